@@ -1,0 +1,40 @@
+# Every target sets up what it needs under this checkout; nothing is installed outside of it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+VECTORS ?= tests/data/vectors
+PYTEST_ARGS ?= -n 2 --dist loadgroup
+
+.PHONY: help demo test lint bench conformance clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+demo: $(READY) ## a simulated engine, broken rules, and their repair (SEED=n, KEEP=1)
+	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
+
+test: $(READY) ## all tests, as CI runs them
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(READY) ## style, types and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PYTHONPATH=placement:proxy:enforcer:simulator $(BIN)/lint-imports
+
+bench: $(READY) ## speed, as ratios measured in one run
+	$(BIN)/python -m tests.benchmarks
+
+conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
+	@$(BIN)/python -m tests.conformance $(VECTORS)
+
+clean: ## remove all that the other targets made
+	rm -rf $(VENV) .work build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): setup.cfg pyproject.toml packaging/check-system.sh
+	@packaging/check-system.sh $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[simulator,test,lint]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""What the components share: the model, the rules, the engine's client, the inventory and the store."""

@@ -1,0 +1,1 @@
+"""Follows the engine, publishes what it knows, and reads what is published."""

@@ -1,0 +1,1 @@
+"""The rules: pure functions of a snapshot and a request, without clock, network, logging or randomness."""

@@ -1,0 +1,1 @@
+"""A whole oVirt engine on localhost: its state machine, its scheduler and its REST API."""

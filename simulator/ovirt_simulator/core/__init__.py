@@ -1,0 +1,1 @@
+"""The state machine: hosts, VMs, migrations and events, advanced by seconds."""

@@ -1,0 +1,1 @@
+"""The engine's scheduler: built-in filters, external units through the proxy, rank selection."""
