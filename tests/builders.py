@@ -1,0 +1,117 @@
+"""Builds parts of a snapshot in one line each, so that a test shows only what it is about.
+
+A host has plenty of room, a VM is small, down and movable, and everything belongs to one cluster,
+unless a test says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ovirt_placement.model import (
+    AffinityGroup,
+    AffinityLabel,
+    Cluster,
+    Host,
+    Pending,
+    Rule,
+    Snapshot,
+    Vm,
+)
+
+CLUSTER = "cluster1"
+
+#: The rules of an affinity group; for hosts, "together" means on its hosts, "apart" off them.
+TOGETHER = Rule(enabled=True, positive=True, enforcing=True)
+APART = Rule(enabled=True, positive=False, enforcing=True)
+SOFT_TOGETHER = Rule(enabled=True, positive=True, enforcing=False)
+SOFT_APART = Rule(enabled=True, positive=False, enforcing=False)
+DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+
+
+def cluster(cluster_id: str = CLUSTER, **fields: Any) -> Cluster:
+    return Cluster(**{"id": cluster_id, "name": cluster_id, "ha_reservation": False, **fields})
+
+
+def host(host_id: str, **fields: Any) -> Host:
+    defaults: dict[str, Any] = {
+        "id": host_id,
+        "name": host_id,
+        "cluster": CLUSTER,
+        "status": "up",
+        "memory_mb": 65536,
+        "free_mb": 32768,
+        "cpu_percent": 20,
+        "cores": 16,
+    }
+    return Host(**{**defaults, **fields})
+
+
+def vm(vm_id: str, on: str | None = None, **fields: Any) -> Vm:
+    """A VM that runs on the host named, or is down."""
+    defaults: dict[str, Any] = {
+        "id": vm_id,
+        "name": vm_id,
+        "cluster": CLUSTER,
+        "host": on,
+        "status": "up" if on else "down",
+        "memory_mb": 1024,
+        "guaranteed_mb": 1024,
+        "usage_mem_percent": 50,
+        "usage_cpu_percent": 10,
+        "vcpus": 1,
+        "ha": False,
+        "migratable": True,
+        "hosted_engine": False,
+    }
+    return Vm(**{**defaults, **fields})
+
+
+def group(
+    group_id: str,
+    rule: Rule = DISABLED,
+    vms: str = "",
+    *,
+    hosts_rule: Rule = DISABLED,
+    hosts: str = "",
+    **fields: Any,
+) -> AffinityGroup:
+    """An affinity group; members are given as ids with spaces between them."""
+    defaults: dict[str, Any] = {
+        "id": group_id,
+        "name": group_id,
+        "cluster": CLUSTER,
+        "priority": 1.0,
+        "vms_rule": rule,
+        "hosts_rule": hosts_rule,
+        "vms": tuple(vms.split()),
+        "hosts": tuple(hosts.split()),
+        "vm_labels": (),
+        "host_labels": (),
+    }
+    return AffinityGroup(**{**defaults, **fields})
+
+
+def label(label_id: str, vms: str = "", hosts: str = "", *, implicit: bool = False) -> AffinityLabel:
+    return AffinityLabel(
+        id=label_id, name=label_id, vms=tuple(vms.split()), hosts=tuple(hosts.split()), implicit=implicit
+    )
+
+
+def pending(vm_id: str, host_id: str) -> Pending:
+    return Pending(vm=vm_id, host=host_id)
+
+
+Part = Cluster | Host | Vm | AffinityGroup | AffinityLabel | Pending
+
+
+def snapshot(*parts: Part) -> Snapshot:
+    """A snapshot of these parts, in any order, with the one cluster where none is given."""
+    return Snapshot(
+        clusters=tuple(part for part in parts if isinstance(part, Cluster)) or (cluster(),),
+        hosts=tuple(part for part in parts if isinstance(part, Host)),
+        vms=tuple(part for part in parts if isinstance(part, Vm)),
+        affinity_groups=tuple(part for part in parts if isinstance(part, AffinityGroup)),
+        affinity_labels=tuple(part for part in parts if isinstance(part, AffinityLabel)),
+        pending=tuple(part for part in parts if isinstance(part, Pending)),
+    )
