@@ -1,0 +1,110 @@
+"""Real processes on free loopback ports: started, awaited by their readiness line, and all ended again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+#: Seconds that a process may take to be ready, or to end after SIGTERM.
+PATIENCE_SECONDS = 30
+
+
+class ProcessFailed(Exception):
+    """A process ended or stayed silent; the text carries the end of its log."""
+
+
+class Processes:
+    """The commands of this project, each as a process of its own; all end with the `with` block."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
+        self._running: dict[str, subprocess.Popen[str]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in reversed(list(self._running)):
+            self.stop(name)
+
+    def start(self, name: str, arguments: Sequence[str]) -> str:
+        """Start `arguments` and return its first line of output, which says that it is ready.
+
+        Raises `ProcessFailed` when it ends first or is not ready in time.
+        """
+        log = self.log(name).open("w")
+        process = subprocess.Popen(
+            command(arguments), stdout=subprocess.PIPE, stderr=log, env=self.environment, text=True
+        )
+        log.close()
+        self._running[name] = process
+        return self._first_line(name, process)
+
+    def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        return subprocess.run(
+            command(arguments),
+            capture_output=True,
+            env=self.environment,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
+    def stop(self, name: str) -> int:
+        """End one process with SIGTERM, by force if it does not listen, and return its exit status."""
+        process = self._running.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+        finally:
+            if process.stdout:
+                process.stdout.close()
+
+    def log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def check(self) -> None:
+        """Raise `ProcessFailed` when any process has ended by itself."""
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                raise ProcessFailed(self._last_words(name, f"ended with status {process.returncode}"))
+
+    def _first_line(self, name: str, process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                raise ProcessFailed(self._last_words(name, f"was not ready after {PATIENCE_SECONDS} s"))
+        line = process.stdout.readline().strip()
+        if not line:
+            raise ProcessFailed(self._last_words(name, f"ended with status {process.wait()}"))
+        return line
+
+    def _last_words(self, name: str, what: str) -> str:
+        lines = self.log(name).read_text().splitlines()[-20:]
+        return "\n".join([f"{name} {what}; the end of its log:", *lines])
+
+
+def command(arguments: Sequence[str]) -> list[str]:
+    """The installed command beside this interpreter, so that no PATH is needed."""
+    return [str(Path(sys.executable).parent / arguments[0]), *arguments[1:]]
+
+
+def address(ready_line: str) -> str:
+    """The URL at the end of a readiness line."""
+    return ready_line.rsplit(" ", 1)[-1]

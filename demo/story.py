@@ -1,0 +1,184 @@
+"""The story that the demonstration tells, one chapter a function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ovirtsdk4
+
+from demo import cluster, tables
+from demo.processes import PATIENCE_SECONDS, Processes, ProcessFailed, address
+from ovirt_placement import statefile
+
+PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
+USER = "admin@internal"
+PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
+#: Simulated seconds a second: a migration takes a moment instead of half a minute.
+TIME_SCALE = 20
+
+_CONFIGURATION = """\
+[engine]
+url = "{url}/ovirt-engine/api"
+username = "{user}"
+password_file = "{folder}/password"
+
+[inventory]
+directory = "{folder}/inventory"
+interval_seconds = 0.5
+
+[store]
+url = "sqlite:///{folder}/store.db"
+
+[enforcer]
+mode = "{mode}"
+interval_seconds = 1
+"""
+
+#: Why each waiting VM goes where it goes. The engine's own filter looks at direct peers only.
+_PURPOSE = {
+    cluster.JOINS: "It must join shop-web, which is down and itself must join shop-db: so shop-db's host.",
+    cluster.STAYS_AWAY: "A ledger runs on every host but one, and ledgers must run apart.",
+    cluster.HAS_NO_HOST: "It must be with audit-log and without audit-rival; both are on one host.",
+}
+
+
+class Story:
+    """The processes of one demonstration and the words that go with them."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.configuration = folder / "ovirt-placement.toml"
+        self.processes = Processes(folder, {"OVIRT_PLACEMENT_CONFIG": str(self.configuration)})
+        self.url = ""
+        self.proxy_url = ""
+
+    def tell(self) -> None:
+        """The whole story; raises `ProcessFailed` where it does not come out as it should."""
+        self.open()
+        self.before()
+        for vm in (cluster.JOINS, cluster.STAYS_AWAY, cluster.HAS_NO_HOST):
+            self.start_vm(vm)
+        self.plan()
+        self.repair()
+        self.after()
+
+    def open(self) -> None:
+        _say(f"A cluster, drawn with seed {self.seed}; simulator, inventory and proxy start.")
+        state = self.folder / "state.json"
+        state.write_bytes(statefile.dumps(cluster.draw(self.seed)))
+        # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
+        self._configure("dry_run", url="http://127.0.0.1:1")
+        self.proxy_url = address(
+            self._start("ovirt-scheduler-proxy", "run", "--plugins", str(PLUGINS), "--listen", "127.0.0.1:0")
+        )
+        ready = self._start(
+            "ovirt-simulator", "run", "--state", str(state), "--listen", "127.0.0.1:0",
+            "--proxy", self.proxy_url, "--time-scale", str(TIME_SCALE), "--password", PASSWORD,
+            "--seed", str(self.seed),
+        )  # fmt: skip
+        self.url = address(ready)
+        self._configure("dry_run", url=self.url)
+        self._start("ovirt-placement", "inventory", "run")
+
+    def before(self) -> None:
+        _say("Before: two rules are broken.")
+        self._show()
+
+    def start_vm(self, name: str) -> None:
+        """Ask the engine to start a VM; it asks the proxy, and the proxy the rules."""
+        _say(f"Start {name}. {_PURPOSE[name]}")
+        with self.connection() as connection:
+            vms = connection.system_service().vms_service()
+            service = vms.vm_service(_id_of(vms, name))
+            try:
+                service.start()
+            except ovirtsdk4.Error as error:
+                print(f"The engine: {error}")
+            else:
+                self._until(lambda: service.get().status.value == "up", f"{name} to be up")
+                print(f"{name} runs on {self.read().host_of_vm[name]}.")
+        print(self._output("ovirt-placement", "why", name))
+
+    def plan(self) -> None:
+        _say("What the enforcer would do (it does nothing until told to):")
+        print(self._output("ovirt-enforcer", "plan"))
+
+    def repair(self) -> None:
+        _say('The enforcer, with mode = "enforce".')
+        self._configure("enforce", url=self.url)
+        self._start("ovirt-enforcer", "run")
+        self._until(lambda: not self.read().broken_groups, "all rules to hold")
+
+    def after(self) -> None:
+        _say("After: every rule holds.")
+        self._show()
+        print("\nMigrations that the engine logged:")
+        with self.connection() as connection:
+            events = connection.system_service().events_service().list()
+            for event in sorted(events, key=lambda event: int(event.id)):
+                if event.code == 63:
+                    print(f"  {event.description}")
+
+    def read(self) -> tables.Placement:
+        with self.connection() as connection:
+            return tables.read(connection, cluster.CLUSTER)
+
+    @contextmanager
+    def connection(self) -> Iterator[ovirtsdk4.Connection]:
+        connection = ovirtsdk4.Connection(f"{self.url}/ovirt-engine/api", USER, PASSWORD)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def farewell(self) -> str:
+        """How to talk to what still runs."""
+        return "\n".join(
+            [
+                f"  API:    {self.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
+                f"  proxy:  {self.proxy_url}",
+                f"  ask:    OVIRT_PLACEMENT_CONFIG={self.configuration} .venv/bin/ovirt-placement snapshot",
+                f"  logs:   {self.folder}",
+            ]
+        )
+
+    def _show(self) -> None:
+        placement = self.read()
+        print(tables.hosts_table(placement), tables.groups_table(placement), sep="\n\n")
+
+    def _configure(self, mode: str, url: str) -> None:
+        password = self.folder / "password"
+        password.touch(mode=0o600)
+        password.write_text(PASSWORD)
+        self.configuration.write_text(
+            _CONFIGURATION.format(url=url, user=USER, folder=self.folder, mode=mode)
+        )
+
+    def _start(self, *arguments: str) -> str:
+        return self.processes.start(arguments[0], arguments)
+
+    def _output(self, *arguments: str) -> str:
+        completed = self.processes.run(arguments)
+        if completed.returncode not in (0, 1):
+            raise ProcessFailed(f"{' '.join(arguments)}: {completed.stderr.strip()}")
+        return completed.stdout.rstrip()
+
+    def _until(self, holds: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            self.processes.check()
+            if time.monotonic() > deadline:
+                raise ProcessFailed(f"waited {PATIENCE_SECONDS} s in vain for {what}")
+            time.sleep(0.1)
+
+
+def _id_of(vms: ovirtsdk4.services.VmsService, name: str) -> str:
+    return next(vm.id for vm in vms.list(search=f'name="{name}"'))
+
+
+def _say(words: str) -> None:
+    print(f"\n=== {words}\n", flush=True)
