@@ -1,0 +1,89 @@
+"""What a rule is asked and what it answers: verdicts on hosts, with their reasons as data."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An immutable record that can be written as JSON."""
+
+
+class Kind(StrEnum):
+    """What a reason says, and in which fields it says it.
+
+    The upper half are vetoes: the host is out. The lower half are notes, which stand beside a
+    verdict and change nothing.
+    """
+
+    #: `group` keeps the VMs with `vm`, which runs (or will run) on `host`.
+    POSITIVE_PEER_ELSEWHERE = "positive_peer_elsewhere"
+    #: `group` keeps the VMs away from `vm`, which runs (or will run) on `host`, the host asked about.
+    NEGATIVE_PEER_HERE = "negative_peer_here"
+    #: `group` keeps `vm` away from another VM of the same request: no one host can take both.
+    REQUEST_MUST_PART = "request_must_part"
+    #: `group` lets `vm` run only on hosts that it lists, and this is none of them.
+    HOST_NOT_LISTED = "host_not_listed"
+    #: `group` keeps `vm` off this host.
+    HOST_FORBIDDEN = "host_forbidden"
+
+    #: `group` is satisfied here: `vm` runs (or will run) on this host.
+    POSITIVE_PEER_HERE = "positive_peer_here"
+    #: `group` stays broken even so: its `vm` runs (or will run) on another host, `host`.
+    POSITIVE_PEERS_SPLIT = "positive_peers_split"
+    #: Where `vm` of `group` is migrating to is not known; only `host`, its source, is counted.
+    MIGRATION_TARGET_UNKNOWN = "migration_target_unknown"
+    #: `group` restricts `vm` to hosts but lists none: it is treated as not configured.
+    GROUP_WITHOUT_HOSTS = "group_without_hosts"
+
+    @property
+    def veto(self) -> bool:
+        return self in _VETOES
+
+
+_VETOES = frozenset(
+    {
+        Kind.POSITIVE_PEER_ELSEWHERE,
+        Kind.NEGATIVE_PEER_HERE,
+        Kind.REQUEST_MUST_PART,
+        Kind.HOST_NOT_LISTED,
+        Kind.HOST_FORBIDDEN,
+    }
+)
+
+
+class Reason(Struct, frozen=True):
+    """One thing that speaks about a host; `Kind` says which fields count and what they mean.
+
+    `group` is the id of an affinity group, or of a legacy label that acts as one. Sentences with
+    names are made by `ovirt_placement.explain`.
+    """
+
+    kind: Kind
+    group: str | None = None
+    vm: str | None = None
+    host: str | None = None
+    number: float | None = None
+
+
+class Request(Struct, frozen=True):
+    """Which VMs look for one common host, and among which hosts."""
+
+    vms: tuple[str, ...]
+    candidate_hosts: tuple[str, ...]
+    ignore_hard_vm_affinity: bool = False
+
+
+class Verdict(Struct, frozen=True):
+    """Whether a rule admits a host, and why; an accepted host carries notes only."""
+
+    host: str
+    accepted: bool
+    reasons: tuple[Reason, ...] = ()
+
+    @classmethod
+    def of(cls, host: str, reasons: tuple[Reason, ...]) -> Verdict:
+        """Accept the host unless one of the reasons is a veto."""
+        return cls(host, not any(reason.kind.veto for reason in reasons), reasons)
