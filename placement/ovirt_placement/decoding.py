@@ -20,6 +20,7 @@ _TYPES = {
     "array": "a list",
     "object": "an object",
     "null": "null",
+    "Path": "the path of a file",
 }
 
 
@@ -50,11 +51,12 @@ def _joined(path: str, key: str) -> str:
 
 
 def _in_words(what: str) -> str:
-    match = re.fullmatch(r"Expected `(.*?)`(.*), got `(.*?)`", what)
+    match = re.fullmatch(r"Expected `(.*?)`(.*?)(?:, got `(.*?)`)?", what)
     if match is None:
         return what[:1].lower() + what[1:]
     wanted = " or ".join(_TYPES.get(word, word) for word in match[1].split(" | "))
-    return f"expected {wanted}{match[2]}, not {_TYPES.get(match[3], match[3])}"
+    found = f", not {_TYPES.get(match[3], match[3])}" if match[3] else ""
+    return f"expected {wanted}{match[2]}{found}"
 
 
 def _keys_at(root: type[msgspec.Struct], path: str) -> list[str]:

@@ -1,0 +1,131 @@
+"""Reads the configuration: one TOML file, with Ansible's variables where the file does not say."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from ovirt_placement.decoding import complaint, nearest
+from ovirt_placement.errors import UserError
+
+DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
+PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
+SECTIONS = ("engine", "inventory", "store", "enforcer")
+
+Seconds = Annotated[float, Meta(gt=0)]
+Settings = TypeVar("Settings", bound=msgspec.Struct)
+
+
+class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the engine is and who we are there; the password is read when a connection is made."""
+
+    #: Ends in /ovirt-engine/api.
+    url: str | None = None
+    #: With its profile, as in admin@internal.
+    username: str | None = None
+    #: Readable by its owner alone; without it the variable OVIRT_PASSWORD is asked.
+    password_file: Path | None = None
+    #: The CA that signed the engine's certificate; without it those that the system trusts.
+    ca_file: Path | None = None
+    #: True: the engine's certificate is not checked.
+    insecure: bool = False
+    #: How long one request may take.
+    timeout_seconds: Seconds = 30.0
+
+
+class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: Where snapshots are published.
+    directory: Path = Path("/run/ovirt-placement")
+    #: How often the engine is read when nobody asks for more.
+    interval_seconds: Seconds = 5.0
+    #: How old a snapshot may be for a decision.
+    max_age_seconds: Seconds = 1.0
+
+
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: An SQLAlchemy URL: SQLite on a local disk, or PostgreSQL.
+    url: str = "sqlite:////var/lib/ovirt-placement/store.db"
+
+
+class Config:
+    """The configuration of one process, decoded section by section, so that each part reads its own."""
+
+    def __init__(self, sections: Mapping[str, Any], source: str) -> None:
+        #: The file that was read, for messages.
+        self.source = source
+        self._sections = sections
+        self.engine = self.section("engine", EngineSettings)
+        self.inventory = self.section("inventory", InventorySettings)
+        self.store = self.section("store", StoreSettings)
+
+    def section(self, name: str, settings: type[Settings]) -> Settings:
+        """Decode one section as a frozen record that forbids unknown fields; absent, all its defaults.
+
+        Raises `UserError` that names file, section and key, and the nearest right key of an unknown one.
+        """
+        try:
+            return msgspec.convert(self._sections.get(name, {}), settings, strict=True, dec_hook=_path)
+        except msgspec.ValidationError as error:
+            raise UserError(f"{self.source}: [{name}] {complaint(error, settings)}") from None
+
+
+def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) -> Config:
+    """Read the configuration: the given file, else the variable's, else the system's if there is one.
+
+    Raises `UserError` if the file cannot be read or holds what is not known, by file, section and key.
+    """
+    path = path or (Path(environment[PATH_VARIABLE]) if environment.get(PATH_VARIABLE) else None)
+    if path is None and DEFAULT_PATH.exists():
+        path = DEFAULT_PATH
+    sections = {} if path is None else _read(path)
+    source = "the environment" if path is None else str(path)
+    engine = {**_from_variables(environment), **sections.get("engine", {})}
+    return Config({**sections, "engine": engine}, source)
+
+
+def _path(wanted: type, value: Any) -> Any:
+    """Make a path of a text; TOML has no paths of its own."""
+    if wanted is Path and isinstance(value, str) and value:
+        return Path(value)
+    raise ValueError(f"Expected `Path`, got `{type(value).__name__ if value else 'nothing'}`")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        sections = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+    for name, section in sections.items():
+        if name not in SECTIONS:
+            kind = f"section [{name}]" if isinstance(section, dict) else f'key "{name}" outside of a section'
+            raise UserError(f"{path}: unknown {kind}{nearest(name, SECTIONS)}")
+        if not isinstance(section, dict):
+            raise UserError(f"{path}: {name}: write it as a section, [{name}]")
+    return sections
+
+
+def _from_variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Take what Ansible's oVirt modules take from the environment, but for the password."""
+    variables = {"url": "OVIRT_URL", "username": "OVIRT_USERNAME", "ca_file": "OVIRT_CAFILE"}
+    found: dict[str, Any] = {
+        key: environment[variable] for key, variable in variables.items() if environment.get(variable)
+    }
+    if insecure := environment.get("OVIRT_INSECURE"):
+        found["insecure"] = _truth(insecure)
+    return found
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in {"1", "true", "yes", "on", "y", "t"}:
+        return True
+    if text.lower() in {"0", "false", "no", "off", "n", "f"}:
+        return False
+    raise UserError(f'OVIRT_INSECURE: "{text}" is neither true nor false')
