@@ -1,0 +1,65 @@
+"""Reads a vector: a cluster state with a question and the engine's answer to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ovirt_placement import statefile
+from ovirt_placement.model import Snapshot
+
+#: What a vector adds to a state file.
+_OWN_KEYS = frozenset(
+    {
+        "name",
+        "kind",
+        "origin",
+        "source",
+        "notes",
+        "request",
+        "expected",
+        "recommended",
+        "may_differ",
+        "engine_exception",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Vector:
+    name: str
+    kind: str
+    content: dict[str, Any]
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        return statefile.loads(json.dumps(self.state).encode())
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The content of the state file that the question is about."""
+        return {key: value for key, value in self.content.items() if key not in _OWN_KEYS}
+
+    @property
+    def request(self) -> dict[str, Any]:
+        return dict(self.content["request"])
+
+    @property
+    def right_answer(self) -> dict[str, Any]:
+        """The recommended answer where the engine's own is a bug, else the engine's."""
+        return dict(self.content.get("recommended") or self.content["expected"])
+
+    @property
+    def ties_may_be_refined(self) -> bool:
+        return "ties may be refined" in (self.content.get("may_differ") or "").lower()
+
+
+def load(folder: Path) -> Iterator[Vector]:
+    """All vectors of a folder and those below it, by path."""
+    for path in sorted(folder.rglob("*.json")):
+        content = json.loads(path.read_text())
+        yield Vector(name=path.stem, kind=content.get("kind", path.parent.name), content=content)
