@@ -1,0 +1,143 @@
+"""Opens the store's database, makes its tables, and says in one sentence why it cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, exc, insert, inspect, make_url, select, text
+
+from ovirt_placement.errors import UserError
+from ovirt_placement.store_schema import VERSION, metadata, schema_version
+
+#: Any number will do, as long as it is always the same: two processes must not make the tables at once.
+_POSTGRESQL_LOCK = 7_220_417
+
+
+class StoreAway(UserError):
+    """The store is locked, absent or out of reach for now; to ask again later may help."""
+
+
+class Database:
+    """One process's way to the store. The tables are made and their version checked at first use."""
+
+    def __init__(self, url: str, *, patience_seconds: float, create: bool) -> None:
+        self._patience_seconds = patience_seconds
+        self._create = create
+        self._url = _parsed(url)
+        self._engine = self._make_engine()
+        self._checked = False
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The URL without its password."""
+        return self._url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Give a connection within a transaction that is committed at the end, or rolled back."""
+        try:
+            self._check_once()
+            with self._engine.begin() as connection:
+                yield connection
+        except (exc.OperationalError, exc.TimeoutError) as error:
+            raise StoreAway(f"store {self.name}: {_reason(error)}") from None
+        except exc.DBAPIError as error:
+            raise UserError(f"store {self.name}: {_reason(error)}") from None
+
+    def after_fork(self) -> Database:
+        """Give the child of a fork a database of its own; the parent's connections stay the parent's."""
+        self._engine.dispose(close=False)
+        url = self._url.render_as_string(hide_password=False)
+        return Database(url, patience_seconds=self._patience_seconds, create=self._create)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def _make_engine(self) -> Engine:
+        try:
+            return create_engine(self._url, connect_args=self._connect_arguments(), pool_pre_ping=True)
+        except ModuleNotFoundError as error:
+            raise UserError(
+                f"store {self.name}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
+            ) from None
+
+    def _connect_arguments(self) -> dict[str, Any]:
+        if self._url.get_backend_name() == "sqlite":
+            return {"timeout": self._patience_seconds}
+        milliseconds = max(1, round(self._patience_seconds * 1000))
+        # libpq counts in whole seconds and takes 2 for anything less.
+        return {"connect_timeout": 2, "options": f"-c lock_timeout={milliseconds}"}
+
+    def _check_once(self) -> None:
+        with self._lock:
+            if self._checked:
+                return
+            self._check_file()
+            if not self._has_tables():
+                if not self._create:
+                    raise StoreAway(f"store {self.name}: has no tables yet")
+                self._make_tables()
+            self._check_version()
+            self._checked = True
+
+    def _check_file(self) -> None:
+        """SQLite makes a file for whoever opens one: not for a reader, and not where it cannot stand."""
+        if self._url.get_backend_name() != "sqlite":
+            return
+        path = Path(self._url.database or "")
+        if not self._create and not path.exists():
+            raise StoreAway(f"store {self.name}: no such file")
+        if not path.parent.is_dir():
+            raise UserError(
+                f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
+            )
+
+    def _has_tables(self) -> bool:
+        return inspect(self._engine).has_table(schema_version.name)
+
+    def _make_tables(self) -> None:
+        """Make them once, whoever comes first; the loser of the race finds them made."""
+        sqlite = self._url.get_backend_name() == "sqlite"
+        if sqlite:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        with self._engine.begin() as connection:
+            if sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK})
+            if not inspect(connection).has_table(schema_version.name):
+                metadata.create_all(connection)
+                connection.execute(insert(schema_version).values(version=VERSION))
+
+    def _check_version(self) -> None:
+        with self._engine.connect() as connection:
+            found = connection.execute(select(schema_version.c.version)).scalar_one()
+        if found > VERSION:
+            raise UserError(
+                f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
+                " upgrade ovirt-placement on this machine, or set [store] url to another store"
+            )
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError:
+        raise UserError(f'[store] url: "{url}" is no database URL; try sqlite:////PATH/store.db') from None
+    if parsed.get_backend_name() == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        raise UserError(f'[store] url: "{url}" is neither sqlite:////PATH nor postgresql://HOST/NAME')
+    return parsed
+
+
+def _reason(error: Exception) -> str:
+    """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
+    original = getattr(error, "orig", None) or error
+    return str(original).strip().splitlines()[0]

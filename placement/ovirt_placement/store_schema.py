@@ -1,0 +1,49 @@
+"""The store's tables and its clock: the database's own, so that machines need not agree on the time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+#: What this release writes. A store with a higher one is left alone.
+VERSION = 1
+
+metadata = MetaData()
+
+schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("vm", String, nullable=False, index=True),
+    Column("cluster", String, nullable=False),
+    Column("source", String),
+    Column("target", String, nullable=False),
+    Column("memory_mb", Integer),
+    Column("correlation_id", String, nullable=False, unique=True),
+    Column("state", String, nullable=False, index=True),
+    Column("created", Float(53), nullable=False),
+    Column("updated", Float(53), nullable=False),
+    Column("error", Text),
+)
+
+
+class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
+    """Seconds since the epoch, by the database's clock."""
+
+    type = Float(53)
+    inherit_cache = True
+
+
+@compiles(now, "sqlite")
+def _now_of_sqlite(element: now, compiler: Any, **options: Any) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(now, "postgresql")
+def _now_of_postgresql(element: now, compiler: Any, **options: Any) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS double precision)"
