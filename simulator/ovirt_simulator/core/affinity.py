@@ -1,0 +1,43 @@
+"""Who belongs to an affinity group, and whether the group is broken now.
+
+Source: reference/rules.md 2 and 9 ("broken"), engine-api.md 4.
+"""
+
+from __future__ import annotations
+
+from .entities import AffinityGroup, Vm
+from .state import State
+
+
+def member_vms(state: State, group: AffinityGroup) -> tuple[Vm, ...]:
+    """Give the group's VMs, those of its VM labels included, each once."""
+    ids = dict.fromkeys(group.vms)
+    for label in group.vm_labels:
+        ids.update(dict.fromkeys(state.labels[label].vms))
+    return tuple(state.vms[vm_id] for vm_id in ids)
+
+
+def member_hosts(state: State, group: AffinityGroup) -> frozenset[str]:
+    """Give the ids of the group's hosts, those of its host labels included."""
+    ids = set(group.hosts)
+    for label in group.host_labels:
+        ids.update(state.labels[label].hosts)
+    return frozenset(ids)
+
+
+def is_broken(state: State, group: AffinityGroup) -> bool:
+    """Tell whether running members break one of the group's rules, enforcing or not.
+
+    A migrating VM counts where it runs; a positive host rule without hosts is broken by every running VM.
+    """
+    places = [vm.host for vm in member_vms(state, group) if vm.host is not None]
+    if group.vms_rule.enabled:
+        distinct = len(set(places))
+        if group.vms_rule.positive and distinct > 1:
+            return True
+        if not group.vms_rule.positive and distinct < len(places):
+            return True
+    if group.hosts_rule.enabled:
+        hosts = member_hosts(state, group)
+        return any((place not in hosts) == group.hosts_rule.positive for place in places)
+    return False

@@ -1,0 +1,116 @@
+"""The audit log: events with growing ids, of which some show late, and what users add and dismiss."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+
+from msgspec.structs import replace
+
+from .entities import Caller, Cluster, DataCenter, Event, Host, Reference, Vm
+from .event_codes import EventCode
+from .settings import Settings
+from .timeline import Timeline
+
+
+class AuditLog:
+    """All events. An id is given before its transaction ends, so a lower one may show after a higher."""
+
+    def __init__(self, timeline: Timeline, random: Random, settings: Settings) -> None:
+        self._timeline = timeline
+        self._random = random
+        self._settings = settings
+        self._events: dict[int, Event] = {}
+        self._silent_until: dict[tuple[object, ...], datetime] = {}
+
+    def log(
+        self,
+        code: EventCode,
+        caller: Caller,
+        *,
+        vm: Vm | None = None,
+        host: Host | None = None,
+        cluster: Cluster | None = None,
+        data_center: DataCenter | None = None,
+        **words: object,
+    ) -> Event | None:
+        """Log an event whose text has the names of what it speaks of, and these words.
+
+        Returns None when the same event was logged within the code's flood interval.
+        """
+        if self._floods(code, vm, host, cluster, words):
+            return None
+        names = {
+            "user": caller.user,
+            "vm": vm.name if vm else "<UNKNOWN>",
+            "host": host.name if host else "<UNKNOWN>",
+            "cluster": cluster.name if cluster else "<UNKNOWN>",
+        }
+        return self.add(
+            Event(
+                id=0,
+                code=code.number,
+                severity=code.severity,
+                time=self._timeline.now,
+                visible=self._timeline.now,
+                description=code.text.format(**(names | words)),
+                correlation_id=caller.correlation_id,
+                user=Reference(id=caller.user, name=caller.user),
+                vm=_reference(vm),
+                host=_reference(host),
+                cluster=_reference(cluster),
+                data_center=_reference(data_center),
+            )
+        )
+
+    def add(self, event: Event) -> Event:
+        """Give the event the next id and the moment it shows."""
+        late = 0.0
+        if self._random.random() < self._settings.late_event_probability:
+            late = self._random.uniform(0.0, self._settings.late_event_seconds)
+        visible = self._timeline.now + timedelta(seconds=late)
+        event = replace(event, id=len(self._events) + 1, visible=visible)
+        self._events[event.id] = event
+        return event
+
+    def visible(self) -> tuple[Event, ...]:
+        """What a list shows now: newest id first, without dismissed events."""
+        now = self._timeline.now
+        return tuple(
+            event for event in reversed(self._events.values()) if event.visible <= now and not event.dismissed
+        )
+
+    def get(self, event_id: int) -> Event | None:
+        """Give an event that shows by now, dismissed or not."""
+        event = self._events.get(event_id)
+        return event if event is not None and event.visible <= self._timeline.now else None
+
+    def find_external(self, origin: str, custom_id: int) -> Event | None:
+        """Find the external event with this origin and custom id, dismissed ones included."""
+        for event in self._events.values():
+            if event.custom_id == custom_id and event.origin == origin:
+                return event
+        return None
+
+    def set_dismissed(self, event: Event, dismissed: bool) -> None:
+        self._events[event.id] = replace(event, dismissed=dismissed)
+
+    def undelete(self) -> None:
+        """Show every dismissed event again."""
+        for event in self._events.values():
+            if event.dismissed:
+                self._events[event.id] = replace(event, dismissed=False)
+
+    def _floods(self, code: EventCode, *about: object) -> bool:
+        if not code.flood_seconds:
+            return False
+        key = (code.number, *map(str, about))
+        now = self._timeline.now
+        if self._silent_until.get(key, now) > now:
+            return True
+        self._silent_until[key] = now + timedelta(seconds=code.flood_seconds)
+        return False
+
+
+def _reference(record: Vm | Host | Cluster | DataCenter | None) -> Reference | None:
+    return None if record is None else Reference(id=record.id, name=record.name)

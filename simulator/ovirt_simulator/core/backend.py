@@ -1,0 +1,66 @@
+"""What all commands and queries share: the lock, the database, the clock, the audit log, the dice."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from datetime import datetime
+
+from .audit_log import AuditLog
+from .faults import Faults
+from .jobs import Jobs
+from .settings import Settings
+from .state import State
+from .timeline import Action, Timeline
+
+
+class Backend:
+    """The shared parts of one engine.
+
+    `lock` guards everything else here. It is never held while the external scheduler is asked, so that what
+    the scheduler's plugins read from the engine meanwhile is answered.
+    """
+
+    def __init__(
+        self, *, clock: datetime, seed: int, settings: Settings, background: Callable[[Action], object]
+    ) -> None:
+        self.lock = threading.RLock()
+        self.settings = settings
+        self.random = random.Random(seed)  # noqa: S311 - dice, not secrets
+        self.seed = seed
+        self.state = State()
+        self.timeline = Timeline(clock)
+        self.audit_log = AuditLog(self.timeline, self.random, settings)
+        self.jobs = Jobs(self.timeline, self.random)
+        self.faults = Faults()
+        self._background = background
+
+    @property
+    def now(self) -> datetime:
+        return self.timeline.now
+
+    def after(self, seconds: float, action: Action) -> None:
+        """Run the action under the lock when its time has come."""
+
+        def locked() -> None:
+            with self.lock:
+                action()
+
+        self.timeline.after(seconds, locked)
+
+    def after_event(self, action: Action) -> None:
+        """Change the state that the event just logged speaks of: at once, or a little later."""
+        lag = self.random.uniform(0.0, self.settings.state_lag_seconds)
+        if lag > 0:
+            self.after(lag, action)
+        else:
+            action()
+
+    def unlocked(self, seconds: float, action: Action) -> None:
+        """Run the action without the lock when its time has come: it asks the external scheduler."""
+
+        def handed_over() -> None:
+            self._background(action)
+
+        self.timeline.after(seconds, handed_over)

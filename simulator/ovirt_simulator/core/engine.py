@@ -1,0 +1,87 @@
+"""The simulated engine: what the REST face, the command line and tests drive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+
+from ovirt_placement import model
+
+from . import loading, saving
+from .affinity_commands import AffinityCommands
+from .backend import Backend
+from .event_commands import EventCommands
+from .faults import Faults
+from .host_commands import HostCommands
+from .label_commands import LabelCommands
+from .policy_commands import PolicyCommands
+from .queries import Queries
+from .settings import USUAL, Settings
+from .timeline import Action
+from .vm_commands import VmCommands
+
+
+def _at_once(action: Action) -> None:
+    action()
+
+
+class Engine:
+    """One engine: a state machine without a clock of its own, safe to use from many threads.
+
+    `queries` reads; `vms`, `hosts`, `affinity_groups`, `labels`, `policies` and `events` command; `faults`
+    says what shall go wrong. Nothing takes time but `advance`, and waiting for the external scheduler.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._advancing = threading.Lock()
+        self.queries = Queries(backend)
+        self.vms = VmCommands(backend)
+        self.hosts = HostCommands(backend)
+        self.affinity_groups = AffinityCommands(backend)
+        self.labels = LabelCommands(backend)
+        self.policies = PolicyCommands(backend)
+        self.events = EventCommands(backend)
+
+    @classmethod
+    def from_snapshot(
+        cls,
+        snapshot: model.Snapshot,
+        *,
+        clock: datetime,
+        seed: int = 0,
+        settings: Settings = USUAL,
+        proxy: str | None = None,
+        background: Callable[[Action], object] = _at_once,
+    ) -> Engine:
+        """Start an engine that holds what the snapshot says.
+
+        `clock` is the simulated time of the start. `proxy` is the URL of the external scheduler: it is asked
+        for its units now, and never again. `background` runs what the engine does by itself and asks the
+        scheduler for (restarting HA VMs, balancing); at once, unless a thread pool's `submit` is given.
+        """
+        backend = Backend(clock=clock, seed=seed, settings=settings, background=background)
+        loading.load(backend.state, snapshot, clock)
+        return cls(backend)
+
+    @property
+    def faults(self) -> Faults:
+        return self._backend.faults
+
+    def advance(self, seconds: float) -> None:
+        """Let simulated time pass, and do all that falls due, in order."""
+        with self._advancing:
+            with self._backend.lock:
+                until = self._backend.timeline.elapsed + seconds
+            while True:
+                with self._backend.lock:
+                    action = self._backend.timeline.next_due(until)
+                if action is None:
+                    return
+                action()
+
+    def snapshot(self) -> model.Snapshot:
+        """Give the present state as a state file holds it."""
+        with self._backend.lock:
+            return saving.snapshot(self._backend.state)

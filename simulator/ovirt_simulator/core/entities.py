@@ -1,0 +1,226 @@
+"""What the engine's database holds: the records of the state file, with what only an engine adds to them.
+
+Every record is immutable; a change puts another one in its place. So whoever read a record may keep it
+without a lock. Records that the state file knows too are the model's own types with further fields.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from ovirt_placement import model
+
+#: Ids of what the state file names without an id (tags, units, policies) are made from this and the name.
+NAMESPACE = uuid.UUID("7d6a4f1c-5a0e-4b8e-9d2a-3f5f0c1b8e11")
+
+
+def stable_id(kind: str, name: str) -> str:
+    """Give the id that a thing of this kind and name has in every run."""
+    return str(uuid.uuid5(NAMESPACE, f"{kind}/{name}"))
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """An immutable record that the state file does not hold."""
+
+
+class DataCenter(model.DataCenter, frozen=True):
+    status: str = "up"
+
+
+class Cluster(model.Cluster, frozen=True):
+    description: str = ""
+    #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.
+    policy_id: str = ""
+
+
+class Host(model.Host, frozen=True):
+    """`free_mb` is the engine's max_scheduling_memory: what VMs there and on their way there leave over."""
+
+    address: str = "127.0.0.1"
+    #: The REST API's status_detail: why it is non-operational or in maintenance.
+    status_detail: str | None = None
+    external_status: str = "ok"
+    spm: bool = False
+    booted: datetime | None = None
+
+
+class Vm(model.Vm, frozen=True):
+    """`status` and `host` are what the REST API shows; `migrating_to` is never shown there."""
+
+    description: str = ""
+    #: Since when it runs.
+    started: datetime | None = None
+    stopped: datetime | None = None
+    stop_reason: str | None = None
+    #: The REST API's status_detail: why it is paused.
+    status_detail: str | None = None
+    #: While migrating: the source has given it away (the engine's MigratingTo, else MigratingFrom).
+    handed_over: bool = False
+    #: Percent of the migration under way.
+    migration_progress: int = 0
+
+    @property
+    def affinity(self) -> str:
+        """The REST API's placement_policy.affinity: migratable, user_migratable or pinned.
+
+        The state file knows only migratable or not; what names the hosts it is bound to is pinned.
+        """
+        if self.migratable:
+            return "migratable"
+        return "pinned" if self.pinned_hosts else "user_migratable"
+
+    @property
+    def runs(self) -> bool:
+        """Whether a host holds it: the engine's run_on_vds is set."""
+        return self.host is not None
+
+    @property
+    def engine_status(self) -> str:
+        """The status as searches spell it: Up, MigratingFrom, PoweringUp ..."""
+        if self.status == "migrating":
+            return "MigratingTo" if self.handed_over else "MigratingFrom"
+        return "".join(word.capitalize() for word in self.status.split("_"))
+
+
+class AffinityGroup(model.AffinityGroup, frozen=True):
+    description: str = ""
+
+
+class AffinityLabel(model.AffinityLabel, frozen=True):
+    read_only: bool = False
+
+
+class Tag(Record, frozen=True):
+    id: str
+    name: str
+    description: str = ""
+    parent: str | None = None
+
+
+class UnitType(StrEnum):
+    """What a policy unit does, in the REST API's words."""
+
+    FILTER = "filter"
+    WEIGHT = "weight"
+    LOAD_BALANCING = "load_balancing"
+
+
+class PolicyUnit(Record, frozen=True):
+    """A scheduling policy unit; external ones come from `discover` and keep their id for ever."""
+
+    id: str
+    name: str
+    type: UnitType
+    internal: bool
+    enabled: bool = True
+    description: str = ""
+    #: Regular expression by parameter name.
+    properties: dict[str, str] = {}
+
+
+class PolicyFilter(Record, frozen=True):
+    #: The id of the unit, and of this entry.
+    unit: str
+    #: -1 runs first, 1 last, 0 anywhere.
+    position: int = 0
+
+
+class PolicyWeight(Record, frozen=True):
+    #: The id of the unit, and of this entry.
+    unit: str
+    factor: int = 1
+
+
+class SchedulingPolicy(Record, frozen=True):
+    id: str
+    name: str
+    description: str = ""
+    locked: bool = False
+    default: bool = False
+    filters: tuple[PolicyFilter, ...] = ()
+    weights: tuple[PolicyWeight, ...] = ()
+    #: The id of the load balancing unit; None breaks the engine's load balancing.
+    balance: str | None = None
+    properties: dict[str, str] = {}
+
+
+class Reference(Record, frozen=True):
+    """What an event speaks of, with the name it had then."""
+
+    id: str
+    name: str
+
+
+class Event(Record, frozen=True):
+    """An entry of the audit log. `visible` is when a reader can first see it: later than `time` at times."""
+
+    id: int
+    code: int
+    #: normal, warning, error or alert.
+    severity: str
+    time: datetime
+    visible: datetime
+    description: str
+    correlation_id: str | None = None
+    origin: str = "oVirt"
+    custom_id: int = -1
+    custom_data: str | None = None
+    flood_rate: int = 0
+    #: Deleted softly: lists leave it out, its own address still shows it.
+    dismissed: bool = False
+    user: Reference | None = None
+    vm: Reference | None = None
+    host: Reference | None = None
+    cluster: Reference | None = None
+    data_center: Reference | None = None
+
+
+class Job(Record, frozen=True):
+    id: str
+    description: str
+    #: started, finished, failed or aborted.
+    status: str
+    started: datetime
+    ended: datetime | None = None
+    correlation_id: str | None = None
+    external: bool = False
+
+
+class HostSummary(Record, frozen=True):
+    """The REST API's host.summary: counts of VMs."""
+
+    active: int
+    migrating: int
+    total: int
+
+
+class Statistic(Record, frozen=True):
+    """One measured value as the engine knows it; the REST face rounds decimals to two digits."""
+
+    name: str
+    description: str
+    #: gauge or counter.
+    kind: str
+    #: integer, decimal or string.
+    type: str
+    #: none, percent, bytes, seconds, bits_per_second ...
+    unit: str
+    #: Newest first; empty where there is no history.
+    values: tuple[int | float | str, ...]
+
+
+class Caller(Record, frozen=True):
+    """Who asks for a command, and the correlation id that its events and job carry."""
+
+    user: str = "admin@internal-authz"
+    correlation_id: str | None = None
+
+
+#: Who asks unless someone else is named.
+ADMIN = Caller()
+#: Who acts when the engine acts by itself.
+SYSTEM = Caller(user="SYSTEM")

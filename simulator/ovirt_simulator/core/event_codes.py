@@ -1,0 +1,224 @@
+"""The audit log's event codes: number, severity and text of each, as the engine has them.
+
+Source: reference/engine-api.md 5.7 and 6.2, engine-facts.md 18.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class EventCode(Enum):
+    """One type of event; its text is a format string over the names that the audit log puts in."""
+
+    VDS_FAILURE = (12, "error", "Host {host} is non responsive.")
+    VDS_DETECTED = (13, "normal", "Status of host {host} was set to {status}.")
+    VDS_RECOVER = (14, "normal", "Host {host} is rebooting.")
+    VDS_MAINTENANCE = (15, "normal", "Host {host} was switched to Maintenance Mode.")
+    VDS_ACTIVATE = (16, "normal", "Activation of host {host} initiated by {user}.")
+    USER_RUN_VM = (32, "normal", "VM {vm} started on Host {host}")
+    USER_STOP_VM = (33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
+    USER_FAILED_RUN_VM = (54, "error", "Failed to run VM {vm} (User: {user}).")
+    VM_DOWN = (61, "normal", "VM {vm} is down. {exit}")
+    VM_MIGRATION_START = (
+        62,
+        "normal",
+        "Migration started (VM: {vm}, Source: {host}, Destination: {target}, User: {user}). ",
+    )
+    VM_MIGRATION_DONE = (
+        63,
+        "normal",
+        (
+            "Migration completed (VM: {vm}, Source: {source}, Destination: {host}, Duration: {seconds}"
+            " seconds, Total: {seconds} seconds, Actual downtime: (N/A))"
+        ),
+    )
+    VM_MIGRATION_ABORT = (
+        64,
+        "error",
+        "Migration failed: {error} (VM: {vm}, Source: {host}, Destination: {target}).",
+    )
+    VM_MIGRATION_FAILED = (65, "error", "Migration failed{error} (VM: {vm}, Source: {host}).")
+    VM_MIGRATION_START_SYSTEM_INITIATED = (
+        67,
+        "normal",
+        "Migration initiated by system (VM: {vm}, Source: {host}, Destination: {target}, Reason: {reason}).",
+    )
+    USER_INITIATED_SHUTDOWN_VM = (73, "normal", "VM shutdown initiated by {user} on VM {vm} (Host: {host}).")
+    VM_DOWN_ERROR = (119, "error", "VM {vm} is down with error. Exit message: {exit}.")
+    VM_MIGRATION_TO_SERVER_FAILED = (
+        120,
+        "error",
+        "Migration failed{error} (VM: {vm}, Source: {host}, Destination: {target}).",
+    )
+    VM_NOT_RESPONDING = (126, "warning", "VM {vm} is not responding.")
+    VM_MIGRATION_TRYING_RERUN = (
+        128,
+        "warning",
+        "Failed to migrate VM {vm} to Host {target}{error}. Trying to migrate to another Host.",
+    )
+    VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE = (
+        140,
+        "error",
+        (
+            "Migration failed{error} while Host is in 'preparing for maintenance' state."
+            " Consider manual intervention: stopping/migrating Vms as Host's state will not"
+            " turn to maintenance while VMs are still running on it.(VM: {vm}, Source: {host})."
+        ),
+    )
+    VM_SET_TO_UNKNOWN_STATUS = (142, "warning", "VM {vm} was set to the Unknown status.")
+    VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE = (
+        143,
+        "normal",
+        "Vm {vm} was shut down due to {host} host reboot or manual fence",
+    )
+    USER_INITIATED_RUN_VM = (150, "normal", "Starting VM {vm} was initiated by {user}.")
+    USER_STARTED_VM = (153, "normal", "VM {vm} was started by {user} (Host: {host}).")
+    VM_CANCEL_MIGRATION = (
+        161,
+        "normal",
+        "Migration cancelled (VM: {vm}, Source: {host}, User: {user}).",
+    )
+    VM_CANCEL_MIGRATION_FAILED = (162, "error", "Failed to cancel migration for VM: {vm}")
+    VM_STATUS_RESTORED = (163, "normal", "VM {vm} status was restored to {status}.")
+    VM_MIGRATION_NO_VDS_TO_MIGRATE_TO = (
+        166,
+        "warning",
+        "No available host was found to migrate VM {vm} to.",
+    )
+    USER_SUSPEND_VM = (501, "normal", "Suspending VM {vm} was initiated by User {user} (Host: {host}).")
+    USER_SUSPEND_VM_OK = (503, "normal", "VM {vm} on Host {host} is suspended.")
+    VDS_INITIATED_RUN_VM = (506, "normal", "Trying to restart VM {vm} on Host {host}")
+    VDS_INITIATED_RUN_VM_FAILED = (507, "error", "Failed to restart VM {vm} on any host")
+    USER_VDS_MAINTENANCE = (
+        600,
+        "normal",
+        "Host {host} was switched to Maintenance mode by {user} (Reason: {reason}).",
+    )
+    USER_VDS_MAINTENANCE_MIGRATION_FAILED = (
+        602,
+        "warning",
+        (
+            "Host {host} cannot change into maintenance mode - not all Vms have been migrated"
+            " successfully. Consider manual intervention: stopping/migrating Vms: {vms} (User: {user})."
+        ),
+    )
+    USER_VDS_MAINTENANCE_WITHOUT_REASON = (
+        620,
+        "normal",
+        "Host {host} was switched to Maintenance mode by {user}.",
+    )
+    USER_UPDATE_CLUSTER = (811, "normal", "Host cluster {cluster} was updated by {user}")
+    EXTERNAL_EVENT_NORMAL = (9801, "normal", "{text}")
+    EXTERNAL_EVENT_WARNING = (9802, "warning", "{text}")
+    EXTERNAL_EVENT_ERROR = (9803, "error", "{text}")
+    EXTERNAL_ALERT = (9804, "alert", "{text}")
+    USER_ADD_CLUSTER_POLICY = (9910, "normal", "Scheduling Policy {policy} was added. (User: {user})")
+    USER_UPDATE_CLUSTER_POLICY = (9912, "normal", "Scheduling Policy {policy} was updated. (User: {user})")
+    USER_REMOVE_CLUSTER_POLICY = (9914, "normal", "Scheduling Policy {policy} was removed. (User: {user})")
+    FAILED_TO_CONNECT_TO_SCHEDULER_PROXY = (
+        9920,
+        "error",
+        (
+            "Failed to connect to external scheduler proxy. External filters, scoring functions"
+            " and load balancing will not be performed."
+        ),
+        60,
+    )
+    EXTERNAL_SCHEDULER_PLUGIN_ERROR = (
+        9921,
+        "error",
+        "Running the external plugin '{plugin}' failed: '{error}'",
+        60,
+    )
+    EXTERNAL_SCHEDULER_ERROR = (9922, "error", "External scheduler error, exception message: '{error}'", 60)
+    CLUSTER_ALERT_HA_RESERVATION = (
+        10300,
+        "alert",
+        (
+            "Cluster {cluster} failed the HA Reservation check, HA VMs on host(s): {hosts} will fail"
+            " to migrate in case of a failover, consider adding resources or shutting down unused VMs."
+        ),
+        600,
+    )
+    CLUSTER_ALERT_HA_RESERVATION_DOWN = (
+        10301,
+        "alert",
+        "Cluster {cluster} passed the HA Reservation check.",
+    )
+    USER_ADDED_AFFINITY_GROUP = (10350, "normal", "Affinity Group {group} was added. (User: {user})")
+    USER_FAILED_TO_ADD_AFFINITY_GROUP = (
+        10351,
+        "error",
+        "Failed to add Affinity Group {group}. (User: {user})",
+    )
+    USER_UPDATED_AFFINITY_GROUP = (10352, "normal", "Affinity Group {group} was updated. (User: {user})")
+    USER_FAILED_TO_UPDATE_AFFINITY_GROUP = (
+        10353,
+        "error",
+        "Failed to update Affinity Group {group}. (User: {user})",
+    )
+    USER_REMOVED_AFFINITY_GROUP = (10354, "normal", "Affinity Group {group} was removed. (User: {user})")
+    USER_FAILED_TO_REMOVE_AFFINITY_GROUP = (
+        10355,
+        "error",
+        "Failed to remove Affinity Group {group}. (User: {user})",
+    )
+    VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY = (
+        10356,
+        "error",
+        (
+            "The affinity groups: {groups}, with hosts : {hosts} and VMs : {vms}, have VM to host conflicts"
+            " between positive and negative enforcing affinity groups."
+        ),
+    )
+    VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY = (
+        10357,
+        "warning",
+        (
+            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have VM to host conflicts"
+            " between positive and negative affinity groups."
+        ),
+    )
+    VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY = (
+        10358,
+        "warning",
+        (
+            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have conflicts between"
+            " VM to host affinity and VM to VM positive affinity."
+        ),
+    )
+    VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY = (
+        10359,
+        "warning",
+        (
+            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have conflicts between"
+            " VM to host affinity and VM to VM negative affinity."
+        ),
+    )
+    NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS = (
+        10360,
+        "warning",
+        (
+            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have non intersecting"
+            " positive hosts conflicts."
+        ),
+    )
+    VM_TO_VM_AFFINITY_CONFLICTS = (
+        10361,
+        "error",
+        (
+            "The affinity groups: {groups}, with VMs: {vms} and negative VMs: {negative_vms},"
+            " have VM to VM conflicts between positive and negative affinity groups."
+        ),
+    )
+    USER_ADDED_AFFINITY_LABEL = (10380, "normal", "Affinity Label {label} was added. (User: {user})")
+    USER_UPDATED_AFFINITY_LABEL = (10382, "normal", "Affinity Label {label} was updated. (User: {user})")
+    USER_REMOVED_AFFINITY_LABEL = (10384, "normal", "Affinity Label {label} was removed. (User: {user})")
+
+    def __init__(self, number: int, severity: str, text: str, flood_seconds: int = 0) -> None:
+        self.number = number
+        self.severity = severity
+        self.text = text
+        #: Within this time the same event is logged once.
+        self.flood_seconds = flood_seconds

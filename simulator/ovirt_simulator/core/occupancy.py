@@ -1,0 +1,98 @@
+"""Who takes what of a host: memory for the scheduler, and what is physically used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from msgspec.structs import replace
+
+from ovirt_placement import model
+
+from .entities import Host, Vm
+
+
+class Occupancy:
+    """The VMs on each host and on their way to it, and what they leave over.
+
+    What a host has for the scheduler, and what it uses for itself, is taken from its first figures and the
+    VMs it had then; from there on both follow the VMs. VMs on their way are deducted from `free_mb` too.
+    """
+
+    def __init__(self) -> None:
+        self._vms: dict[str, dict[str, Vm]] = defaultdict(dict)
+        self._taken: dict[str, dict[str, int]] = defaultdict(dict)
+        self._capacity_mb: dict[str, int] = {}
+        self._own_mb: dict[str, float] = {}
+        self._own_cores: dict[str, float] = {}
+
+    def calibrate(self, host: Host) -> None:
+        """Take the host's present figures as what its present VMs leave over."""
+        vms = self._vms[host.id].values()
+        self._capacity_mb[host.id] = host.free_mb + sum(self._taken[host.id].values())
+        if host.memory_free_mb is not None:
+            self._own_mb[host.id] = host.memory_mb - host.memory_free_mb - sum(map(used_mb, vms))
+        if host.cpu_percent is not None:
+            self._own_cores[host.id] = host.cpu_percent / 100 * host.cores - sum(map(used_cores, vms))
+
+    def move(self, before: Vm | None, vm: Vm, pending: model.Pending | None) -> set[str]:
+        """Follow a VM to its new place, and name the hosts whose figures change."""
+        if before is not None and before.host is not None and before.host != vm.host:
+            del self._vms[before.host][vm.id]
+        if vm.host is not None:
+            self._vms[vm.host][vm.id] = vm
+        now = _takes(vm, pending)
+        places = set(now) | {host for host in _places(before) if vm.id in self._taken[host]}
+        for host in places:
+            if host in now:
+                self._taken[host][vm.id] = now[host]
+            else:
+                del self._taken[host][vm.id]
+        return places
+
+    def release(self, pending: model.Pending, vm: Vm) -> None:
+        """Give back what a start that is no longer pending took."""
+        if pending.host not in _places(vm):
+            self._taken[pending.host].pop(vm.id, None)
+
+    def vms_on(self, host_id: str) -> tuple[Vm, ...]:
+        return tuple(self._vms[host_id].values())
+
+    def incoming(self, host_id: str) -> tuple[str, ...]:
+        """Ids of VMs that are on their way to the host."""
+        return tuple(vm_id for vm_id in self._taken[host_id] if vm_id not in self._vms[host_id])
+
+    def measured(self, host: Host) -> Host:
+        """Give the host with the figures that its VMs leave over; figures it never had stay away."""
+        if host.id not in self._capacity_mb:
+            return host
+        vms = self._vms[host.id].values()
+        free_mb = self._capacity_mb[host.id] - sum(self._taken[host.id].values())
+        memory_free_mb, cpu_percent = host.memory_free_mb, host.cpu_percent
+        if host.id in self._own_mb:
+            used = self._own_mb[host.id] + sum(map(used_mb, vms))
+            memory_free_mb = round(min(max(host.memory_mb - used, 0), host.memory_mb))
+        if host.id in self._own_cores:
+            busy = self._own_cores[host.id] + sum(map(used_cores, vms))
+            cpu_percent = round(min(max(busy / host.cores * 100, 0.0), 100.0), 6)
+        return replace(host, free_mb=free_mb, memory_free_mb=memory_free_mb, cpu_percent=cpu_percent)
+
+
+def used_mb(vm: Vm) -> float:
+    """Memory that the VM really uses."""
+    return vm.memory_mb * (vm.usage_mem_percent or 0) / 100
+
+
+def used_cores(vm: Vm) -> float:
+    """Cores that the VM keeps busy."""
+    return vm.vcpus * (vm.usage_cpu_percent or 0) / 100
+
+
+def _places(vm: Vm | None) -> set[str]:
+    return set() if vm is None else {place for place in (vm.host, vm.migrating_to) if place is not None}
+
+
+def _takes(vm: Vm, pending: model.Pending | None) -> dict[str, int]:
+    takes = dict.fromkeys(_places(vm), vm.memory_mb)
+    if pending is not None and pending.host not in takes:
+        takes[pending.host] = vm.memory_mb if pending.memory_mb is None else pending.memory_mb
+    return takes

@@ -1,0 +1,44 @@
+"""How long things take in the simulated engine, and how badly it behaves."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Simulated seconds and probabilities. The defaults are a small engine's on a good day."""
+
+    #: From the accepted start until the VM powers up, and from there until it is up.
+    launch_seconds: float = 1.0
+    boot_seconds: float = 4.0
+    #: From a shutdown until the VM is down, from a stop, and from a suspend until it is suspended.
+    shutdown_seconds: float = 5.0
+    stop_seconds: float = 1.0
+    suspend_seconds: float = 3.0
+    #: A migration takes the fixed part and the VM's memory over the bandwidth.
+    migration_seconds: float = 2.0
+    migration_mib_per_second: float = 1024.0
+    #: How long the target has the VM before it reports it up: `migrating` with the target as host.
+    hand_over_seconds: float = 0.5
+    #: How often a migration without a host is tried again on another one (the engine's 3).
+    migration_reruns: int = 3
+    #: From a host's crash until the engine sees it, and until it is fenced and its VMs are known to be down.
+    host_detection_seconds: float = 5.0
+    host_fence_seconds: float = 30.0
+    host_activation_seconds: float = 3.0
+    #: How much earlier an event may be logged than the state it speaks of shows: up to this, at random.
+    state_lag_seconds: float = 0.5
+    #: How probably an event shows later than its successors, and by how much at most.
+    late_event_probability: float = 0.05
+    late_event_seconds: float = 0.5
+    #: How often the hosts report what VMs use, and how far the figures wobble around the state file's.
+    statistics_seconds: float = 15.0
+    statistics_wobble_percent: float = 5.0
+    #: How often the engine's own affinity enforcement and load balancing run; None switches them off.
+    affinity_enforcement_seconds: float | None = None
+    load_balancing_seconds: float | None = None
+
+
+USUAL = Settings()
+#: An engine that tells everything at once and in order: what most tests want.
+PROMPT = Settings(state_lag_seconds=0.0, late_event_probability=0.0, statistics_wobble_percent=0.0)
