@@ -51,15 +51,17 @@ def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
 
 
 def _connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Connected components over shared members, each in the order of first mention."""
+    """Connected components over shared members, all in the order of first mention."""
     component: dict[str, list[str]] = {}
-    for members_of_one in sets:
-        for member in members_of_one:
-            first = component.setdefault(members_of_one[0], [members_of_one[0]])
+    for one in sets:
+        for member in one:
+            first = component.setdefault(one[0], [one[0]])
             other = component.setdefault(member, [member])
             if first is not other:
                 small, large = sorted((first, other), key=len)
                 large.extend(small)
                 component.update(dict.fromkeys(small, large))
-    whole = {id(found): found for found in component.values()}
-    return [tuple(found) for found in whole.values()]
+    found: dict[int, list[str]] = {}
+    for member, whole in component.items():
+        found.setdefault(id(whole), []).append(member)
+    return [tuple(members_of_one) for members_of_one in found.values()]
