@@ -17,15 +17,24 @@ _SENTENCES = {
         "VM {vm} of {group} is migrating from host {host} to a host that is not known: only the source counts"
     ),
     Kind.GROUP_WITHOUT_HOSTS: "{group} restricts VM {vm} to hosts but lists none: not counted",
+    Kind.GROUP_BROKEN_HERE: "breaks {group} of priority {number:g}",
+    Kind.POSITIVE_PEERS_HERE: "{number:g} VMs to run with are here",
+    Kind.FIXED_PEERS_HERE: "{number:g} of them cannot be moved",
+    Kind.HA_VMS_HERE: "{number:g} highly available VMs are here",
+    Kind.FAILOVER_HOST: "kept free for a failover",
 }
 
 
 def sentence(reason: Reason, snapshot: Snapshot) -> str:
     """What a reason says, with the names that an administrator knows; an id that has none stands as it is."""
-    return _SENTENCES[reason.kind].format(
+    template = _SENTENCES[reason.kind]
+    if reason.kind is Kind.GROUP_BROKEN_HERE and reason.vm is not None:
+        template += ": VM {vm} is here"
+    return template.format(
         vm=vm_name(reason.vm or "", snapshot),
         host=host_name(reason.host or "", snapshot),
         group=group_name(reason.group or "", snapshot),
+        number=reason.number,
     )
 
 

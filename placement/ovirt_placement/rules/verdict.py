@@ -37,6 +37,16 @@ class Kind(StrEnum):
     MIGRATION_TARGET_UNKNOWN = "migration_target_unknown"
     #: `group` restricts `vm` to hosts but lists none: it is treated as not configured.
     GROUP_WITHOUT_HOSTS = "group_without_hosts"
+    #: Soft or hard, `group` of priority `number` would be broken on this host; a negative one by `vm`.
+    GROUP_BROKEN_HERE = "group_broken_here"
+    #: `number` positive peers run (or will run) on this host.
+    POSITIVE_PEERS_HERE = "positive_peers_here"
+    #: `number` of them cannot be moved.
+    FIXED_PEERS_HERE = "fixed_peers_here"
+    #: `number` highly available VMs run (or will run) on this host.
+    HA_VMS_HERE = "ha_vms_here"
+    #: The host is a dedicated failover host: no weight prefers it.
+    FAILOVER_HOST = "failover_host"
 
     @property
     def veto(self) -> bool:
@@ -87,3 +97,14 @@ class Verdict(Struct, frozen=True):
     def of(cls, host: str, reasons: tuple[Reason, ...]) -> Verdict:
         """Accept the host unless one of the reasons is a veto."""
         return cls(host, not any(reason.kind.veto for reason in reasons), reasons)
+
+
+class Weight(Struct, frozen=True):
+    """A rule's preference for a host among those asked about, and why.
+
+    Rank 0 is best; hosts with the same rank are tied, and no rank between 0 and the worst is missing.
+    """
+
+    host: str
+    rank: int
+    reasons: tuple[Reason, ...] = ()

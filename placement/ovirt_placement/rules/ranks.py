@@ -1,0 +1,45 @@
+"""Turns what speaks against each host into ranks: 0 for the best, ties together, none left out.
+
+The engine's selector looks at the order of weights only, and takes a host without one for the best
+(docs/rules.md). So a weight is a small integer, and every host asked about gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.verdict import Kind, Reason, Weight
+
+#: The engine keeps priorities with seven decimals.
+_STEPS_PER_UNIT = 10**7
+
+_KEPT_FREE = (Reason(Kind.FAILOVER_HOST),)
+
+
+def ranked(
+    snapshot: Snapshot,
+    hosts: Iterable[str],
+    burdens: Mapping[str, Any],
+    reasons: Mapping[str, tuple[Reason, ...]],
+    *,
+    unburdened: Any,
+) -> tuple[Weight, ...]:
+    """Rank hosts by their burdens, the smallest first, in the order asked.
+
+    A host without a burden of its own has the `unburdened` one. Dedicated failover hosts come after
+    all others.
+    """
+    known = snapshot.host_by_id
+    asked = [(host, host in known and known[host].failover, burdens.get(host, unburdened)) for host in hosts]
+    order = {key: rank for rank, key in enumerate(sorted({(last, burden) for _, last, burden in asked}))}
+    return tuple(
+        Weight(host, order[last, burden], reasons.get(host, ()) + (_KEPT_FREE if last else ()))
+        for host, last, burden in asked
+    )
+
+
+def fixed_point(priority: float) -> int:
+    """A group's priority as the engine compares it: a whole number, so that equal means equal."""
+    return round(priority * _STEPS_PER_UNIT)
