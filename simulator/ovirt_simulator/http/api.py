@@ -1,0 +1,77 @@
+"""The API of a simulated engine: from a request by a user who is logged in to its answer."""
+
+from __future__ import annotations
+
+import logging
+import re
+from urllib.parse import unquote
+
+from werkzeug import Request, Response
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import MapAdapter
+
+from ovirt_simulator.core import rejections
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http.cache import RenderCache
+from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.links import Follow, FollowError
+from ovirt_simulator.http.routes import Resource, routes
+from ovirt_simulator.http.users import User
+
+_LOG = logging.getLogger(__name__)
+
+
+class Api:
+    """Answers requests below /ovirt-engine/api out of an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._cache = RenderCache()
+        self._adapter: MapAdapter = routes().bind("")
+
+    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
+        """Answer a request; `path` is what follows /ovirt-engine/api."""
+        if request.headers.get("Version", "4") != "4":
+            return answers.fault(400, "Unsupported version.").response
+        call = Call(self._engine, request, user_name, user, self._expand, self._cache)
+        response = self._guarded(call, request, path)
+        response.headers["Correlation-Id"] = call.correlation_id
+        return response
+
+    def _guarded(self, call: Call, request: Request, path: str) -> Response:
+        """Answer, with every way of failing turned into the answer that the engine has for it."""
+        try:
+            return self._dispatch(call, request, path)
+        except answers.Refusal as refusal:
+            return refusal.response
+        except rejections.Rejected as rejected:
+            return answers.fault(rejected.http_status, rejected.detail).response
+        except rejections.NotFound as missing:
+            return answers.fault(404, str(missing)).response
+        except NotFound:
+            return answers.absent().response
+        except MethodNotAllowed:
+            return answers.page(405)
+        except FollowError as error:
+            _LOG.info("%s %s: %s", request.method, request.full_path, error)
+            return answers.page(500, "java.lang.IllegalStateException")
+
+    def _dispatch(self, call: Call, request: Request, path: str) -> Response:
+        resource, arguments = self._match(re.sub("/+", "/", path) or "/", request.method)
+        result = resource.answer(call, **arguments)
+        if isinstance(result, Response):
+            return result
+        return answers.document(result if resource.root is None else markup.collection(resource.root, result))
+
+    def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
+        """Render what an entity links to, under the name that the entity has for it."""
+        resource, arguments = self._match(unquote(address.removeprefix(markup.API)), "GET")
+        try:
+            result = resource.answer(call.below(follow), **arguments)
+        except answers.Refusal as refusal:
+            raise FollowError(f"{address}: {refusal}") from refusal
+        return result if resource.root is None else markup.collection(tag, result)
+
+    def _match(self, path: str, method: str) -> tuple[Resource, dict[str, str]]:
+        return self._adapter.match(path, method)  # type: ignore[return-value]

@@ -1,0 +1,116 @@
+"""The WSGI application: disturbances, single sign-on, the API behind it, and controls."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from werkzeug import Request, Response
+
+from ovirt_simulator.http import answers, sso
+from ovirt_simulator.http.disturbances import Disturbances
+from ovirt_simulator.http.markup import API
+from ovirt_simulator.http.sso import LoginError, Tokens
+from ovirt_simulator.http.users import User
+
+_LOG = logging.getLogger(__name__)
+
+_TOKEN_PATHS = ("/ovirt-engine/sso/oauth/token", "/ovirt-engine/sso/oauth/token-http-auth")
+_LOGOUT_PATH = "/ovirt-engine/services/sso-logout"
+CONTROL = "/simulator"
+
+
+class Answering(Protocol):
+    """Whatever stands behind the single sign-on: a simulated engine, or a recording."""
+
+    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response: ...
+
+
+class Application:
+    """One engine's whole web face."""
+
+    def __init__(
+        self,
+        api: Answering,
+        tokens: Tokens,
+        disturbances: Disturbances,
+        control: Callable[[Request, str], Response],
+    ) -> None:
+        self._api = api
+        self._tokens = tokens
+        self._disturbances = disturbances
+        self._control = control
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        request = Request(environ)
+        response = self._respond(request)
+        return response(environ, start_response)
+
+    def _respond(self, request: Request) -> Response:
+        if request.path.startswith(f"{CONTROL}/"):
+            return self._guarded(request)
+        disturbance = self._disturbances.take(request.method, request.full_path)
+        if disturbance is None:
+            return self._guarded(request)
+        time.sleep(disturbance.delay_seconds)
+        if disturbance.drop == "request":
+            raise _hung_up()
+        if disturbance.status is not None:
+            return answers.page(disturbance.status)
+        response = self._guarded(request)
+        if disturbance.drop == "answer":
+            raise _hung_up()
+        return response
+
+    def _guarded(self, request: Request) -> Response:
+        """Answer; what fails unforeseen is logged, and shown as the container shows it."""
+        try:
+            return self._route(request)
+        except Exception:
+            _LOG.exception("%s %s failed", request.method, request.full_path)
+            return answers.page(500)
+
+    def _route(self, request: Request) -> Response:
+        path = request.path
+        if path == API or path.startswith(f"{API}/"):
+            return self._authenticated(request, path.removeprefix(API))
+        if path in _TOKEN_PATHS:
+            return sso.token_servlet(request, self._tokens)
+        if path == _LOGOUT_PATH:
+            return sso.logout_servlet(request, self._tokens)
+        if path.startswith(f"{CONTROL}/"):
+            return self._control(request, path.removeprefix(CONTROL))
+        return answers.page(404)
+
+    def _authenticated(self, request: Request, path: str) -> Response:
+        identity = self._identity(request)
+        if identity is None:
+            response = answers.page(401)
+            response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
+            return response
+        if path == "/v4" or path.startswith("/v4/"):
+            path = path.removeprefix("/v4")
+        return self._api.answer(request, path, *identity)
+
+    def _identity(self, request: Request) -> tuple[str, User] | None:
+        """Say who asks, by token or by name and password."""
+        authorization = request.authorization
+        if authorization is None:
+            return None
+        if authorization.type == "bearer":
+            return self._tokens.user(authorization.token or "")
+        name, password = authorization.username, authorization.password
+        if name is None or password is None:
+            return None
+        try:
+            return name, self._tokens.check(name, password)
+        except LoginError:
+            return None
+
+
+def _hung_up() -> OSError:
+    """Make the error on which the server closes the connection without an answer."""
+    return ConnectionResetError(errno.ECONNRESET, "disturbed")

@@ -1,0 +1,153 @@
+"""One request to the API: who asks, with which parameters, and how its answer expands what it follows."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypedDict
+
+from werkzeug import Request
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import Caller
+from ovirt_simulator.core.queries import Queries
+from ovirt_simulator.http import markup
+from ovirt_simulator.http.answers import denied, fault
+from ovirt_simulator.http.bodies import Body
+from ovirt_simulator.http.cache import RenderCache
+from ovirt_simulator.http.links import NOTHING, Follow, Links, parse_follow
+from ovirt_simulator.http.users import Permit, User
+
+_TRUE = {"", "t", "true", "y", "yes", "1"}
+_FALSE = {"f", "false", "n", "no", "0"}
+#: Parameters that are also read from headers.
+_HEADERS = {"filter": "Filter", "all_content": "All-Content"}
+_CORRELATION_LENGTH = 36
+
+NOT_AUTHORIZED = "[User is not authorized to perform this action.]"
+
+#: Renders the resource at an address for this call: given the tag it gets and what to follow below.
+Expand = Callable[["Call", str, str, Follow], str]
+
+
+class SearchArguments(TypedDict):
+    """Arguments of `select` that come from the request."""
+
+    search: str
+    case_sensitive: bool
+    limit: int | None
+
+
+class Call:
+    """A request to the API by a user who is logged in."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        request: Request,
+        user_name: str,
+        user: User,
+        expand: Expand,
+        cache: RenderCache,
+        follow: Follow | None = None,
+    ) -> None:
+        self.engine = engine
+        self.cache = cache
+        self.user_name = user_name
+        self.user = user
+        self._request = request
+        self._expand = expand
+        #: Whether this call renders what another one follows; then `search` and `max` are not its own.
+        self.followed = follow is not None
+        self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
+
+    @property
+    def queries(self) -> Queries:
+        return self.engine.queries
+
+    def parameter(self, name: str) -> str | None:
+        """Give a query parameter, or for some the header that may stand for it."""
+        value = self._request.args.get(name)
+        if value is None and name in _HEADERS:
+            return self._request.headers.get(_HEADERS[name])
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """Give a boolean parameter; None when it is absent or not one."""
+        word = self.parameter(name)
+        if word is None:
+            return None
+        return True if word.lower() in _TRUE else False if word.lower() in _FALSE else None
+
+    def number(self, name: str) -> int | None:
+        """Give a number parameter; None when it is absent or not one."""
+        word = self.parameter(name)
+        return int(word) if word is not None and re.fullmatch(r"-?\d+", word) else None
+
+    @cached_property
+    def correlation_id(self) -> str:
+        """What the events of this request carry: what the client gave, cleaned and cut, or a random id."""
+        given = self._request.headers.get("Correlation-Id") or self._request.args.get("correlation_id", "")
+        cleaned = re.sub("[^0-9a-zA-Z_-]", "", given)[:_CORRELATION_LENGTH]
+        return cleaned or str(uuid.uuid4())
+
+    @property
+    def caller(self) -> Caller:
+        return Caller(user=f"{self.user_name}-authz", correlation_id=self.correlation_id)
+
+    @cached_property
+    def filtered(self) -> bool:
+        """Whether queries show only what the user has permissions on; the default for who is no admin."""
+        asked = self.flag("filter")
+        return not self.user.admin if asked is None else asked
+
+    @cached_property
+    def all_content(self) -> bool:
+        return bool(self.flag("all_content"))
+
+    @property
+    def search(self) -> SearchArguments:
+        """What the list is to be searched for; nothing when another call follows it."""
+        if self.followed:
+            return {"search": "", "case_sensitive": False, "limit": None}
+        return {
+            "search": self.parameter("search") or "",
+            "case_sensitive": bool(self.flag("case_sensitive")),
+            "limit": self.number("max"),
+        }
+
+    @cached_property
+    def hosted_engine_clusters(self) -> frozenset[str]:
+        """Ids of the clusters that the hosted engine's VM can run in: their hosts have an HA agent."""
+        return frozenset(vm.cluster for vm in self.queries.vms() if vm.hosted_engine)
+
+    def body(self, tag: str) -> Body:
+        """Read the body, whose root must be `tag`."""
+        return Body.parse(self._request.get_data(), tag)
+
+    def need_admin(self) -> None:
+        """Refuse a query that only admins may make."""
+        if not self.user.admin:
+            raise denied()
+
+    def need(self, permit: Permit) -> None:
+        """Refuse a command that the user has no permit for."""
+        if not self.user.may(permit):
+            raise fault(403, NOT_AUTHORIZED)
+
+    def links(self, *segments: str) -> Links:
+        """Give the links of the entity at this path, following what the request asks to follow."""
+        return Links(markup.path(*segments), self.follow, self._expansion)
+
+    def plain_links(self, *segments: str) -> Links:
+        """Give the links of an entity of which nothing is followed: part of a command's answer."""
+        return Links(markup.path(*segments), NOTHING, self._expansion)
+
+    def below(self, follow: Follow) -> Call:
+        """Give the call that renders what this one follows."""
+        return Call(self.engine, self._request, self.user_name, self.user, self._expand, self.cache, follow)
+
+    def _expansion(self, address: str, tag: str, follow: Follow) -> str:
+        return self._expand(self, address, tag, follow)

@@ -1,0 +1,133 @@
+"""The simulator's own addresses under /simulator: time, accidents, disturbances. JSON, no login.
+
+GET    /state                  the present state, as a state file
+POST   /advance                {"seconds": 5}
+POST   /hosts/ID/fail          the host crashes
+POST   /hosts/ID/recover       ... and comes back
+POST   /migrations/faults      {"fail": true} or hang, refuse, slow; with "count" and "vm": the next ones
+GET    /disturbances           what waits to happen to requests
+POST   /disturbances           {"method": "POST", "path": "/migrate", "drop": "answer"}; see Disturbance
+DELETE /disturbances           nothing goes wrong any more
+POST   /tokens/expire          every client must log in again
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from werkzeug import Request, Response
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+
+from ovirt_placement import statefile
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.http.answers import JSON
+from ovirt_simulator.http.disturbances import Disturbance, Disturbances
+from ovirt_simulator.http.sso import Tokens
+
+Content = TypeVar("Content")
+
+
+class Advance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much simulated time shall pass, in seconds."""
+
+    seconds: float
+
+
+class MigrationFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the next `count` migrations (of a VM, by id) meet; see `MigrationFault`."""
+
+    fail: bool = False
+    hang: bool = False
+    slow: float = 1.0
+    refuse: bool = False
+    count: int = 1
+    vm: str | None = None
+
+
+class Control:
+    """Answers requests below /simulator: what goes wrong between client and engine."""
+
+    def __init__(self, tokens: Tokens, disturbances: Disturbances, *more: Rule) -> None:
+        self._tokens = tokens
+        self._disturbances = disturbances
+        rules = (
+            Rule("/disturbances", endpoint=self._list_disturbances, methods=["GET"]),
+            Rule("/disturbances", endpoint=self._add_disturbance, methods=["POST"]),
+            Rule("/disturbances", endpoint=self._clear_disturbances, methods=["DELETE"]),
+            Rule("/tokens/expire", endpoint=self._expire_tokens, methods=["POST"]),
+        )
+        self._adapter = Map([*rules, *more]).bind("")
+
+    def __call__(self, request: Request, path: str) -> Response:
+        try:
+            endpoint, arguments = self._adapter.match(path, request.method)
+            response: Response = endpoint(request, **arguments)
+            return response
+        except HTTPException as error:
+            return _json({"error": error.description}, error.code or 500)
+        except (msgspec.DecodeError, ValueError) as error:
+            return _json({"error": str(error)}, 400)
+        except LookupError as error:
+            return _json({"error": f"no such thing: {error}"}, 404)
+
+    def _list_disturbances(self, _: Request) -> Response:
+        return _json(self._disturbances.waiting)
+
+    def _add_disturbance(self, request: Request) -> Response:
+        self._disturbances.add(_read(request, Disturbance))
+        return _json({})
+
+    def _clear_disturbances(self, _: Request) -> Response:
+        self._disturbances.clear()
+        return _json({})
+
+    def _expire_tokens(self, _: Request) -> Response:
+        return _json({"expired": self._tokens.revoke_all()})
+
+
+class EngineControl(Control):
+    """The controls of a simulated engine; a recording, in which nothing moves, has only `Control`'s."""
+
+    def __init__(self, tokens: Tokens, disturbances: Disturbances, engine: Engine) -> None:
+        super().__init__(
+            tokens,
+            disturbances,
+            Rule("/state", endpoint=self._state, methods=["GET"]),
+            Rule("/advance", endpoint=self._advance, methods=["POST"]),
+            Rule("/hosts/<host_id>/fail", endpoint=self._fail, methods=["POST"]),
+            Rule("/hosts/<host_id>/recover", endpoint=self._recover, methods=["POST"]),
+            Rule("/migrations/faults", endpoint=self._fail_migrations, methods=["POST"]),
+        )
+        self._engine = engine
+
+    def _state(self, _: Request) -> Response:
+        return Response(statefile.dumps(self._engine.snapshot()), content_type=JSON)
+
+    def _advance(self, request: Request) -> Response:
+        self._engine.advance(_read(request, Advance).seconds)
+        return _json({"now": self._engine.queries.now})
+
+    def _fail(self, _: Request, host_id: str) -> Response:
+        self._engine.hosts.fail(host_id)
+        return _json({})
+
+    def _recover(self, _: Request, host_id: str) -> Response:
+        self._engine.hosts.recover(host_id)
+        return _json({})
+
+    def _fail_migrations(self, request: Request) -> Response:
+        asked = _read(request, MigrationFaults)
+        fault = MigrationFault(fail=asked.fail, hang=asked.hang, slow=asked.slow, refuse=asked.refuse)
+        self._engine.faults.next_migrations(fault, count=asked.count, vm_id=asked.vm)
+        return _json({})
+
+
+def _read(request: Request, content: type[Content]) -> Content:
+    return msgspec.json.decode(request.get_data(), type=content)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value) + b"\n", status, content_type=JSON)

@@ -1,0 +1,78 @@
+"""A recorded engine: a folder of answers, one file a request, served byte for byte as they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from werkzeug import Request, Response
+
+from ovirt_placement.errors import UserError
+from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http.render.root import minimal_api
+from ovirt_simulator.http.users import User
+
+#: The root elements of the API's root collections, by address.
+_COLLECTIONS = {
+    "affinitylabels": "affinity_labels",
+    "bookmarks": "bookmarks",
+    "clusterlevels": "cluster_levels",
+    "clusters": "clusters",
+    "cpuprofiles": "cpu_profiles",
+    "datacenters": "data_centers",
+    "diskprofiles": "disk_profiles",
+    "disks": "disks",
+    "domains": "domains",
+    "events": "events",
+    "externalhostproviders": "external_host_providers",
+    "groups": "groups",
+    "hosts": "hosts",
+    "icons": "icons",
+    "imagetransfers": "image_transfers",
+    "instancetypes": "instance_types",
+    "jobs": "jobs",
+    "macpools": "mac_pools",
+    "networkfilters": "network_filters",
+    "networks": "networks",
+    "operatingsystems": "operating_systems",
+    "permissions": "permissions",
+    "roles": "roles",
+    "schedulingpolicies": "scheduling_policies",
+    "schedulingpolicyunits": "scheduling_policy_units",
+    "storageconnections": "storage_connections",
+    "storagedomains": "storage_domains",
+    "tags": "tags",
+    "templates": "templates",
+    "users": "users",
+    "vmpools": "vm_pools",
+    "vms": "vms",
+    "vnicprofiles": "vnic_profiles",
+}
+
+
+class Recording:
+    """Answers GETs below /ovirt-engine/api from a folder; parameters, `follow` among them, are ignored.
+
+    `hosts_<id>_statistics.xml` answers /hosts/<id>/statistics. A root collection without a file is empty, any
+    other address without one is not found, and nothing can be changed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise UserError(f"{folder}: no such folder; a recording is a folder of .xml files")
+        self._documents = {file.stem: file.read_bytes() for file in sorted(folder.glob("*.xml"))}
+        if not self._documents:
+            raise UserError(f"{folder}: no .xml files; a recording has one for each request, such as vms.xml")
+
+    def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
+        """Answer a request; `path` is what follows /ovirt-engine/api."""
+        if request.method != "GET":
+            return answers.page(405)
+        segments = [segment for segment in path.split("/") if segment]
+        recorded = self._documents.get("_".join(segments))
+        if recorded is not None:
+            return Response(recorded, content_type=answers.XML)
+        if not segments:
+            return answers.document(minimal_api())
+        if len(segments) == 1 and segments[0] in _COLLECTIONS:
+            return answers.document(markup.collection(_COLLECTIONS[segments[0]], []))
+        return answers.absent().response

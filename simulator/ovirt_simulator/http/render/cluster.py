@@ -1,0 +1,110 @@
+"""A cluster as the engine shows it."""
+
+from __future__ import annotations
+
+from ovirt_simulator.core.entities import Cluster
+from ovirt_simulator.http.links import Links
+from ovirt_simulator.http.markup import attribute, element, lines, path, text
+
+#: Sub-collections, and what `follow` calls them.
+LINKS = {
+    "affinitygroups": "affinity_groups",
+    "glusterhooks": "gluster_hooks",
+    "glustervolumes": "gluster_volumes",
+    "enabledfeatures": "enabled_features",
+    "externalnetworkproviders": "external_network_providers",
+    "cpuprofiles": "cpu_profiles",
+    "networkfilters": "network_filters",
+    "networks": "networks",
+    "permissions": "permissions",
+}
+
+_FENCING = (
+    "<fencing_policy><enabled>true</enabled>"
+    "<skip_if_connectivity_broken><enabled>false</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
+    "<skip_if_gluster_bricks_up>false</skip_if_gluster_bricks_up>"
+    "<skip_if_gluster_quorum_not_met>false</skip_if_gluster_quorum_not_met>"
+    "<skip_if_sd_active><enabled>false</enabled></skip_if_sd_active></fencing_policy>"
+)
+_MIGRATION = (
+    "<migration><auto_converge>inherit</auto_converge>"
+    "<bandwidth><assignment_method>auto</assignment_method></bandwidth>"
+    "<compressed>inherit</compressed><encrypted>inherit</encrypted>"
+    '<policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/></migration>'
+)
+_THRESHOLD = (
+    "<log_max_memory_used_threshold>95</log_max_memory_used_threshold>\n"
+    "<log_max_memory_used_threshold_type>percentage</log_max_memory_used_threshold_type>"
+)
+_RANDOM_SOURCES = (
+    "<required_rng_sources><required_rng_source>urandom</required_rng_source></required_rng_sources>"
+)
+
+
+def cluster(record: Cluster, links: Links, *, management_network: str | None) -> str:
+    """Render a cluster; the management network is shown only with `all_content`, so None otherwise."""
+    return links.entity(
+        "cluster",
+        record.id,
+        links.actions("resetemulatedmachine", "upgrade", "syncallnetworks"),
+        text("name", record.name),
+        text("description", record.description),
+        text("comment", ""),
+        links.links(LINKS),
+        _configuration(record),
+        links.reference("data_center", "datacenters", record.data_center),
+        _management_network(management_network),
+        links.reference("scheduling_policy", "schedulingpolicies", record.policy_id or None),
+    )
+
+
+def _management_network(network: str | None) -> str:
+    if network is None:
+        return ""
+    return f'<management_network href="{path("networks", network)}" id="{attribute(network)}"/>'
+
+
+def _configuration(record: Cluster) -> str:
+    return lines(
+        text("ballooning_enabled", True),
+        text("bios_type", "q35_sea_bios"),
+        "<cpu><architecture>x86_64</architecture><type>Intel Skylake Server Family</type></cpu>",
+        properties("custom_scheduling_policy_properties", record.scheduling_properties),
+        "<error_handling><on_error>migrate</on_error></error_handling>",
+        _FENCING,
+        text("fips_mode", "disabled"),
+        text("firewall_type", "firewalld"),
+        text("gluster_service", False),
+        text("ha_reservation", record.ha_reservation),
+        "<ksm><enabled>true</enabled><merge_across_nodes>true</merge_across_nodes></ksm>",
+        _THRESHOLD,
+        element(
+            "memory_policy",
+            element("over_commit", text("percent", record.memory_overcommit_percent)),
+            "<transparent_hugepages><enabled>true</enabled></transparent_hugepages>",
+        ),
+        _MIGRATION,
+        _RANDOM_SOURCES,
+        text("switch_type", "legacy"),
+        text("threads_as_cores", record.count_threads_as_cores),
+        text("trusted_service", False),
+        text("tunnel_migration", False),
+        text("upgrade_in_progress", record.upgrade_mode),
+        text("upgrade_percent_complete", 0),
+        version(record.compatibility),
+        text("virt_service", True),
+        text("vnc_encryption", False),
+    )
+
+
+def properties(tag: str, values: dict[str, str]) -> str:
+    """Render properties by name; nothing when there are none."""
+    if not values:
+        return ""
+    items = (element("property", text("name", name), text("value", value)) for name, value in values.items())
+    return element(tag, *items)
+
+
+def version(compatibility: str) -> str:
+    major, _, minor = compatibility.partition(".")
+    return element("version", text("major", major), text("minor", minor))

@@ -1,0 +1,93 @@
+"""What VMs and hosts stand on, as the engine shows it: data centers, networks, templates, disks and tags."""
+
+from __future__ import annotations
+
+from ovirt_placement.model import Disk, Network, VnicProfile
+from ovirt_simulator.core.entities import DataCenter, Tag
+from ovirt_simulator.http.links import Links
+from ovirt_simulator.http.markup import element, text
+from ovirt_simulator.http.render.cluster import version
+
+_DATA_CENTER_LINKS = {
+    "quotas": "quotas",
+    "iscsibonds": "iscsi_bonds",
+    "qoss": "qoss",
+    "clusters": "clusters",
+    "networks": "networks",
+    "storagedomains": "storage_domains",
+    "permissions": "permissions",
+}
+
+
+def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
+    return links.entity(
+        "data_center",
+        record.id,
+        text("name", record.name),
+        text("description", ""),
+        links.links(_DATA_CENTER_LINKS),
+        text("local", record.local_storage),
+        text("quota_mode", "disabled"),
+        text("status", record.status),
+        text("storage_format", "v5"),
+        element("supported_versions", version(compatibility)),
+        version(compatibility),
+    )
+
+
+def network(record: Network, links: Links, *, data_center: str | None) -> str:
+    return links.entity(
+        "network",
+        record.id,
+        text("name", record.name),
+        text("description", ""),
+        text("comment", ""),
+        links.link("networklabels", "network_labels"),
+        links.link("permissions", "permissions"),
+        links.link("vnicprofiles", "vnic_profiles"),
+        text("mtu", 0),
+        text("stp", False),
+        "<usages><usage>vm</usage></usages>",
+        links.reference("data_center", "datacenters", data_center),
+    )
+
+
+def vnic_profile(record: VnicProfile, links: Links) -> str:
+    return links.entity(
+        "vnic_profile",
+        record.id,
+        text("name", record.name),
+        links.link("permissions", "permissions"),
+        "<pass_through><mode>disabled</mode></pass_through>",
+        text("port_mirroring", False),
+        links.reference("network", "networks", record.network),
+    )
+
+
+def template(template_id: str, name: str, links: Links) -> str:
+    return links.entity("template", template_id, text("name", name), text("status", "ok"))
+
+
+def disk(record: Disk, links: Links) -> str:
+    return links.entity(
+        "disk",
+        record.id,
+        text("name", record.id),
+        links.link("permissions", "permissions"),
+        links.link("statistics", "statistics"),
+        text("alias", record.id),
+        text("content_type", "data"),
+        text("status", "ok"),
+        text("storage_type", "image"),
+        links.reference("disk_profile", "diskprofiles", record.profile),
+    )
+
+
+def tag(record: Tag, links: Links) -> str:
+    return links.entity(
+        "tag",
+        record.id,
+        text("name", record.name),
+        text("description", record.description),
+        links.reference("parent", "tags", record.parent),
+    )

@@ -1,0 +1,74 @@
+"""The root of the API as the engine shows it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ovirt_simulator.http.markup import API, element, lines, text
+from ovirt_simulator.http.render.moment import moment
+from ovirt_simulator.http.render.vm import BLANK_TEMPLATE
+
+#: The engine that the simulator speaks as.
+VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")
+
+_COLLECTIONS = (
+    "clusters",
+    "datacenters",
+    "events",
+    "hosts",
+    "networks",
+    "tags",
+    "templates",
+    "vms",
+    "disks",
+    "schedulingpolicyunits",
+    "schedulingpolicies",
+    "vnicprofiles",
+    "affinitylabels",
+    "jobs",
+)
+_SEARCHABLE = ("clusters", "datacenters", "events", "hosts", "networks", "templates", "vms", "disks")
+_BLANK = f"{API}/templates/{BLANK_TEMPLATE}"
+
+
+def api(now: datetime, *, hosts: tuple[int, int], vms: tuple[int, int], user: str) -> str:
+    """Render the root; the pairs are the active ones and all. `user` is who asks."""
+    children = lines(
+        _links(),
+        _product(),
+        f'<special_objects><blank_template href="{_BLANK}" id="{BLANK_TEMPLATE}"/></special_objects>',
+        element("summary", _count("hosts", *hosts), _count("vms", *vms)),
+        text("time", moment(now)),
+        element("authenticated_user", text("user_name", user)),
+        element("effective_user", text("user_name", user)),
+    )
+    return f"<api>\n{children}\n</api>"
+
+
+def minimal_api() -> str:
+    """Render the root of an engine of which nothing but its collections is known."""
+    return f"<api>\n{_links()}\n{_product()}\n</api>"
+
+
+def _links() -> str:
+    return lines(
+        *(f'<link href="{API}/{name}" rel="{name}"/>' for name in _COLLECTIONS),
+        *(f'<link href="{API}/{name}?search={{query}}" rel="{name}/search"/>' for name in _SEARCHABLE),
+    )
+
+
+def _product() -> str:
+    major, minor, build, full = VERSION
+    version = element(
+        "version",
+        text("build", build),
+        text("full_version", full),
+        text("major", major),
+        text("minor", minor),
+        text("revision", 0),
+    )
+    return element("product_info", text("name", "oVirt Engine"), text("vendor", "ovirt.org"), version)
+
+
+def _count(tag: str, active: int, total: int) -> str:
+    return element(tag, text("active", active), text("total", total))

@@ -1,0 +1,197 @@
+"""A VM as the engine shows it, with its disk attachments and NICs."""
+
+from __future__ import annotations
+
+from ovirt_placement.model import Disk, Nic
+from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.http.links import Links
+from ovirt_simulator.http.markup import attribute, element, lines, path, text
+from ovirt_simulator.http.render.moment import moment
+
+BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
+
+_MIB = 1 << 20
+
+#: Statuses without a host, and without all that only a running VM has.
+_OFF = frozenset({"down", "suspended", "image_locked", "image_illegal"})
+
+_ACTIONS = (
+    "detach",
+    "export",
+    "commitsnapshot",
+    "clone",
+    "reordermacaddresses",
+    "logon",
+    "maintenance",
+    "previewsnapshot",
+    "ticket",
+    "thawfilesystems",
+    "undosnapshot",
+    "freezefilesystems",
+    "cancelmigration",
+    "reboot",
+    "migrate",
+    "shutdown",
+    "start",
+    "stop",
+    "suspend",
+)
+
+#: Sub-collections, and what `follow` calls them.
+LINKS = {
+    "applications": "applications",
+    "cdroms": "cdroms",
+    "diskattachments": "disk_attachments",
+    "watchdogs": "watchdogs",
+    "graphicsconsoles": "graphics_consoles",
+    "hostdevices": "host_devices",
+    "mediateddevices": "mediated_devices",
+    "nics": "nics",
+    "numanodes": "numa_nodes",
+    "sessions": "sessions",
+    "reporteddevices": "reported_devices",
+    "snapshots": "snapshots",
+    "backups": "backups",
+    "checkpoints": "checkpoints",
+    "affinitylabels": "affinity_labels",
+    "katelloerrata": "katello_errata",
+    "permissions": "permissions",
+    "tags": "tags",
+    "statistics": "statistics",
+}
+
+_BIOS = "<bios><boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type></bios>"
+_DISPLAY = (
+    "<allow_override>false</allow_override><copy_paste_enabled>true</copy_paste_enabled>"
+    "<disconnect_action>LOCK_SCREEN</disconnect_action><file_transfer_enabled>true</file_transfer_enabled>"
+    "<monitors>1</monitors>{port}<single_qxl_pci>false</single_qxl_pci>"
+    "<smartcard_enabled>false</smartcard_enabled><type>vnc</type>"
+)
+_MIGRATION = (
+    "<migration><auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
+    "<encrypted>inherit</encrypted></migration>\n<migration_downtime>-1</migration_downtime>"
+)
+_OS = "<os><boot><devices><device>hd</device></devices></boot><type>other</type></os>"
+_START = (
+    '<sso><methods><method id="guest_agent"/></methods></sso>\n<start_paused>false</start_paused>\n'
+    "<stateless>false</stateless>\n"
+    "<storage_error_resume_behaviour>auto_resume</storage_error_resume_behaviour>\n"
+    "<time_zone><name>Etc/GMT</name></time_zone>\n<type>server</type>\n<usb><enabled>false</enabled></usb>"
+)
+
+
+def vm(record: Vm, links: Links, *, address: str | None, restricted: bool) -> str:
+    """Render a VM.
+
+    `address` is that of the host it runs on. A `restricted` reader, one whose queries are filtered, sees
+    neither the host nor the placement policy.
+    """
+    on = record.status not in _OFF
+    host = record.host if on and not restricted else None
+    return links.entity(
+        "vm",
+        record.id,
+        links.actions(*_ACTIONS),
+        text("name", record.name),
+        text("description", record.description),
+        text("comment", ""),
+        links.links(LINKS),
+        _configuration(record, address if on else None),
+        "" if restricted else _placement_policy(record),
+        _START,
+        links.reference("cluster", "clusters", record.cluster),
+        links.reference("cpu_profile", "cpuprofiles", record.cpu_profile),
+        "" if record.quota is None else f'<quota id="{attribute(record.quota)}"/>',
+        text("has_illegal_images", False),
+        text("next_run_configuration_exists", False),
+        text("numa_tune_mode", "interleave"),
+        text("run_once", False) if on else "",
+        text("start_time", moment(record.started)) if on else "",
+        text("status", record.status),
+        text("status_detail", record.status_detail),
+        text("stop_reason", record.stop_reason),
+        text("stop_time", moment(record.stopped)),
+        links.reference("host", "hosts", host),
+        links.reference("instance_type", "instancetypes", record.instance_type),
+        _original_template(record),
+        links.reference("template", "templates", record.template or BLANK_TEMPLATE),
+    )
+
+
+def _original_template(record: Vm) -> str:
+    template = record.template or BLANK_TEMPLATE
+    return f'<original_template href="{path("templates", template)}" id="{attribute(template)}"/>'
+
+
+def _configuration(record: Vm, address: str | None) -> str:
+    memory = record.memory_mb * _MIB
+    topology = f"<cores>1</cores><sockets>{record.vcpus}</sockets><threads>1</threads>"
+    display = _DISPLAY.format(port="" if address is None else "<port>5900</port>")
+    return lines(
+        _BIOS,
+        f"<cpu><architecture>x86_64</architecture><topology>{topology}</topology></cpu>",
+        "<cpu_pinning_policy>none</cpu_pinning_policy>\n<cpu_shares>0</cpu_shares>",
+        _custom_properties(record.custom_properties),
+        "<delete_protected>false</delete_protected>",
+        element("display", text("address", address), display),
+        element("high_availability", text("enabled", record.ha), "<priority>1</priority>"),
+        "<io><threads>1</threads></io>",
+        f"<memory>{memory}</memory>",
+        f"<memory_policy><ballooning>true</ballooning><guaranteed>{record.guaranteed_mb * _MIB}</guaranteed>"
+        f"<max>{4 * memory}</max></memory_policy>",
+        _MIGRATION,
+        "<multi_queues_enabled>true</multi_queues_enabled>",
+        text("origin", "managed_hosted_engine" if record.hosted_engine else "ovirt"),
+        _OS,
+    )
+
+
+def _custom_properties(properties: dict[str, str]) -> str:
+    if not properties:
+        return ""
+    items = (
+        element("custom_property", text("name", name), text("value", value))
+        for name, value in properties.items()
+    )
+    return element("custom_properties", *items)
+
+
+def _placement_policy(record: Vm) -> str:
+    hosts = [f'<host href="{path("hosts", host)}" id="{attribute(host)}"/>' for host in record.pinned_hosts]
+    return element(
+        "placement_policy",
+        text("affinity", record.affinity),
+        element("hosts", *hosts) if hosts else "",
+    )
+
+
+def disk_attachment(record: Vm, disk: Disk, links: Links) -> str:
+    return links.entity(
+        "disk_attachment",
+        disk.id,
+        text("active", True),
+        text("bootable", disk.bootable),
+        text("interface", "virtio_scsi"),
+        text("pass_discard", False),
+        text("read_only", False),
+        text("uses_scsi_reservation", False),
+        links.reference("disk", "disks", disk.id),
+        links.reference("vm", "vms", record.id),
+    )
+
+
+def nic(record: Vm, card: Nic, links: Links) -> str:
+    return links.entity(
+        "nic",
+        card.id,
+        links.actions("activate", "deactivate"),
+        text("name", card.name),
+        links.link("reporteddevices", "reported_devices"),
+        links.link("networkfilterparameters", "network_filter_parameters"),
+        links.link("statistics", "statistics"),
+        links.reference("vm", "vms", record.id),
+        text("interface", "virtio"),
+        text("linked", True),
+        text("plugged", True),
+        links.reference("vnic_profile", "vnicprofiles", card.vnic_profile),
+    )

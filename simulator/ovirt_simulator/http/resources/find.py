@@ -1,0 +1,50 @@
+"""Looking up what an address or a body speaks of, or refusing as the engine does when it is not there."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ovirt_simulator.core.entities import Cluster, Vm
+from ovirt_simulator.http.answers import absent, fault
+from ovirt_simulator.http.bodies import Body
+from ovirt_simulator.http.call import Call
+
+Found = TypeVar("Found")
+
+
+def present(found: Found | None) -> Found:
+    """Give what was found; refuse with 404 and an empty body when it is None."""
+    if found is None:
+        raise absent()
+    return found
+
+
+def visible_vm(call: Call, vm_id: str) -> Vm:
+    """Give a VM that the user can see."""
+    vm = present(call.queries.vm(vm_id))
+    if call.filtered and vm.id not in call.user.vms:
+        raise absent()
+    return vm
+
+
+def visible_clusters(call: Call) -> tuple[Cluster, ...]:
+    """Give the clusters that the user can see: all, or those of its VMs."""
+    clusters = call.queries.clusters()
+    if not call.filtered:
+        return clusters
+    vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
+    of_vms = {vm.cluster for vm in vms if vm is not None}
+    return tuple(cluster for cluster in clusters if cluster.id in of_vms)
+
+
+def host_id(call: Call, reference: Body) -> str | None:
+    """Give the id of a host that a body names by id or name; an unknown name is refused with 404."""
+    if reference.id is not None:
+        return reference.id
+    name = reference.text("name")
+    if name is None:
+        return None
+    for host in call.queries.hosts():
+        if host.name == name:
+            return host.id
+    raise fault(404, f"Entity not found: {name}")

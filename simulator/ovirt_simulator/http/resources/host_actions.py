@@ -1,0 +1,29 @@
+"""What one can do with a host."""
+
+from __future__ import annotations
+
+from werkzeug import Response
+
+from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.resources.actions import act
+from ovirt_simulator.http.users import Permit
+
+
+def activate(call: Call, host_id: str) -> Response:
+    return act(
+        call,
+        Permit.MANIPULATE_HOST,
+        ("host", "hosts", host_id),
+        lambda _: call.engine.hosts.activate(host_id, caller=call.caller),
+    )
+
+
+def deactivate(call: Call, host_id: str) -> Response:
+    return act(
+        call,
+        Permit.MANIPULATE_HOST,
+        ("host", "hosts", host_id),
+        lambda body: call.engine.hosts.deactivate(
+            host_id, reason=body.text("reason") or "", caller=call.caller
+        ),
+    )

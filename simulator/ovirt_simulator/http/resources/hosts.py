@@ -1,0 +1,67 @@
+"""Hosts and their sub-collections, read."""
+
+from __future__ import annotations
+
+from ovirt_simulator.core.entities import Host
+from ovirt_simulator.http import markup
+from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.render import host as render
+from ovirt_simulator.http.render import statistic
+from ovirt_simulator.http.resources.find import present
+from ovirt_simulator.http.resources.tags import tags_named
+from ovirt_simulator.http.search import fields
+from ovirt_simulator.http.search.select import select
+
+
+def list_hosts(call: Call) -> list[str]:
+    """Hosts that a search finds; users whose queries are filtered see none."""
+    if call.filtered:
+        return []
+    found = select(call.queries.hosts(), fields.hosts(call.queries), **call.search)
+    return [render_host(call, host) for host in found]
+
+
+def get_host(call: Call, host_id: str) -> str:
+    return render_host(call, visible_host(call, host_id))
+
+
+def visible_host(call: Call, host_id: str) -> Host:
+    return present(None if call.filtered else call.queries.host(host_id))
+
+
+def render_host(call: Call, host: Host) -> str:
+    """Render a host, following what this call asks to follow."""
+    summary = call.queries.host_summary(host.id)
+
+    def fresh() -> str:
+        extra = _all_content(call, host) if call.all_content else ""
+        return render.host(host, call.links("hosts", host.id), summary, extra=extra)
+
+    if call.follow or call.all_content:
+        return fresh()
+    return call.cache.get(markup.path("hosts", host.id), (host, summary), fresh)
+
+
+def _all_content(call: Call, host: Host) -> str:
+    return render.all_content(
+        hosted_engine=host.cluster in call.hosted_engine_clusters,
+        maintenance=host.status == "maintenance",
+    )
+
+
+def list_statistics(call: Call, host_id: str) -> list[str]:
+    visible_host(call, host_id)
+    return [
+        statistic.statistic(
+            record,
+            call.links("hosts", host_id, "statistics", statistic.statistic_id(record.name)),
+            owner="host",
+            collection="hosts",
+            owner_id=host_id,
+        )
+        for record in call.queries.host_statistics(host_id)
+    ]
+
+
+def list_tags(call: Call, host_id: str) -> list[str]:
+    return tags_named(call, visible_host(call, host_id).tags, "hosts", host_id)

@@ -1,0 +1,98 @@
+"""VMs and their sub-collections, read."""
+
+from __future__ import annotations
+
+from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.http import markup
+from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.render import infrastructure, statistic
+from ovirt_simulator.http.render import vm as render
+from ovirt_simulator.http.resources.find import present, visible_vm
+from ovirt_simulator.http.resources.tags import tags_named
+from ovirt_simulator.http.search import fields
+from ovirt_simulator.http.search.select import select
+
+
+def list_vms(call: Call) -> list[str]:
+    records = call.queries.vms()
+    if call.filtered:
+        records = tuple(vm for vm in records if vm.id in call.user.vms)
+    found = select(records, fields.vms(call.queries), **call.search)
+    return [render_vm(call, vm) for vm in found]
+
+
+def get_vm(call: Call, vm_id: str) -> str:
+    return render_vm(call, visible_vm(call, vm_id))
+
+
+def render_vm(call: Call, vm: Vm) -> str:
+    """Render a VM as this user sees it, following what this call asks to follow."""
+    host = None if vm.host is None else call.queries.host(vm.host)
+    address = None if host is None else host.address
+
+    def fresh() -> str:
+        return render.vm(vm, call.links("vms", vm.id), address=address, restricted=call.filtered)
+
+    if call.follow or call.filtered:
+        return fresh()
+    return call.cache.get(markup.path("vms", vm.id), (vm, address), fresh)
+
+
+def list_statistics(call: Call, vm_id: str) -> list[str]:
+    visible_vm(call, vm_id)
+    return [
+        statistic.statistic(
+            record,
+            call.links("vms", vm_id, "statistics", statistic.statistic_id(record.name)),
+            owner="vm",
+            collection="vms",
+            owner_id=vm_id,
+        )
+        for record in call.queries.vm_statistics(vm_id)
+    ]
+
+
+def list_tags(call: Call, vm_id: str) -> list[str]:
+    return tags_named(call, visible_vm(call, vm_id).tags, "vms", vm_id)
+
+
+def list_disk_attachments(call: Call, vm_id: str) -> list[str]:
+    vm = visible_vm(call, vm_id)
+    return [
+        render.disk_attachment(vm, disk, call.links("vms", vm_id, "diskattachments", disk.id))
+        for disk in vm.disks
+    ]
+
+
+def list_nics(call: Call, vm_id: str) -> list[str]:
+    vm = visible_vm(call, vm_id)
+    return [render.nic(vm, nic, call.links("vms", vm_id, "nics", nic.id)) for nic in vm.nics]
+
+
+def list_disks(call: Call) -> list[str]:
+    """Every disk that a VM has attached, once."""
+    disks = {disk.id: disk for vm in call.queries.vms() for disk in vm.disks}
+    return [infrastructure.disk(disk, call.links("disks", disk.id)) for disk in disks.values()]
+
+
+def get_disk(call: Call, disk_id: str) -> str:
+    disks = {disk.id: disk for vm in call.queries.vms() for disk in vm.disks}
+    return infrastructure.disk(present(disks.get(disk_id)), call.links("disks", disk_id))
+
+
+def _templates(call: Call) -> dict[str, str]:
+    """Names of templates by id: the blank one, and those that VMs are made from."""
+    named = {vm.template: vm.template for vm in call.queries.vms() if vm.template is not None}
+    return {render.BLANK_TEMPLATE: "Blank"} | named
+
+
+def list_templates(call: Call) -> list[str]:
+    return [
+        infrastructure.template(template_id, name, call.links("templates", template_id))
+        for template_id, name in _templates(call).items()
+    ]
+
+
+def get_template(call: Call, template_id: str) -> str:
+    name = present(_templates(call).get(template_id))
+    return infrastructure.template(template_id, name, call.links("templates", template_id))

@@ -1,0 +1,174 @@
+"""Every address of the API below /ovirt-engine/api, and the resource that answers each of its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+from werkzeug.routing import Map, Rule
+
+from ovirt_simulator.core.affinity_commands import Members
+from ovirt_simulator.http.resources import (
+    affinity_groups,
+    affinity_labels,
+    clusters,
+    empty,
+    events,
+    host_actions,
+    hosts,
+    infrastructure,
+    policies,
+    tags,
+    vm_actions,
+    vms,
+)
+
+Answering: TypeAlias = "Callable[..., Any]"
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """What answers one method of an address: with its root element, its items, or a whole response."""
+
+    answer: Answering
+    #: The root element around the items of a list; None for what is no list.
+    root: str | None = None
+
+
+_LISTS: dict[str, tuple[str, Answering]] = {
+    "/clusters": ("clusters", clusters.list_clusters),
+    "/clusters/<cluster_id>/affinitygroups": ("affinity_groups", affinity_groups.list_groups),
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/vms": ("vms", affinity_groups.list_vms),
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/hosts": ("hosts", affinity_groups.list_hosts),
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/vmlabels": (
+        "affinity_labels",
+        affinity_groups.list_vm_labels,
+    ),
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/hostlabels": (
+        "affinity_labels",
+        affinity_groups.list_host_labels,
+    ),
+    "/clusters/<cluster_id>/networks": ("networks", infrastructure.list_networks),
+    "/hosts": ("hosts", hosts.list_hosts),
+    "/hosts/<host_id>/statistics": ("statistics", hosts.list_statistics),
+    "/hosts/<host_id>/tags": ("tags", hosts.list_tags),
+    "/hosts/<host_id>/affinitylabels": ("affinity_labels", affinity_labels.list_of_host),
+    "/vms": ("vms", vms.list_vms),
+    "/vms/<vm_id>/statistics": ("statistics", vms.list_statistics),
+    "/vms/<vm_id>/tags": ("tags", vms.list_tags),
+    "/vms/<vm_id>/affinitylabels": ("affinity_labels", affinity_labels.list_of_vm),
+    "/vms/<vm_id>/diskattachments": ("disk_attachments", vms.list_disk_attachments),
+    "/vms/<vm_id>/nics": ("nics", vms.list_nics),
+    "/affinitylabels": ("affinity_labels", affinity_labels.list_labels),
+    "/affinitylabels/<label_id>/vms": ("vms", affinity_labels.list_vms),
+    "/affinitylabels/<label_id>/hosts": ("hosts", affinity_labels.list_hosts),
+    "/events": ("events", events.list_events),
+    "/schedulingpolicies": ("scheduling_policies", policies.list_policies),
+    "/schedulingpolicies/<policy_id>/filters": ("filters", policies.list_filters),
+    "/schedulingpolicies/<policy_id>/weights": ("weights", policies.list_weights),
+    "/schedulingpolicies/<policy_id>/balances": ("balances", policies.list_balances),
+    "/schedulingpolicyunits": ("scheduling_policy_units", policies.list_units),
+    "/datacenters": ("data_centers", infrastructure.list_data_centers),
+    "/datacenters/<data_center_id>/clusters": ("clusters", infrastructure.list_clusters),
+    "/datacenters/<data_center_id>/networks": ("networks", infrastructure.list_networks),
+    "/networks": ("networks", infrastructure.list_networks),
+    "/networks/<network_id>/vnicprofiles": ("vnic_profiles", infrastructure.list_vnic_profiles_of),
+    "/vnicprofiles": ("vnic_profiles", infrastructure.list_vnic_profiles),
+    "/templates": ("templates", vms.list_templates),
+    "/disks": ("disks", vms.list_disks),
+    "/jobs": ("jobs", infrastructure.list_jobs),
+    "/tags": ("tags", tags.list_tags),
+}
+
+_READS: dict[str, Answering] = {
+    "": infrastructure.get_api,
+    "/clusters/<cluster_id>": clusters.get_cluster,
+    "/clusters/<cluster_id>/affinitygroups/<group_id>": affinity_groups.get_group,
+    "/hosts/<host_id>": hosts.get_host,
+    "/vms/<vm_id>": vms.get_vm,
+    "/affinitylabels/<label_id>": affinity_labels.get_label,
+    "/affinitylabels/<label_id>/vms/<vm_id>": affinity_labels.get_vm,
+    "/affinitylabels/<label_id>/hosts/<host_id>": affinity_labels.get_host,
+    "/events/<event_id>": events.get_event,
+    "/schedulingpolicies/<policy_id>": policies.get_policy,
+    "/schedulingpolicies/<policy_id>/filters/<unit_id>": policies.get_filter,
+    "/schedulingpolicies/<policy_id>/weights/<unit_id>": policies.get_weight,
+    "/schedulingpolicies/<policy_id>/balances/<unit_id>": policies.get_balance,
+    "/schedulingpolicyunits/<unit_id>": policies.get_unit,
+    "/datacenters/<data_center_id>": infrastructure.get_data_center,
+    "/networks/<network_id>": infrastructure.get_network,
+    "/vnicprofiles/<profile_id>": infrastructure.get_vnic_profile,
+    "/templates/<template_id>": vms.get_template,
+    "/disks/<disk_id>": vms.get_disk,
+    "/jobs/<job_id>": infrastructure.get_job,
+    "/tags/<tag_id>": tags.get_tag,
+}
+
+_POSTS: dict[str, Answering] = {
+    "/clusters/<cluster_id>/affinitygroups": affinity_groups.post_group,
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/vms": affinity_groups.post_vm,
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/hosts": affinity_groups.post_host,
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/vmlabels": affinity_groups.post_vm_label,
+    "/clusters/<cluster_id>/affinitygroups/<group_id>/hostlabels": affinity_groups.post_host_label,
+    "/hosts/<host_id>/activate": host_actions.activate,
+    "/hosts/<host_id>/deactivate": host_actions.deactivate,
+    "/hosts/<host_id>/affinitylabels": affinity_labels.post_to_host,
+    "/vms/<vm_id>/start": vm_actions.start,
+    "/vms/<vm_id>/stop": vm_actions.stop,
+    "/vms/<vm_id>/shutdown": vm_actions.shutdown,
+    "/vms/<vm_id>/suspend": vm_actions.suspend,
+    "/vms/<vm_id>/migrate": vm_actions.migrate,
+    "/vms/<vm_id>/cancelmigration": vm_actions.cancel_migration,
+    "/vms/<vm_id>/affinitylabels": affinity_labels.post_to_vm,
+    "/affinitylabels": affinity_labels.post_label,
+    "/affinitylabels/<label_id>/vms": affinity_labels.post_vm,
+    "/affinitylabels/<label_id>/hosts": affinity_labels.post_host,
+    "/events": events.post_event,
+    "/events/undelete": events.undelete,
+    "/schedulingpolicies": policies.post_policy,
+    "/schedulingpolicies/<policy_id>/filters": policies.post_filter,
+    "/schedulingpolicies/<policy_id>/weights": policies.post_weight,
+    "/schedulingpolicies/<policy_id>/balances": policies.post_balance,
+}
+
+_PUTS: dict[str, Answering] = {
+    "/clusters/<cluster_id>": clusters.put_cluster,
+    "/clusters/<cluster_id>/affinitygroups/<group_id>": affinity_groups.put_group,
+    "/affinitylabels/<label_id>": affinity_labels.put_label,
+    "/schedulingpolicies/<policy_id>": policies.put_policy,
+}
+
+_GROUP = "/clusters/<cluster_id>/affinitygroups/<group_id>"
+_DELETES: dict[str, Answering] = {
+    _GROUP: affinity_groups.delete_group,
+    f"{_GROUP}/vms/<member_id>": affinity_groups.delete_member(Members.VMS),
+    f"{_GROUP}/hosts/<member_id>": affinity_groups.delete_member(Members.HOSTS),
+    f"{_GROUP}/vmlabels/<member_id>": affinity_groups.delete_member(Members.VM_LABELS),
+    f"{_GROUP}/hostlabels/<member_id>": affinity_groups.delete_member(Members.HOST_LABELS),
+    "/affinitylabels/<label_id>": affinity_labels.delete_label,
+    "/affinitylabels/<label_id>/vms/<vm_id>": affinity_labels.delete_vm,
+    "/affinitylabels/<label_id>/hosts/<host_id>": affinity_labels.delete_host,
+    "/vms/<vm_id>/affinitylabels/<label_id>": affinity_labels.delete_vm,
+    "/hosts/<host_id>/affinitylabels/<label_id>": affinity_labels.delete_host,
+    "/events/<event_id>": events.delete_event,
+    "/schedulingpolicies/<policy_id>": policies.delete_policy,
+    "/schedulingpolicies/<policy_id>/filters/<unit_id>": policies.delete_part,
+    "/schedulingpolicies/<policy_id>/weights/<unit_id>": policies.delete_part,
+    "/schedulingpolicies/<policy_id>/balances/<unit_id>": policies.delete_part,
+    "/schedulingpolicyunits/<unit_id>": policies.delete_unit,
+}
+
+
+def routes() -> Map:
+    """Give the map from address and method to resource."""
+    gets = {pattern: Resource(answer, root) for pattern, root, answer in empty.sub_collections()}
+    gets |= {pattern: Resource(answer, root) for pattern, (root, answer) in _LISTS.items()}
+    gets |= {pattern: Resource(answer) for pattern, answer in _READS.items()}
+    rules = [_rule(pattern, resource, "GET") for pattern, resource in gets.items()]
+    for method, answers in (("POST", _POSTS), ("PUT", _PUTS), ("DELETE", _DELETES)):
+        rules += [_rule(pattern, Resource(answer), method) for pattern, answer in answers.items()]
+    return Map(rules, strict_slashes=False, merge_slashes=False)
+
+
+def _rule(pattern: str, resource: Resource, method: str) -> Rule:
+    return Rule(pattern or "/", endpoint=resource, methods=[method])

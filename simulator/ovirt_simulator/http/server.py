@@ -1,0 +1,124 @@
+"""Serving an engine or a recording over HTTP or HTTPS, with threads and kept-alive connections."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from cheroot import wsgi
+from cheroot.ssl.builtin import BuiltinSSLAdapter
+
+from ovirt_placement.errors import UserError
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.api import Api
+from ovirt_simulator.http.application import Answering, Application
+from ovirt_simulator.http.control import Control, EngineControl
+from ovirt_simulator.http.disturbances import Disturbances
+from ovirt_simulator.http.recording import Recording
+from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens
+from ovirt_simulator.http.users import Users, default_users
+
+#: So many requests are answered at once; a migration that waits for the scheduler holds one.
+_THREADS = 20
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The files that a server needs to speak TLS."""
+
+    chain: Path
+    private_key: Path
+
+
+class Server:
+    """A server that runs until `close`. The API is at `url` + /ovirt-engine/api."""
+
+    def __init__(
+        self,
+        application: Application,
+        listen: str,
+        certificate: Certificate | None,
+        tokens: Tokens,
+        disturbances: Disturbances,
+    ) -> None:
+        self.tokens = tokens
+        self.disturbances = disturbances
+        address = _address(listen)
+        self._server = wsgi.Server(address, application, numthreads=_THREADS, request_queue_size=128)
+        self._server.expiration_interval = 0.05
+        if certificate is not None:
+            self._server.ssl_adapter = BuiltinSSLAdapter(certificate.chain, certificate.private_key)
+        try:
+            self._server.prepare()
+        except OSError as error:
+            raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
+        self.url = f"{'http' if certificate is None else 'https'}://{address[0]}:{self._server.bind_addr[1]}"
+        self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)
+        self._thread.start()
+
+    @property
+    def api_url(self) -> str:
+        """What the SDK's `Connection` takes as `url`."""
+        return f"{self.url}/ovirt-engine/api"
+
+    def close(self) -> None:
+        """Answer no more, and end every thread."""
+        self._server.stop()
+        self._thread.join()
+
+
+def serve(
+    engine: Engine,
+    listen: str = "127.0.0.1:0",
+    *,
+    password: str | None = "password",  # noqa: S107 - a simulator's, known to all
+    users: Users | None = None,
+    token_lifetime: float = SESSION_LIFETIME,
+    certificate: Certificate | None = None,
+) -> Server:
+    """Serve an engine at `HOST:PORT` (port 0 takes any free one) and return at once.
+
+    `users` replaces the default ones, admin, reader and user @internal, all with `password` (None: any). A
+    token that is idle for `token_lifetime` real seconds expires. With a certificate the server speaks TLS.
+    Nothing here advances the engine. Raises `UserError` when the address cannot be had.
+    """
+    tokens, disturbances = _session(password, users, token_lifetime)
+    control = EngineControl(tokens, disturbances, engine)
+    return _serve(Api(engine), control, listen, certificate, tokens, disturbances)
+
+
+def serve_recording(
+    folder: Path,
+    listen: str = "127.0.0.1:0",
+    *,
+    token_lifetime: float = SESSION_LIFETIME,
+    certificate: Certificate | None = None,
+) -> Server:
+    """Serve a recorded engine as it stands, to the default users with any password; else as `serve` does."""
+    tokens, disturbances = _session(None, None, token_lifetime)
+    control = Control(tokens, disturbances)
+    return _serve(Recording(folder), control, listen, certificate, tokens, disturbances)
+
+
+def _session(password: str | None, users: Users | None, lifetime: float) -> tuple[Tokens, Disturbances]:
+    return Tokens(default_users(password) if users is None else users, lifetime), Disturbances()
+
+
+def _serve(
+    api: Answering,
+    control: Control,
+    listen: str,
+    certificate: Certificate | None,
+    tokens: Tokens,
+    disturbances: Disturbances,
+) -> Server:
+    application = Application(api, tokens, disturbances, control)
+    return Server(application, listen, certificate, tokens, disturbances)
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, colon, port = listen.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise UserError(f"--listen {listen}: an address is HOST:PORT, such as 127.0.0.1:8080")
+    return host, int(port)
