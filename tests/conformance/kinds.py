@@ -6,7 +6,14 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules import host_affinity, host_affinity_weight, vm_affinity, vm_affinity_weight
+from ovirt_placement.rules import (
+    ha_balance,
+    ha_weight,
+    host_affinity,
+    host_affinity_weight,
+    vm_affinity,
+    vm_affinity_weight,
+)
 from ovirt_placement.rules.unified_groups import unify
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tests.conformance.judge import difference_of_sets, difference_of_tiers
@@ -15,7 +22,7 @@ from tests.conformance.vector import Vector
 #: What is wrong with our answer to a vector; None if it is right.
 Judgement = Callable[[Vector], str | None]
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
-Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]
+Ranking = Callable[..., tuple[Weight, ...]]
 
 
 def request_of(vector: Vector) -> Request:
@@ -36,13 +43,36 @@ def _filter(filter_hosts: Filter) -> Judgement:
 
 def _weight(rank_hosts: Ranking) -> Judgement:
     def judge(vector: Vector) -> str | None:
-        weights = rank_hosts(vector.snapshot, request_of(vector))
+        weights = rank_hosts(vector.snapshot, request_of(vector), **_options(vector))
         tiers: list[list[str]] = [[] for _ in range(1 + max(weight.rank for weight in weights))]
         for weight in weights:
             tiers[weight.rank].append(weight.host)
         return difference_of_tiers(vector, tiers)
 
     return judge
+
+
+def _options(vector: Vector) -> dict[str, int]:
+    """Parameters of the unit that a request carries."""
+    scale_down = vector.request.get("scale_down")
+    return {} if scale_down is None else {"scale_down": scale_down}
+
+
+def _ha_balance(vector: Vector) -> str | None:
+    """Whether the move chosen is one of those admissible."""
+    cluster = vector.request["cluster"]
+    up = tuple(host.id for host in vector.snapshot.hosts_of_cluster.get(cluster, ()) if host.up)
+    move = ha_balance.balance(
+        vector.snapshot,
+        cluster,
+        tuple(vector.request.get("candidate_hosts", up)),
+        vector.request.get("over_utilization") or ha_balance.OVER_UTILIZATION,
+    )
+    admissible = vector.right_answer["admissible"]
+    if move is None:
+        return f"no move instead of one of {admissible!r}" if admissible else None
+    right = any(move.vm == one["vm"] and set(move.hosts) == set(one["hosts"]) for one in admissible)
+    return None if right else f"{move!r} instead of one of {admissible!r}"
 
 
 def _unified_groups(vector: Vector) -> str | None:
@@ -57,6 +87,8 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "vm_to_host_filter": _filter(host_affinity.filter_hosts),
         "vm_affinity_weight": _weight(vm_affinity_weight.rank_hosts),
         "vm_to_host_weight": _weight(host_affinity_weight.rank_hosts),
+        "ha_weight": _weight(ha_weight.rank_hosts),
+        "ha_balance": _ha_balance,
         "unified_groups": _unified_groups,
     }
 )
