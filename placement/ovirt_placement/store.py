@@ -76,9 +76,14 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in _OPEN
 
     @property
+    def fresh(self) -> bool:
+        """Whether its state is so young that the engine may not show it yet."""
+        return self.age_seconds < BLOCKING_SECONDS
+
+    @property
     def blocking(self) -> bool:
         """Whether it reserves its target against other VMs (never against its own)."""
-        return self.state is IntentState.ACCEPTED or (self.open and self.age_seconds < BLOCKING_SECONDS)
+        return self.state is IntentState.ACCEPTED or (self.open and self.fresh)
 
 
 class Store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import threading
@@ -26,6 +27,8 @@ from ovirt_placement.engine.sso import SdkConnection
 from ovirt_placement.errors import UserError
 
 __all__ = ["EngineAway", "EngineConnection", "EngineFault", "EngineSetupError", "connect"]
+
+_log = logging.getLogger(__name__)
 
 
 class EngineConnection:
@@ -68,14 +71,17 @@ class EngineConnection:
         raise failure_of_answer(answer.code, fault_of(answer.body), self.settings, path)
 
     def close(self) -> None:
-        """Log out, if the engine is there to be told."""
-        with self._lock:
+        """Log out, if the engine is there to be told and no request is under way that nobody awaits."""
+        if not self._lock.acquire(timeout=1.0):
+            return
+        try:
             sdk, self._sdk = self._sdk, None
-        if sdk is not None:
-            try:
+            if sdk is not None:
                 sdk.close()
-            except SDK_ERRORS:
-                sdk.close(logout=False)
+        except SDK_ERRORS as error:
+            _log.debug("not logged out: %s", error)
+        finally:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,18 @@
+"""Arguments that several subcommands share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}, else the variables"
+        " OVIRT_URL, OVIRT_USERNAME, OVIRT_PASSWORD, OVIRT_CAFILE and OVIRT_INSECURE alone",
+    )

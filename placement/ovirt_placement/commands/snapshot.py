@@ -1,0 +1,48 @@
+"""`ovirt-placement snapshot`: prints a live engine's cluster state file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ovirt_placement import config, statefile
+from ovirt_placement.commands.arguments import add_config
+
+DESCRIPTION = """\
+Read an engine and print its placement state as a cluster state file to standard output: for a what-if
+question (--state FILE of the other commands), a simulation, or a bug report.
+The user needs no more than the role ReadOnlyAdmin. See docs/state-file.md for the format.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "snapshot",
+        help="print a live engine's state file",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_config(parser)
+    parser.add_argument(
+        "--statistics",
+        action="store_true",
+        help="also how busy hosts and VMs are; costs the engine one look-up for each of them",
+    )
+    parser.add_argument(
+        "--devices",
+        action="store_true",
+        help="also tags, disks and network interfaces; costs the engine several look-ups for each VM",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection import connect
+    from ovirt_placement.engine.reader import read_snapshot
+
+    with connect(config.load(args.config).engine) as connection:
+        snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
+    sys.stdout.buffer.write(statefile.dumps(snapshot))
+    sys.stdout.buffer.flush()
+    return 0

@@ -1,0 +1,58 @@
+"""Clusters, with the affinity groups that `follow=affinity_groups` puts inside of them."""
+
+from __future__ import annotations
+
+from ovirt_placement.engine.parsing import affinity, xml
+from ovirt_placement.model import AffinityGroup, Cluster
+
+_FIELDS = (
+    "name",
+    "ha_reservation",
+    "data_center",
+    "version",
+    "threads_as_cores",
+    "upgrade_in_progress",
+    "memory_policy",
+    "custom_scheduling_policy_properties",
+    "affinity_groups",
+)
+
+
+def read(content: bytes) -> tuple[tuple[Cluster, ...], tuple[AffinityGroup, ...]]:
+    """Read `/clusters?follow=affinity_groups`; a cluster without groups may lack the list."""
+    clusters: list[Cluster] = []
+    groups: list[AffinityGroup] = []
+    for element in xml.elements(content, "cluster"):
+        fields = xml.children(element, *_FIELDS)
+        clusters.append(_cluster(element, fields))
+        groups.extend(affinity.groups(fields.get("affinity_groups"), xml.identity(element)))
+    return tuple(clusters), tuple(groups)
+
+
+def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
+    version = xml.children(fields.get("version"), "major", "minor")
+    return Cluster(
+        id=xml.identity(element),
+        name=xml.text(fields.get("name")),
+        ha_reservation=xml.flag(fields.get("ha_reservation")),
+        data_center=xml.reference(fields.get("data_center")),
+        compatibility=f"{xml.number(version.get('major'), 4)}.{xml.number(version.get('minor'))}",
+        count_threads_as_cores=xml.flag(fields.get("threads_as_cores")),
+        upgrade_mode=xml.flag(fields.get("upgrade_in_progress")),
+        memory_overcommit_percent=_overcommit(fields.get("memory_policy")),
+        scheduling_properties=_properties(fields.get("custom_scheduling_policy_properties")),
+    )
+
+
+def _overcommit(memory_policy: xml.Element | None) -> int:
+    over_commit = xml.children(memory_policy, "over_commit").get("over_commit")
+    return xml.number(xml.children(over_commit, "percent").get("percent"), 100)
+
+
+def _properties(element: xml.Element | None) -> dict[str, str]:
+    """Read the properties of the scheduling policy; the engine leaves out an empty list of them."""
+    found = {}
+    for entry in () if element is None else element.iterchildren("property"):
+        fields = xml.children(entry, "name", "value")
+        found[xml.text(fields.get("name"))] = xml.text(fields.get("value"))
+    return found

@@ -1,0 +1,61 @@
+"""Statistics: rounded to two digits by the engine, which writes 0 for what it does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ovirt_placement.engine.parsing import xml
+
+
+@dataclass(frozen=True)
+class HostStatistics:
+    cpu_percent: float | None = None
+    memory_free_mb: int | None = None
+
+
+@dataclass(frozen=True)
+class VmStatistics:
+    mem_percent: float | None = None
+    cpu_percent: float | None = None
+
+
+def of_host(element: xml.Element) -> HostStatistics:
+    """Take user and system time as what is used, as the engine does.
+
+    A host that has reported nothing shows 0 everywhere, which no running host does.
+    """
+    data = _data(element)
+    user, system = data.get("cpu.current.user", 0.0), data.get("cpu.current.system", 0.0)
+    known = user or system or data.get("cpu.current.idle", 0.0)
+    free = data.get("memory.free", 0.0)
+    return HostStatistics(
+        cpu_percent=min(100.0, user + system) if known else None,
+        memory_free_mb=int(free) // (1024 * 1024) if known or free else None,
+    )
+
+
+def of_vm(element: xml.Element) -> VmStatistics:
+    """Take what a running VM uses; one that is down shows 0, so ask only for those that are on a host."""
+    data = _data(element)
+    installed = data.get("memory.installed", 0.0)
+    return VmStatistics(
+        mem_percent=_percent(100 * data.get("memory.used", 0.0) / installed) if installed else None,
+        cpu_percent=_percent(data["cpu.current.total"]) if "cpu.current.total" in data else None,
+    )
+
+
+def _percent(value: float) -> float:
+    """Round away what dividing bytes by bytes adds to the engine's whole percents."""
+    return round(min(100.0, max(0.0, value)), 2)
+
+
+def _data(element: xml.Element) -> dict[str, float]:
+    """Map each statistic's name to its newest number; those that are text are left out."""
+    found = {}
+    for entry in element.iterchildren("statistic"):
+        fields = xml.children(entry, "name", "values")
+        value = xml.children(fields.get("values"), "value").get("value")
+        datum = xml.children(value, "datum").get("datum")
+        if datum is not None and datum.text:
+            found[xml.text(fields.get("name"))] = float(datum.text)
+    return found

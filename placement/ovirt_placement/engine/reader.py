@@ -1,0 +1,62 @@
+"""Reads a snapshot from an engine: four requests for the topology, and more only where more is asked for."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from ovirt_placement.engine.connection import EngineConnection, EngineFault, EngineSetupError
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings, vms
+from ovirt_placement.model import Snapshot
+
+#: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
+_VM_DEVICES = ("tags", "nics", "disk_attachments.disk")
+
+
+def read_snapshot(
+    connection: EngineConnection, *, statistics: bool = False, devices: bool = False
+) -> Snapshot:
+    """Read what rules of placement need, in four requests and one for the data centers.
+
+    With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
+    interfaces and what those refer to. Raises what `EngineConnection.get` raises.
+    """
+    measured = ("statistics",) if statistics else ()
+    try:
+        found_clusters, groups = clusters.read(_first(connection))
+        snapshot = Snapshot(
+            clusters=found_clusters,
+            affinity_groups=groups,
+            hosts=hosts.read(_get(connection, "/hosts", *measured, *(("tags",) if devices else ()))),
+            vms=vms.read(_get(connection, "/vms", *measured, *(_VM_DEVICES if devices else ()))),
+            affinity_labels=affinity.labels(_get(connection, "/affinitylabels", "vms", "hosts")),
+            data_centers=surroundings.data_centers(_get(connection, "/datacenters")),
+            networks=surroundings.networks(_get(connection, "/networks")) if devices else (),
+            vnic_profiles=surroundings.vnic_profiles(_get(connection, "/vnicprofiles")) if devices else (),
+        )
+    except etree.XMLSyntaxError as error:
+        raise EngineSetupError(f"{connection.url}: what answers there sends broken XML: {error}") from None
+    return consistent(snapshot)
+
+
+def _first(connection: EngineConnection) -> bytes:
+    """Read the clusters, which every engine has: if they are not there, there is no engine."""
+    try:
+        return _get(connection, "/clusters", "affinity_groups", absent=None)
+    except EngineFault as fault:
+        if fault.code == 404:
+            raise EngineSetupError(
+                f"{connection.url}: no oVirt engine's API: correct url under [engine];"
+                " it ends in /ovirt-engine/api"
+            ) from None
+        raise
+
+
+def _get(connection: EngineConnection, path: str, *follow: str, absent: bytes | None = b"<none/>") -> bytes:
+    """Read a collection; one that this engine does not have is as an empty one."""
+    try:
+        return connection.get(path, **({"follow": ",".join(follow)} if follow else {}))
+    except EngineFault as fault:
+        if fault.code == 404 and absent is not None:
+            return absent
+        raise

@@ -1,0 +1,57 @@
+"""The service's socket: a reader asks for a newer snapshot, or to be woken by the next one."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import msgspec
+
+from ovirt_placement.inventory.publication import SOCKET_NAME
+
+
+class Refresh(msgspec.Struct, tag="refresh", frozen=True):
+    """Answer when a snapshot is published whose reading began at this moment or later."""
+
+    not_before: float
+
+
+class Wake(msgspec.Struct, tag="wake", frozen=True):
+    """Answer when another version than this is published."""
+
+    version: int
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The published version, or why there is no newer one."""
+
+    version: int
+    error: str | None = None
+
+
+Question = Refresh | Wake
+
+
+class NoService(Exception):
+    """Nobody publishes here; a socket that nobody answers was left by a process that died."""
+
+
+class NoAnswer(Exception):
+    """The service did not answer in time."""
+
+
+def ask(directory: Path, question: Question, timeout: float) -> Reply:
+    """Ask the service and wait for its answer, at most so many seconds."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(max(timeout, 0.001))
+        try:
+            connection.connect(str(directory / SOCKET_NAME))
+            connection.sendall(msgspec.json.encode(question) + b"\n")
+            answer = connection.makefile("rb").readline()
+        except TimeoutError:
+            raise NoAnswer from None
+        except OSError:
+            raise NoService from None
+    if not answer.endswith(b"\n"):
+        raise NoService  # it ended while we waited
+    return msgspec.json.decode(answer, type=Reply)

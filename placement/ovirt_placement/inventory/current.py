@@ -1,0 +1,154 @@
+"""The library's one way to know the engine: what is published, else the engine itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+from ovirt_placement import config as configuration
+from ovirt_placement.config import Config, EngineSettings
+from ovirt_placement.errors import UserError
+from ovirt_placement.inventory import conversation, publication
+from ovirt_placement.inventory.conversation import NoAnswer, NoService, Refresh, Wake
+from ovirt_placement.inventory.direct import DirectReader
+from ovirt_placement.inventory.intents import IntentReader, with_intents
+from ovirt_placement.inventory.publication import Publication
+from ovirt_placement.model import Snapshot
+
+#: How long a caller who names no deadline waits for a snapshot.
+DEFAULT_DEADLINE_SECONDS = 10.0
+
+
+class NoSnapshot(UserError):
+    """Nothing fresh enough is known of the engine, and nothing came in time."""
+
+
+class _Process:
+    """What one process keeps between two calls: decoded snapshots, connections, the configuration."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.config: Config | None = None
+        self.publications: dict[Path, Publication] = {}
+        self.direct_readers: dict[EngineSettings, DirectReader] = {}
+        self.intent_readers: dict[str, IntentReader] = {}
+        #: The last snapshot, the intents that were laid over it, and what came of it: its indexes are kept.
+        self.overlaid: tuple[Snapshot, list[tuple[object, ...]], Snapshot] | None = None
+        #: What a parent process had open: closing it here would say good-bye in the parent's name.
+        self.inherited: Self | None = None
+
+    def after_fork(self) -> Self:
+        child = type(self)()
+        child.config, child.publications = self.config, self.publications
+        child.inherited = self
+        return child
+
+
+_process = _Process()
+
+
+def _forked() -> None:
+    global _process
+    _process = _process.after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def snapshot(
+    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
+) -> Snapshot:
+    """Return the engine's state: no older than `max_age` seconds, and within `deadline` seconds from now.
+
+    A published snapshot that is fresh enough costs no request. Else the inventory service is asked for
+    one reading that all who wait share; where no service runs, this process reads the engine itself.
+    Open intents of the store stand in `pending`; a rule leaves out those of the VM that it is asked about.
+    Without arguments the configuration says what is fresh, and the deadline is 10 s.
+
+    Raises `NoSnapshot` if none comes in time, `UserError` if the configuration is at fault.
+    """
+    config = config or _configuration()
+    max_age = config.inventory.max_age_seconds if max_age is None else max_age
+    until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
+    published = _published(config.inventory.directory)
+    if published is not None and published.age_seconds <= max_age:
+        return _overlaid(published.snapshot, config)
+    try:
+        return _overlaid(_refreshed(config.inventory.directory, max_age, until), config)
+    except NoService:
+        return _overlaid(_direct(config, max_age, until), config)
+
+
+def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
+    """Wait until the service publishes another version than this process has seen; whether it did.
+
+    Without a service there is nobody to wake us: it returns false at once.
+    """
+    config = config or _configuration()
+    directory = config.inventory.directory
+    seen = _process.publications.get(directory)
+    try:
+        conversation.ask(directory, Wake(0 if seen is None else seen.version), timeout)
+    except (NoService, NoAnswer):
+        return False
+    return True
+
+
+def _configuration() -> Config:
+    with _process.lock:
+        if _process.config is None:
+            _process.config = configuration.load()
+        return _process.config
+
+
+def _published(directory: Path) -> Publication | None:
+    """Read what is published, decoding it once a version for all threads."""
+    with _process.lock:
+        found = publication.read(directory, _process.publications.get(directory))
+        if found is not None:
+            _process.publications[directory] = found
+        return found
+
+
+def _refreshed(directory: Path, max_age: float, until: float) -> Snapshot:
+    not_before = publication.now() - max_age
+    try:
+        reply = conversation.ask(directory, Refresh(not_before), until - time.monotonic())
+    except NoAnswer:
+        raise NoSnapshot(
+            f"no fresh snapshot in time: the inventory at {directory} is still reading"
+        ) from None
+    published = _published(directory)
+    if reply.error is not None or published is None or published.read_at < not_before:
+        last = "" if published is None else f"; the last one is {published.age_seconds:.0f} s old"
+        raise NoSnapshot(f"no fresh snapshot: {reply.error or 'the inventory has published none'}{last}")
+    return published.snapshot
+
+
+def _direct(config: Config, max_age: float, until: float) -> Snapshot:
+    with _process.lock:
+        reader = _process.direct_readers.setdefault(config.engine, DirectReader(config.engine))
+    try:
+        found = reader.read(max_age, until)
+    except UserError as error:
+        raise NoSnapshot(f"no snapshot: {error}") from error
+    if found is None:
+        raise NoSnapshot(f"no snapshot in time: {config.engine.url} has not answered yet")
+    return found
+
+
+def _overlaid(base: Snapshot, config: Config) -> Snapshot:
+    with _process.lock:
+        reader = _process.intent_readers.setdefault(config.store.url, IntentReader(config.store.url))
+    intents = reader.read()
+    if not intents:
+        return base
+    laid: list[tuple[object, ...]] = [(intent.id, intent.state, intent.fresh) for intent in intents]
+    with _process.lock:
+        last = _process.overlaid
+        if last is None or last[0] is not base or last[1] != laid:
+            last = _process.overlaid = (base, laid, with_intents(base, intents))
+        return last[2]

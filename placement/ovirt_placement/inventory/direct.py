@@ -1,0 +1,67 @@
+"""Reads the engine itself where nobody publishes: one reading at a time for all threads of a process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.inventory.publication import now
+from ovirt_placement.model import Snapshot
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection import EngineConnection
+
+
+class DirectReader:
+    """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._connection: EngineConnection | None = None
+        self._changed = threading.Condition()
+        self._reading = False
+        self._readings = 0
+        self._snapshot: Snapshot | None = None
+        self._read_at = 0.0
+        self._error: Exception | None = None
+
+    def read(self, max_age: float, until: float) -> Snapshot | None:
+        """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
+
+        None if it takes longer. Raises what the reading raised.
+        """
+        with self._changed:
+            oldest = now() - max_age
+            while self._snapshot is None or self._read_at < oldest:
+                if not self._reading:
+                    self._reading = True
+                    threading.Thread(target=self._read, daemon=True).start()
+                awaited = self._readings
+                while self._readings == awaited:
+                    if not self._changed.wait(until - time.monotonic()):
+                        return None
+                if self._error is not None:
+                    raise self._error
+            return self._snapshot
+
+    def _read(self) -> None:
+        # The SDK takes long to load and is not needed where somebody publishes.
+        from ovirt_placement.engine.connection import connect
+        from ovirt_placement.engine.reader import read_snapshot
+
+        began = now()
+        snapshot, error = None, None
+        try:
+            self._connection = self._connection or connect(self._settings)
+            snapshot = read_snapshot(self._connection)
+        except Exception as caught:  # whatever it is, those who wait must learn of it
+            error = caught
+        with self._changed:
+            self._reading = False
+            self._readings += 1
+            self._error = error
+            if snapshot is not None:
+                self._snapshot, self._read_at = snapshot, began
+            self._changed.notify_all()
