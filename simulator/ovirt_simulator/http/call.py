@@ -101,7 +101,11 @@ class Call:
     def filtered(self) -> bool:
         """Whether queries show only what the user has permissions on; the default for who is no admin."""
         asked = self.flag("filter")
-        return not self.user.admin if asked is None else asked
+        if asked is None:
+            return not self.user.admin
+        if not asked:
+            self.need_admin()
+        return asked
 
     @cached_property
     def all_content(self) -> bool:
@@ -139,7 +143,10 @@ class Call:
 
     def links(self, *segments: str) -> Links:
         """Give the links of the entity at this path, following what the request asks to follow."""
-        return Links(markup.path(*segments), self.follow, self._expansion)
+        return self.links_at(markup.path(*segments))
+
+    def links_at(self, href: str) -> Links:
+        return Links(href, self.follow, self._expansion)
 
     def plain_links(self, *segments: str) -> Links:
         """Give the links of an entity of which nothing is followed: part of a command's answer."""

@@ -15,6 +15,8 @@ DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 API = "/ovirt-engine/api"
 
+#: Text that stands for itself in content and in attributes: nearly all, so looked at first.
+_PLAIN = re.compile('[^<>&"\x00-\x1f\ud800-\udfff\ufffe\uffff]*')
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Value: TypeAlias = "str | int | float | bool | None"
@@ -30,7 +32,9 @@ def text(tag: str, value: Value) -> str:
 def content(value: str | int | float | bool) -> str:
     """A value as character data."""
     if isinstance(value, str):
-        return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value))
+        if _PLAIN.fullmatch(value):
+            return value
+        return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), {"\r": "&#13;"})
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -38,7 +42,9 @@ def content(value: str | int | float | bool) -> str:
 
 def attribute(value: str) -> str:
     """A value as the content of a quoted attribute."""
-    return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), {'"': "&quot;", "\n": "&#10;"})
+    if _PLAIN.fullmatch(value):
+        return value
+    return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
 
 
 def element(tag: str, *children: str) -> str:

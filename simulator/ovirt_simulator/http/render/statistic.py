@@ -9,23 +9,30 @@ from functools import cache
 
 from ovirt_simulator.core.entities import Statistic
 from ovirt_simulator.http.links import Links
-from ovirt_simulator.http.markup import element, text
+from ovirt_simulator.http.markup import element, lines, text
 
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
 
 
-def statistic(record: Statistic, links: Links, *, owner: str, collection: str, owner_id: str) -> str:
-    """Render a statistic of a host or VM (`owner`)."""
+def statistic(record: Statistic, links: Links, *, owner: str) -> str:
+    """Render a statistic; `owner` is the reference to the host or VM that it is of."""
     return links.entity(
         "statistic",
         statistic_id(record.name),
-        text("name", record.name),
-        text("description", record.description),
-        text("kind", record.kind),
-        text("type", record.type),
-        text("unit", record.unit),
+        _meaning(record.name, record.description, record.kind, record.type, record.unit),
         element("values", *(element("value", _datum(value)) for value in record.values)),
-        links.reference(owner, collection, owner_id),
+        owner,
+    )
+
+
+@cache
+def _meaning(name: str, description: str, kind: str, type_name: str, unit: str) -> str:
+    return lines(
+        text("name", name),
+        text("description", description),
+        text("kind", kind),
+        text("type", type_name),
+        text("unit", unit),
     )
 
 

@@ -6,7 +6,6 @@ from ovirt_simulator.core.entities import Host
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import host as render
-from ovirt_simulator.http.render import statistic
 from ovirt_simulator.http.resources.find import present
 from ovirt_simulator.http.resources.tags import tags_named
 from ovirt_simulator.http.search import fields
@@ -47,20 +46,6 @@ def _all_content(call: Call, host: Host) -> str:
         hosted_engine=host.cluster in call.hosted_engine_clusters,
         maintenance=host.status == "maintenance",
     )
-
-
-def list_statistics(call: Call, host_id: str) -> list[str]:
-    visible_host(call, host_id)
-    return [
-        statistic.statistic(
-            record,
-            call.links("hosts", host_id, "statistics", statistic.statistic_id(record.name)),
-            owner="host",
-            collection="hosts",
-            owner_id=host_id,
-        )
-        for record in call.queries.host_statistics(host_id)
-    ]
 
 
 def list_tags(call: Call, host_id: str) -> list[str]:

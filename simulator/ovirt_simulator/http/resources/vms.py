@@ -5,7 +5,7 @@ from __future__ import annotations
 from ovirt_simulator.core.entities import Vm
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.render import infrastructure, statistic
+from ovirt_simulator.http.render import infrastructure
 from ovirt_simulator.http.render import vm as render
 from ovirt_simulator.http.resources.find import present, visible_vm
 from ovirt_simulator.http.resources.tags import tags_named
@@ -38,20 +38,6 @@ def render_vm(call: Call, vm: Vm) -> str:
     return call.cache.get(markup.path("vms", vm.id), (vm, address), fresh)
 
 
-def list_statistics(call: Call, vm_id: str) -> list[str]:
-    visible_vm(call, vm_id)
-    return [
-        statistic.statistic(
-            record,
-            call.links("vms", vm_id, "statistics", statistic.statistic_id(record.name)),
-            owner="vm",
-            collection="vms",
-            owner_id=vm_id,
-        )
-        for record in call.queries.vm_statistics(vm_id)
-    ]
-
-
 def list_tags(call: Call, vm_id: str) -> list[str]:
     return tags_named(call, visible_vm(call, vm_id).tags, "vms", vm_id)
 
@@ -64,9 +50,21 @@ def list_disk_attachments(call: Call, vm_id: str) -> list[str]:
     ]
 
 
+def get_disk_attachment(call: Call, vm_id: str, disk_id: str) -> str:
+    vm = visible_vm(call, vm_id)
+    disk = present(next((disk for disk in vm.disks if disk.id == disk_id), None))
+    return render.disk_attachment(vm, disk, call.links("vms", vm_id, "diskattachments", disk_id))
+
+
 def list_nics(call: Call, vm_id: str) -> list[str]:
     vm = visible_vm(call, vm_id)
     return [render.nic(vm, nic, call.links("vms", vm_id, "nics", nic.id)) for nic in vm.nics]
+
+
+def get_nic(call: Call, vm_id: str, nic_id: str) -> str:
+    vm = visible_vm(call, vm_id)
+    nic = present(next((nic for nic in vm.nics if nic.id == nic_id), None))
+    return render.nic(vm, nic, call.links("vms", vm_id, "nics", nic_id))
 
 
 def list_disks(call: Call) -> list[str]:
