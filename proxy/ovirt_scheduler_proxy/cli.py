@@ -1,0 +1,77 @@
+"""The command `ovirt-scheduler-proxy`: run the proxy, check plugins, or speak to a running proxy."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from . import calling, checking, service, settings
+from .errors import EXIT_STATUS, UserError
+
+COMMAND = "ovirt-scheduler-proxy"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except UserError as error:
+        print(f"{COMMAND}: {error}", file=sys.stderr)
+        return EXIT_STATUS
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=COMMAND, description="Answers the oVirt engine's external scheduler."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="serve the engine until SIGTERM")
+    _add_common(run)
+    run.add_argument("--listen", metavar="HOST:PORT", help="where to listen (default 127.0.0.1:18781)")
+    run.set_defaults(run=_run)
+
+    check = commands.add_parser("check", help="load all plugins and print their units and problems")
+    _add_common(check)
+    check.add_argument("--json", action="store_true", help="print JSON")
+    check.set_defaults(run=_check)
+
+    call = commands.add_parser("call", help="call a method of a running proxy, as the engine does")
+    call.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the running proxy")
+    call.add_argument("--url", metavar="URL", help="where the proxy listens (default: as configured)")
+    call.add_argument("--json", action="store_true", help="print JSON")
+    calling.add_methods(call)
+    call.set_defaults(run=_call)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration file")
+    parser.add_argument(
+        "--plugins", action="append", default=[], metavar="DIR", help="a folder with plugins (repeatable)"
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    chosen = settings.with_plugins(settings.load(options.config), options.plugins)
+    if options.listen:
+        server = msgspec.structs.replace(chosen.server, listen=options.listen)
+        chosen = msgspec.structs.replace(chosen, server=server)
+    service.run(chosen)
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    return checking.check(settings.with_plugins(settings.load(options.config), options.plugins), options.json)
+
+
+def _call(options: argparse.Namespace) -> int:
+    return calling.call(settings.load(options.config), options)

@@ -1,0 +1,53 @@
+"""What a call is answered with, and what is remembered of it for the log."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+from ..units import Kind
+from ..workers.outcome import Outcome
+from .arguments import Question
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One unit that a call has asked, and what came of it."""
+
+    unit: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with its story: `result` is for the engine, `plugin_errors` for the administrator."""
+
+    question: Question
+    asked: list[Asked]
+    result: Any
+    plugin_errors: dict[str, list[str]]
+    #: How many hosts are left, for the log.
+    hosts_out: int
+
+    @property
+    def balance(self) -> list[Any] | None:
+        """The VM to move and where to, where that was asked."""
+        return self.result if self.question.kind is Kind.BALANCE else None
+
+    def weights(self) -> dict[str, list[int]]:
+        """The weights of each unit that scored, in the order of the hosts."""
+        if self.question.kind is not Kind.SCORE:
+            return {}
+        scored = [asked for asked in self.asked if asked.outcome.failure is None]
+        return {asked.unit: array("i", asked.outcome.body).tolist() for asked in scored}
+
+    def reply(self) -> dict[str, Any]:
+        """The struct that the engine reads. Every key is always there and nothing is ever null."""
+        failed = any(asked.outcome.failure for asked in self.asked)
+        return {
+            "result_code": int(failed),
+            "result": self.result,
+            "plugin_errors": self.plugin_errors,
+            "errors": [],
+        }

@@ -1,0 +1,141 @@
+"""The four methods: asks the units and builds the answer that the engine gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..inside.frames import pack
+from ..units import Kind, Registry, Unit
+from ..workers.breaker import OPEN_SECONDS, Breakers
+from ..workers.flight import Job, run
+from ..workers.outcome import Cause, Failure, Outcome, failed
+from ..workers.pool import Pool
+from . import merging
+from .answer import Answer, Asked
+from .arguments import Question
+from .damping import Damping
+
+#: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
+_WIDTHS = {Kind.FILTER: 1, Kind.SCORE: 4, Kind.BALANCE: None}
+
+#: What a unit would answer about no hosts at all.
+_NO_HOSTS = {Kind.FILTER: b"", Kind.SCORE: b"", Kind.BALANCE: b'["",[]]'}
+
+_CONSEQUENCES = {
+    Kind.FILTER: "it filtered no host",
+    Kind.SCORE: "its weights do not count",
+    Kind.BALANCE: "nothing is balanced",
+}
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """What can be asked at one moment: the units, and the pool of each plugin folder. Replaced as a whole."""
+
+    registry: Registry
+    pools: Mapping[Path, Pool]
+
+
+class Scheduler:
+    """Answers the engine's calls. Thread-safe; `plugins` may be replaced at any time."""
+
+    def __init__(self, plugins: Plugins, deadline: float, rejects: merging.Rejects) -> None:
+        self.plugins = plugins
+        self.breakers = Breakers()
+        self._deadline = deadline
+        self._rejects = rejects
+        self._damping = Damping()
+
+    def discover(self) -> dict[str, dict[str, list[str]]]:
+        """Every unit with its description and properties, under exactly the keys that the engine knows."""
+        registry = self.plugins.registry
+        keys = {"filters": Kind.FILTER, "scores": Kind.SCORE, "balance": Kind.BALANCE}
+        return {
+            key: {unit.name: [unit.description, unit.properties] for unit in registry.of_kind(kind).values()}
+            for key, kind in keys.items()
+        }
+
+    def answer(self, question: Question, arrived: float, damped: bool = True) -> Answer:
+        """Ask the units; the deadline counts from `arrived` (of `time.monotonic`).
+
+        `damped` is false for an administrator who looks for trouble: that call tells of every failure.
+        """
+        asked = self._ask(question, arrived + self._deadline)
+        result, hosts_out = self._merge(question, asked)
+        return Answer(question, asked, result, self._errors(question, asked, damped), hosts_out)
+
+    def fallen(self, answer: Answer) -> dict[str, list[str]]:
+        """For each host that fell, the units that dropped it."""
+        return merging.fallen_hosts(answer.asked, answer.question.hosts, self._rejects)
+
+    def _ask(self, question: Question, deadline: float) -> list[Asked]:
+        """Ask all units at once, but for those that are missing or cut off."""
+        plugins = self.plugins
+        loaded = plugins.registry.of_kind(question.kind)
+        body = self._encode(question)
+        outcomes: dict[str, Outcome] = {}
+        jobs: dict[str, Job] = {}
+        for name in question.units:
+            unit = loaded.get(name)
+            if unit is None:
+                text = f"is no {question.kind.value} that is loaded; see `ovirt-scheduler-proxy check`"
+                outcomes[name] = failed(Cause.MISSING, text)
+            elif not question.hosts:
+                outcomes[name] = Outcome(_NO_HOSTS[question.kind])
+            elif not self.breakers.admit(_key(unit)):
+                text = f"is cut off for up to {OPEN_SECONDS:g} s because it kept failing"
+                outcomes[name] = failed(Cause.CUT_OFF, text)
+            else:
+                jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body))
+        for (name, job), outcome in zip(jobs.items(), run(list(jobs.values()), deadline), strict=True):
+            whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
+            self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
+            outcomes[name] = whole
+        return [Asked(name, outcomes[name]) for name in question.units]
+
+    def _merge(self, question: Question, asked: list[Asked]) -> tuple[Any, int]:
+        if question.kind is Kind.FILTER:
+            hosts = merging.merge_filters(asked, question.hosts, self._rejects)
+            return hosts, len(hosts)
+        if question.kind is Kind.SCORE:
+            return merging.merge_scores(asked, question.hosts), len(question.hosts)
+        vm, targets = merging.read_balance(asked[0].outcome)
+        return [vm, targets], len(targets)
+
+    def _errors(self, question: Question, asked: list[Asked], damped: bool) -> dict[str, list[str]]:
+        """What the administrator reads about each unit that failed, unless it was told a moment ago."""
+        return {
+            item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
+            for item in asked
+            if item.outcome.failure is not None
+            and (not damped or self._damping.may_tell(item.unit, question.kind, item.outcome.failure.cause))
+        }
+
+    def _sentence(self, unit: str, kind: Kind, failure: Failure) -> str:
+        consequence = _CONSEQUENCES[kind]
+        if kind is Kind.FILTER and self._rejects(unit):
+            consequence = "no host is accepted, as its on_failure asks"
+        told = failure.sentence
+        if failure.cause is Cause.OVERRAN:
+            told = f"{told} ({self._deadline:g} s)"
+        return f"{told}; {consequence}"
+
+    @staticmethod
+    def _encode(question: Question) -> bytes:
+        if question.kind is Kind.BALANCE:
+            return msgspec.json.encode([question.hosts, question.properties])
+        return msgspec.json.encode([question.hosts, question.vm, question.properties])
+
+
+def _key(unit: Unit) -> str:
+    return f"{unit.kind.value} {unit.name}"
+
+
+def _request(unit: Unit, body: bytes) -> bytes:
+    head = {"module": unit.module, "unit": unit.name, "kind": unit.kind.value}
+    return pack(msgspec.json.encode(head), body)

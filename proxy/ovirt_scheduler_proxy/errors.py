@@ -1,0 +1,11 @@
+"""What goes wrong because of what a person wrote or set up, told in one line that says what to do."""
+
+from __future__ import annotations
+
+
+class UserError(Exception):
+    """A mistake that its reader can mend: the text says what is wrong, where, and what would be right."""
+
+
+#: The exit status of every command after a `UserError`.
+EXIT_STATUS = 2

@@ -1,0 +1,64 @@
+"""Catches what a unit writes to stdout and stderr, by file descriptor, so that C code counts too."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+
+#: A weight for each of 50,000 hosts can be printed in this; a flood stops here.
+STDOUT_LIMIT = 4 << 20
+STDERR_LIMIT = 256 << 10
+
+
+def create_memory(name: str, limit: int) -> int:
+    """An anonymous file that cannot grow past `limit`: what writes on gets an error and costs no memory."""
+    memory = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.ftruncate(memory, limit)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return memory
+
+
+def read_memory(memory: int) -> str:
+    """What was written so far. Works on a worker's memory from outside too, even after it died."""
+    written = os.lseek(memory, 0, os.SEEK_CUR)
+    return os.pread(memory, written, 0).decode(errors="replace") if written else ""
+
+
+class Capture:
+    """One of the descriptors 1 and 2, led into memory.
+
+    The position in the memory is shared with every process that inherits the descriptor, so that it tells
+    how much all of them wrote.
+    """
+
+    def __init__(self, memory: int, number: int, limit: int) -> None:
+        self._memory = memory
+        self._number = number
+        self._limit = limit
+        self.stream = self._open()
+
+    def begin(self) -> None:
+        """Start afresh, and repair what the last unit closed."""
+        os.dup2(self._memory, self._number)
+        os.lseek(self._memory, 0, os.SEEK_SET)
+        if self.stream.closed:
+            self.stream = self._open()
+
+    def end(self) -> str:
+        """Return what was written since `begin`."""
+        if not self.stream.closed:
+            try:
+                self.stream.flush()
+            except OSError:
+                # The memory is full or the descriptor closed: what is lost could not be an answer anyway.
+                return read_memory(self._memory)
+        return read_memory(self._memory)
+
+    @property
+    def full(self) -> bool:
+        return os.lseek(self._memory, 0, os.SEEK_CUR) >= self._limit
+
+    def _open(self) -> io.TextIOWrapper:
+        os.dup2(self._memory, self._number)
+        return open(self._number, "w", encoding="utf-8", errors="backslashreplace", closefd=False)

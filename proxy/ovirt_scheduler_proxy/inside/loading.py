@@ -1,0 +1,110 @@
+"""Imports a plugin's module and describes its units: every class with a do_ method, imported ones too."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+#: The method of a unit of each kind, and how many arguments it gets from the proxy.
+METHODS = {"filter": ("do_filter", 3), "score": ("do_score", 3), "balance": ("do_balance", 2)}
+
+
+class NameTaken(Exception):
+    """A plugin file bears the name of a module that Python itself has loaded already."""
+
+
+def module_names(folder: str) -> list[str]:
+    """The modules that a folder offers, sorted by name: each of its `*.py` files is one."""
+    return sorted(
+        name[:-3] for name in os.listdir(folder) if name.endswith(".py") and not name.startswith(".")
+    )
+
+
+def load(folder: str, name: str) -> ModuleType:
+    """Import a plugin's module from its folder.
+
+    Raises whatever the module raises, and `NameTaken` where another module of that name stands in its way.
+    """
+    if not name.isidentifier():
+        raise NameTaken(f"{name}.py cannot be imported: a plugin's file name must be a Python name")
+    standing = sys.modules.get(name)
+    if standing is not None and not _lies_in(standing, folder):
+        raise NameTaken(f"{name}.py bears the name of a module of Python's own; give the file another name")
+    return importlib.import_module(name)
+
+
+def describe(module: ModuleType) -> list[dict[str, Any]]:
+    """The units of a module: name, kinds with their descriptions, properties, origin and problems."""
+    return [
+        _describe_unit(name, unit)
+        for name, unit in inspect.getmembers(module, inspect.isclass)
+        if any(hasattr(unit, method) for method, _ in METHODS.values())
+    ]
+
+
+def _describe_unit(name: str, unit: type) -> dict[str, Any]:
+    problems: list[str] = []
+    properties = getattr(unit, "properties_validation", "")
+    if not isinstance(properties, str):
+        problems.append(
+            f"properties_validation is {properties!r}, but must be text of the form key=regex;key2=regex2"
+        )
+        properties = ""
+    kinds = {}
+    for kind, (method, arguments) in METHODS.items():
+        function = getattr(unit, method, None)
+        if function is None:
+            continue
+        kinds[kind] = _description(function)
+        problems.extend(_method_problems(function, method, arguments))
+    problems.extend(_constructor_problems(unit))
+    return {
+        "name": name,
+        "kinds": kinds,
+        "properties": properties,
+        "origin": f"{_file_of(unit)}:{unit.__qualname__}",
+        "problems": problems,
+    }
+
+
+def _description(function: Any) -> str:
+    return inspect.cleandoc(function.__doc__) if isinstance(function.__doc__, str) else ""
+
+
+def _method_problems(function: Any, method: str, arguments: int) -> list[str]:
+    if not callable(function):
+        return [f"{method} is no method"]
+    try:
+        inspect.signature(function).bind(*range(arguments + 1))
+    except TypeError:
+        wanted = "(self, hosts, args)" if arguments == 2 else "(self, hosts, vm, args)"
+        return [f"{method} must take {wanted}"]
+    except ValueError:
+        pass  # a method written in C says nothing of its arguments
+    return []
+
+
+def _constructor_problems(unit: type) -> list[str]:
+    try:
+        inspect.signature(unit).bind()
+    except TypeError:
+        return ["its constructor needs arguments, but a unit is made without any"]
+    except ValueError:
+        pass
+    return []
+
+
+def _file_of(unit: type) -> str:
+    try:
+        return os.path.realpath(inspect.getfile(unit))
+    except (TypeError, OSError):
+        return unit.__module__
+
+
+def _lies_in(module: ModuleType, folder: str) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and os.path.realpath(file).startswith(os.path.realpath(folder) + os.sep)

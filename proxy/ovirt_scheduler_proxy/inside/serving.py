@@ -1,0 +1,189 @@
+"""A worker: one process that runs one unit at a time, as long as nothing goes wrong in it."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from . import answers, frames, kernel, printed
+from .capture import STDERR_LIMIT, STDOUT_LIMIT, Capture
+from .loading import METHODS, load
+
+#: As much of what a unit printed goes to the log.
+LOGGED = 32 << 10
+
+_CHECKS = {"filter": answers.filter_answer, "score": answers.score_answer, "balance": answers.balance_answer}
+
+
+@dataclass
+class Settings:
+    """What a worker must know of its plugin folder."""
+
+    folder: str
+    modules: dict[str, ModuleType]
+    #: Modules that must not be shared through a fork; each worker imports them for itself.
+    late: list[str]
+    #: Bytes that a worker may take beyond what it has after loading.
+    memory_limit: int
+    log_level: int
+
+
+@dataclass
+class Reply:
+    """What goes back to the proxy about one call of a unit."""
+
+    cause: str | None = None
+    sentence: str = ""
+    printed: str = ""
+    errors: str = ""
+    seconds: float = 0.0
+    #: The worker should not serve again: memory, prints or child processes were left behind.
+    retire: bool = False
+    body: bytes = field(default=b"", repr=False)
+
+    def fail(self, cause: str, sentence: str) -> None:
+        self.cause, self.sentence, self.body = cause, sentence, b""
+
+    def packed(self) -> bytes:
+        head = {name: value for name, value in vars(self).items() if name != "body"}
+        # Halves of characters, which Python's text may hold and JSON may not, become question marks.
+        return frames.pack(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"), self.body)
+
+
+class Worker:
+    """Serves the calls that come over one connection until that closes."""
+
+    def __init__(self, settings: Settings, connection: socket.socket, stdout: int, stderr: int) -> None:
+        self._settings = settings
+        self._connection = connection
+        self._pid = os.getpid()
+        self._stdout = Capture(stdout, 1, STDOUT_LIMIT)
+        self._stderr = Capture(stderr, 2, STDERR_LIMIT)
+        self._import_errors: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Never returns: a worker ends with its process."""
+        self._prepare()
+        self._connection.sendall(frames.pack(b'{"ready": true}'))
+        while True:
+            frame = frames.receive(self._connection)
+            if frame is None:
+                os._exit(0)
+            reply = self._answer(json.loads(frame[0]), json.loads(frame[1]))
+            self._connection.sendall(reply.packed())
+
+    def _prepare(self) -> None:
+        self._begin_capture()
+        faulthandler.enable(self._stderr.stream)
+        logging.basicConfig(level=self._settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+        for name in self._settings.late:
+            try:
+                self._settings.modules[name] = load(self._settings.folder, name)
+            except BaseException as error:
+                self._import_errors[name] = _told(error)
+        kernel.limit_memory(self._settings.memory_limit)
+
+    def _answer(self, call: dict[str, str], arguments: list[Any]) -> Reply:
+        reply = Reply()
+        hosts = tuple(arguments[0])
+        self._begin_capture()
+        started = time.perf_counter()
+        result = self._call(reply, call, arguments)
+        reply.seconds = time.perf_counter() - started
+        if os.getpid() != self._pid:
+            os._exit(0)  # the unit forked and its child came back here: only the worker itself may answer
+        self._end_capture(reply)
+        if reply.cause is None:
+            self._check(reply, call["kind"], result, hosts)
+        if kernel.has_children():
+            reply.retire = True
+        reply.printed, reply.errors = reply.printed[:LOGGED], reply.errors[:LOGGED]
+        return reply
+
+    def _call(self, reply: Reply, call: dict[str, str], arguments: list[Any]) -> Any:
+        if call["module"] in self._import_errors:
+            reply.fail("raised", f"could not be imported: {self._import_errors[call['module']]}")
+            return None
+        try:
+            unit = getattr(self._settings.modules[call["module"]], call["unit"])
+            return getattr(unit(), METHODS[call["kind"]][0])(*arguments)
+        except SystemExit as error:
+            reply.fail("exited", f"called sys.exit({'' if error.code is None else error.code})")
+        except MemoryError:
+            reply.retire = True
+            reply.fail("memory", "needed more memory than its limit allows")
+        except BaseException as error:
+            reply.fail("raised", f"raised {_told(error)}")
+            traceback.print_exc()
+        return None
+
+    def _check(self, reply: Reply, kind: str, result: Any, hosts: tuple[str, ...]) -> None:
+        """Find the answer, returned or else printed, and bring it into its final form."""
+        try:
+            if result is not None:
+                if reply.printed.strip() == repr(result):
+                    reply.printed = ""  # plugins that also serve the old proxy print what they return
+            else:
+                result = self._printed_answer(reply, kind)
+            if reply.cause is None:
+                reply.body = _CHECKS[kind](result, hosts)
+        except answers.Rubbish as rubbish:
+            reply.fail("rubbish", str(rubbish))
+        except Exception as error:
+            reply.fail("rubbish", f"its answer cannot be read: {_told(error)}")
+
+    def _printed_answer(self, reply: Reply, kind: str) -> Any:
+        result, rest = printed.find_answer(reply.printed, balance=kind == "balance")
+        if result is printed.NOTHING and kind != "balance" and rest.strip():
+            last = rest.strip().splitlines()[-1][:80]
+            reply.fail("rubbish", f"printed {last!r}, which is no answer")
+        elif (result is None or result is printed.NOTHING) and kind != "balance":
+            reply.fail("nothing", "neither returned nor printed an answer")
+        reply.printed = rest
+        return None if result is printed.NOTHING else result
+
+    def _begin_capture(self) -> None:
+        os.chdir(self._settings.folder)
+        self._stdout.begin()
+        self._stderr.begin()
+        sys.stdout = sys.__stdout__ = self._stdout.stream  # type: ignore[misc]  # typeshed calls it final
+        sys.stderr = sys.__stderr__ = self._stderr.stream  # type: ignore[misc]
+
+    def _end_capture(self, reply: Reply) -> None:
+        reply.printed, reply.errors = self._stdout.end(), self._stderr.end()
+        if self._stdout.full or self._stderr.full:
+            reply.retire = True
+        if self._stdout.full:
+            reply.fail("flood", f"printed more than {STDOUT_LIMIT >> 20} MiB")
+
+
+def start(settings: Settings, connection: socket.socket, stdout: int, stderr: int) -> None:
+    """Turn the calling process, fresh from a fork, into a worker. Never returns."""
+    os.setsid()
+    kernel.adopt_orphans()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    # Should the machine run out of memory, a worker is easier to replace than anything else here.
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("500")
+    Worker(settings, connection, stdout, stderr).run()
+
+
+def _told(error: BaseException) -> str:
+    """An exception in one line."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    text = text if len(text) <= 300 else f"{text[:297]}..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,154 @@
+"""The process that a folder's workers are forked from: single-threaded, with the plugins loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from typing import Any
+
+from . import kernel, serving
+from .capture import STDERR_LIMIT, STDOUT_LIMIT, create_memory
+from .loading import load, module_names
+from .probing import Report, probe
+
+
+class Zygote:
+    """Loads the folder once, then forks a worker for every request that comes over the control socket."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._workers: set[int] = set()
+        self._pid = os.getpid()
+        settings = json.loads(control.recv(65536))
+        self._load_timeout: float = settings["load_timeout"]
+        self._settings = serving.Settings(
+            folder=settings["folder"],
+            modules={},
+            late=[],
+            memory_limit=settings["memory_limit"],
+            log_level=settings["log_level"],
+        )
+
+    def load(self) -> None:
+        """Probe and load the folder's modules, and tell the proxy about each."""
+        folder = self._settings.folder
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        self._keep_control_from_children()
+        for report in probe(folder, module_names(folder), self._load_timeout):
+            if report["error"] is None:
+                self._preload(report)
+            self._tell({"event": "module", **report})
+        gc.collect()
+        gc.freeze()
+        self._tell({"event": "loaded"})
+
+    def serve(self) -> None:
+        """Fork workers and report their ends until the proxy closes the control socket."""
+        deaths = _pipe_of_signal(signal.SIGCHLD)
+        while True:
+            ready, _, _ = select.select([self._control.fileno(), deaths], [], [])
+            if deaths in ready:
+                os.read(deaths, 4096)
+                self._reap()
+            if self._control.fileno() in ready:
+                if not self._control.recv(64):
+                    return
+                self._spawn()
+
+    def end_all(self) -> None:
+        """Kill every worker and all that their units started, and wait until none is left."""
+        self._workers.clear()
+        while kernel.has_children():
+            for child in kernel.children():
+                _kill(child)
+            os.wait()
+
+    def _preload(self, report: Report) -> None:
+        name = report["module"]
+        if not report["shareable"]:
+            self._settings.late.append(name)
+            return
+        try:
+            self._settings.modules[name] = load(self._settings.folder, name)
+        except BaseException as error:
+            # It loaded a moment ago in the probe; a worker may still succeed, and says so if not.
+            report["error"] = f"loaded once but not twice: {type(error).__name__}: {error}"
+
+    def _keep_control_from_children(self) -> None:
+        """Plugins that fork while they are imported must not hold our only line to the proxy open."""
+        control = self._control
+        os.register_at_fork(after_in_child=lambda: control.close())
+
+    def _spawn(self) -> None:
+        """Fork a worker and hand its connection, its handle and its two outputs to the proxy."""
+        try:
+            ours, theirs = socket.socketpair()
+            stdout, stderr = create_memory("stdout", STDOUT_LIMIT), create_memory("stderr", STDERR_LIMIT)
+            child = os.fork()
+        except OSError as error:
+            self._tell({"event": "refused", "error": str(error)})
+            return
+        if child == 0:
+            kernel.die_with(self._pid)
+            ours.close()
+            serving.start(self._settings, theirs, stdout, stderr)
+        self._workers.add(child)
+        theirs.close()
+        handles = [ours.detach(), os.pidfd_open(child), stdout, stderr]
+        try:
+            socket.send_fds(self._control, [json.dumps({"event": "spawned", "pid": child}).encode()], handles)
+        finally:
+            for handle in handles:
+                os.close(handle)
+
+    def _reap(self) -> None:
+        """Report the workers that ended, and end what they left behind: it has come to us as its adopter."""
+        while True:
+            try:
+                child, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if child == 0:
+                break
+            if child in self._workers:
+                self._workers.discard(child)
+                self._tell({"event": "ended", "pid": child, "status": os.waitstatus_to_exitcode(status)})
+        for orphan in set(kernel.children()) - self._workers:
+            _kill(orphan)
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        self._control.send(json.dumps(event).encode())
+
+
+def _pipe_of_signal(number: int) -> int:
+    """A descriptor that becomes readable whenever the signal comes."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+def main(control: socket.socket) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # only the proxy ends its zygote, by closing the control socket
+    kernel.adopt_orphans()
+    zygote = Zygote(control)
+    try:
+        zygote.load()
+        zygote.serve()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the proxy has gone; so do we
+    finally:
+        zygote.end_all()

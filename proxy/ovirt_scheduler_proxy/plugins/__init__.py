@@ -1,0 +1,1 @@
+"""Plugin folders: what they hold, what is wrong with it, and what changes."""

@@ -1,0 +1,95 @@
+"""Says what was done with each call, after it was answered: to the log, to the metrics, to the record."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+
+from .contract.answer import Answer, Asked
+from .contract.scheduler import Scheduler
+from .operation.decisions import DecisionLog
+from .operation.metrics import CONTENT_TYPE, Metrics
+from .server.response import Response
+from .wire.fault import Fault
+
+log = logging.getLogger(__name__)
+
+
+class Reporter:
+    """Thread-safe. Each call gets an id of its own, by which its lines in the log belong together."""
+
+    def __init__(self, scheduler: Scheduler, decisions: DecisionLog | None) -> None:
+        self._scheduler = scheduler
+        self._decisions = decisions
+        self._metrics = Metrics(scheduler)
+        self._prefix = os.urandom(3).hex()
+        self._numbers = itertools.count(1)
+
+    def answered(self, answer: Answer, seconds: float) -> None:
+        request_id = self._next_id()
+        self._metrics.answered(answer, seconds)
+        question = answer.question
+        log.info(
+            "[%s] %s vm=%s hosts=%d out=%d %.1f ms: %s",
+            request_id,
+            question.method,
+            question.vm or "-",
+            len(question.hosts),
+            answer.hosts_out,
+            seconds * 1e3,
+            " ".join([_unit_time(asked) for asked in answer.asked]) or "no units",
+        )
+        for asked in answer.asked:
+            _log_unit(request_id, asked)
+        self._report_fallen(request_id, answer, seconds)
+
+    def discovered(self, found: dict[str, dict[str, list[str]]], arrived: float) -> None:
+        seconds = time.monotonic() - arrived
+        self._metrics.discovered(seconds)
+        counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
+        log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
+
+    def faulted(self, fault: Fault, method: str) -> None:
+        self._metrics.faulted()
+        log.warning(
+            "[%s] %r refused: %s (fault %d)", self._next_id(), method[:80], fault.sentence, fault.code
+        )
+
+    def metrics_page(self) -> Response:
+        return Response(self._metrics.page(), CONTENT_TYPE)
+
+    def close(self) -> None:
+        if self._decisions is not None:
+            self._decisions.close()
+
+    def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
+        """Which unit dropped which host: worth its time only where somebody reads it."""
+        explaining = log.isEnabledFor(logging.DEBUG)
+        if not explaining and self._decisions is None:
+            return
+        fallen = self._scheduler.fallen(answer)
+        if explaining:
+            for host, units in fallen.items():
+                log.debug("[%s] host %s: dropped by %s", request_id, host, ", ".join(units))
+        if self._decisions is not None:
+            self._decisions.record(request_id, answer, seconds, fallen)
+
+    def _next_id(self) -> str:
+        return f"{self._prefix}-{next(self._numbers)}"
+
+
+def _unit_time(asked: Asked) -> str:
+    outcome = asked.outcome
+    failed = f" FAILED ({outcome.failure.cause.value})" if outcome.failure else ""
+    return f"{asked.unit}={outcome.seconds * 1e3:.1f}ms{failed}"
+
+
+def _log_unit(request_id: str, asked: Asked) -> None:
+    outcome = asked.outcome
+    if outcome.failure is not None:
+        log.warning("[%s] %s %s", request_id, asked.unit, outcome.failure.sentence)
+    for text in (outcome.printed, outcome.errors):
+        for line in text.splitlines():
+            log.info("[%s] %s: %s", request_id, asked.unit, line)

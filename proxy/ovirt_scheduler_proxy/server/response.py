@@ -1,0 +1,50 @@
+"""Writes HTTP responses, each in one piece."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from .request import Head
+
+#: Shorter bodies are not worth packing.
+_PACK_FROM = 4096
+
+XML = "text/xml; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a client gets, and what is to be done once it has it: a log line must not delay an answer."""
+
+    body: bytes
+    content_type: str = XML
+    status: int = 200
+    afterwards: Callable[[], None] | None = None
+
+
+def render(response: Response, head: Head | None, keep_alive: bool) -> bytes:
+    """The bytes of a response; packed with gzip where the client asks for that."""
+    body = response.body
+    packed = ""
+    if len(body) >= _PACK_FROM and head is not None and _accepts_gzip(head):
+        body = gzip.compress(body, compresslevel=1)
+        packed = "Content-Encoding: gzip\r\n"
+    status = f"{response.status} {HTTPStatus(response.status).phrase}"
+    lines = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {response.content_type}\r\n"
+        f"Content-Length: {len(body)}\r\n{packed}"
+        f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
+    )
+    return lines.encode("latin-1") + body
+
+
+def _accepts_gzip(head: Head) -> bool:
+    for part in head.headers.get("accept-encoding", "").lower().split(","):
+        coding, _, quality = part.partition(";")
+        if coding.strip() in {"gzip", "x-gzip"}:
+            return quality.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False

@@ -1,0 +1,217 @@
+"""The configuration file: every key with its default, and the words for what is wrong in it."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from .errors import UserError
+
+DEFAULT_FILE = Path("/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml")
+FILE_VARIABLE = "OVIRT_SCHEDULER_PROXY_CONFIG"
+#: The variable by which the old proxy was told its plugin folder.
+PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
+DEFAULT_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
+
+Decision = Literal["accept", "reject"]
+
+
+class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file. Keys that it does not know are refused."""
+
+
+class Server(_Section, frozen=True):
+    #: HOST:PORT; port 0 takes any free one.
+    listen: str = "127.0.0.1:18781"
+    tls_certificate: str = ""
+    tls_key: str = ""
+    #: Addresses and networks that may connect, beside this machine itself.
+    allowed_clients: tuple[str, ...] = ()
+    #: Further names that the Host header may bear.
+    allowed_hosts: tuple[str, ...] = ()
+    most_connections: int = 256
+    body_mib: int = 16
+    most_elements: int = 200_000
+    #: How long a connection may stand without a call.
+    idle_seconds: float = 300.0
+    #: How long the bytes of one request may take to come, and those of its answer to go.
+    request_seconds: float = 10.0
+
+
+class Calls(_Section, frozen=True):
+    #: A call is answered within this, waiting for a worker included.
+    deadline_seconds: float = 10.0
+    #: What the failure of a filter means for the hosts.
+    on_failure: Decision = "accept"
+
+
+class UnitSettings(_Section, frozen=True):
+    on_failure: Decision = "accept"
+
+
+class Workers(_Section, frozen=True):
+    #: Processes kept ready for each plugin folder, and the most that there may be.
+    warm: int = 4
+    most: int = 32
+    #: What a worker may take beyond what it has after loading.
+    memory_mib: int = 512
+    #: How long the import of one plugin file may take.
+    load_seconds: float = 10.0
+
+
+class PluginFolder(_Section, frozen=True):
+    directory: str
+    #: The interpreter that this folder's plugins run under; empty: the proxy's own.
+    python: str = ""
+    #: A worker is replaced after so many calls; 0: never; 1: each call in a fresh process, as of old.
+    calls_per_worker: int = 0
+
+
+class Reload(_Section, frozen=True):
+    #: How often the plugin folders are looked at for changes; 0: only SIGHUP reloads.
+    watch_seconds: float = 2.0
+
+
+class Log(_Section, frozen=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    #: Empty: stderr, which under systemd is the journal.
+    file: str = ""
+    file_mib: int = 10
+    files: int = 5
+
+
+class Decisions(_Section, frozen=True):
+    #: Where each decision is recorded as one line of JSON; empty: nowhere.
+    file: str = ""
+    file_mib: int = 50
+    files: int = 10
+
+
+class Settings(_Section, frozen=True):
+    server: Server = Server()
+    calls: Calls = Calls()
+    units: dict[str, UnitSettings] = {}
+    workers: Workers = Workers()
+    plugins: tuple[PluginFolder, ...] = ()
+    reload: Reload = Reload()
+    log: Log = Log()
+    decisions: Decisions = Decisions()
+
+    def rejects(self, unit: str) -> bool:
+        """Whether the failure of this unit rejects every host."""
+        own = self.units.get(unit)
+        return (own.on_failure if own else self.calls.on_failure) == "reject"
+
+
+def load(path: Path | None) -> Settings:
+    """Read the file that is named, or else by the environment, or else the default one where it exists.
+
+    Raises `UserError` for a file that cannot be read or says what it may not.
+    """
+    named = path or (Path(os.environ[FILE_VARIABLE]) if os.environ.get(FILE_VARIABLE) else None)
+    if named is None and not DEFAULT_FILE.exists():
+        return Settings()
+    file = named or DEFAULT_FILE
+    try:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: is not TOML: {error}") from error
+    return decode(document, file)
+
+
+def decode(document: dict[str, Any], file: Path) -> Settings:
+    """Check a document and make settings of it. Raises `UserError`."""
+    try:
+        settings = msgspec.convert(document, Settings)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{file}: {_explain(error, document)}") from error
+    _check_ranges(settings, file)
+    return settings
+
+
+def with_plugins(settings: Settings, directories: list[str]) -> Settings:
+    """The settings with the folders of the command line, or of the environment, in place of the file's.
+
+    What the file says of a folder that is named there holds on.
+    """
+    named = directories or [os.environ[PLUGINS_VARIABLE]] if os.environ.get(PLUGINS_VARIABLE) else directories
+    if named:
+        known = {os.path.realpath(folder.directory): folder for folder in settings.plugins}
+        folders = tuple(known.get(os.path.realpath(name), PluginFolder(name)) for name in named)
+    else:
+        folders = settings.plugins or (PluginFolder(DEFAULT_PLUGINS),)
+    for folder in folders:
+        if not os.path.isdir(folder.directory):
+            raise UserError(
+                f"plugin folder {folder.directory} does not exist; name the right one with --plugins"
+            )
+    return msgspec.structs.replace(settings, plugins=folders)
+
+
+def python_of(folder: PluginFolder) -> str:
+    return folder.python or sys.executable
+
+
+def _explain(error: msgspec.ValidationError, document: dict[str, Any]) -> str:
+    """The library's message, with the nearest right name where a key is unknown."""
+    text = str(error)
+    if "unknown field" not in text:
+        return text.replace("`$.", "`").replace("Object missing required field", "there is no")
+    unknown = text.split("`")[1]
+    place, known = _table(text)
+    near = difflib.get_close_matches(unknown, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it may hold {', '.join(sorted(known))}"
+    return f"unknown key {unknown!r} in {place}: {hint}"
+
+
+def _table(text: str) -> tuple[str, list[str]]:
+    """The place that a message of the library names, and the keys that may stand there."""
+    path = text.split(" - at `$.")[1].rstrip("`") if " - at `$." in text else ""
+    if not path:
+        return "the file", [field.name for field in msgspec.structs.fields(Settings)]
+    section = path.split("[")[0].split(".")[0]
+    kind: Any = {field.name: field.type for field in msgspec.structs.fields(Settings)}[section]
+    for inner in get_args(kind):
+        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+            kind = inner
+    return f"[{section}]", [field.name for field in msgspec.structs.fields(kind)]
+
+
+def _check_ranges(settings: Settings, file: Path) -> None:
+    at_least_one = {
+        "server.most_connections": settings.server.most_connections,
+        "server.body_mib": settings.server.body_mib,
+        "server.most_elements": settings.server.most_elements,
+        "workers.warm": settings.workers.warm,
+        "workers.memory_mib": settings.workers.memory_mib,
+        "log.file_mib": settings.log.file_mib,
+        "decisions.file_mib": settings.decisions.file_mib,
+    }
+    above_zero = {
+        "server.idle_seconds": settings.server.idle_seconds,
+        "server.request_seconds": settings.server.request_seconds,
+        "calls.deadline_seconds": settings.calls.deadline_seconds,
+        "workers.load_seconds": settings.workers.load_seconds,
+    }
+    for name, value in at_least_one.items():
+        if value < 1:
+            raise UserError(f"{file}: {name} is {value}, but must be 1 or more")
+    for name, seconds in above_zero.items():
+        if not 0 < seconds < 1e6:
+            raise UserError(f"{file}: {name} is {seconds:g}, but must be more than 0")
+    if settings.workers.most < settings.workers.warm:
+        raise UserError(f"{file}: workers.most is less than workers.warm")
+    for client in settings.server.allowed_clients:
+        try:
+            ipaddress.ip_network(client)
+        except ValueError as error:
+            raise UserError(f"{file}: server.allowed_clients: {error}") from error

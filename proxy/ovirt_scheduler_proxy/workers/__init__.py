@@ -1,0 +1,1 @@
+"""The proxy's side of worker processes: starting, lending, watching and ending them."""

@@ -1,0 +1,88 @@
+"""Starts the process that a folder's workers are forked from, and carries the messages to and from it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import UserError
+from .worker import Worker
+
+_START = Path(__file__).parent.parent / "inside" / "start.py"
+_LONGEST_MESSAGE = 1 << 20
+
+#: What belongs to the proxy's own relation with systemd and must not reach plugins.
+_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What the other side told: `worker` comes with the event "spawned"."""
+
+    name: str
+    facts: dict[str, Any]
+    worker: Worker | None = None
+
+
+class Nursery:
+    """A running zygote process. All methods are for one thread at a time, but for `spawn`."""
+
+    def __init__(self, python: str, settings: dict[str, Any]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_MESSAGE)
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST_MESSAGE)
+            try:
+                self.process = subprocess.Popen(  # noqa: S603  # the interpreter is named by the administrator
+                    [python, str(_START), str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    env={name: value for name, value in os.environ.items() if name not in _OURS},
+                )
+            except OSError as error:
+                ours.close()
+                raise UserError(
+                    f"the Python interpreter {python} of plugin folder {settings['folder']}"
+                    f" cannot be started: {error.strerror}"
+                ) from error
+        self.control = ours
+        self._tell(json.dumps(settings).encode())
+
+    def spawn(self) -> None:
+        """Ask for one more worker; it comes with an event "spawned", or "refused"."""
+        self._tell(b"spawn")
+
+    def receive(self) -> Event | None:
+        """Wait for the next event; None when the process has ended."""
+        try:
+            message, handles, _, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
+        except OSError:
+            return None
+        if not message:
+            return None
+        facts = json.loads(message)
+        worker = None
+        if handles:
+            connection, pidfd, stdout, stderr = handles
+            worker = Worker(facts["pid"], socket.socket(fileno=connection), pidfd, stdout, stderr)
+        return Event(facts["event"], facts, worker)
+
+    def close(self) -> None:
+        """End the process with all its workers, and wait until they are gone."""
+        self.control.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _tell(self, message: bytes) -> None:
+        with contextlib.suppress(OSError):  # if it has ended, `receive` says so
+            self.control.send(message)

@@ -1,0 +1,47 @@
+"""How one call of one unit ended, and the sentence that an administrator reads where it ended badly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Cause(Enum):
+    """Why a unit gave no usable answer. The value names it in logs and metrics."""
+
+    MISSING = "missing"
+    RAISED = "raised"
+    EXITED = "exited"
+    CRASHED = "crashed"
+    OVERRAN = "overran"
+    MEMORY = "memory"
+    FLOOD = "flood"
+    RUBBISH = "rubbish"
+    NOTHING = "nothing"
+    CUT_OFF = "cut_off"
+    NO_WORKER = "no_worker"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a unit could not be heard: `sentence` follows the unit's name."""
+
+    cause: Cause
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of asking one unit: a body to decode, or a failure."""
+
+    body: bytes = b""
+    failure: Failure | None = None
+    #: Seconds that the unit itself ran.
+    seconds: float = 0.0
+    #: What the unit printed beside its answer, and what it wrote to stderr.
+    printed: str = ""
+    errors: str = ""
+
+
+def failed(cause: Cause, sentence: str, seconds: float = 0.0, errors: str = "") -> Outcome:
+    return Outcome(failure=Failure(cause, sentence), seconds=seconds, errors=errors)
