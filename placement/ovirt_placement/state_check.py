@@ -195,12 +195,12 @@ def _check_references(path: str, kind: str, ids: Iterable[str], known: Collectio
 
 def _check_reference(path: str, kind: str, referred: str, known: Collection[str]) -> None:
     if referred not in known:
-        _refuse(path, f'no {kind} "{referred}"{nearest(referred, known)}')
+        _refuse(path, f'no {kind} "{referred}"')
 
 
 def _check_status(path: str, status: str, known: Collection[str]) -> None:
     if status not in known:
-        _refuse(path, f'no status "{status}"{nearest(status, known)}')
+        _refuse(path, f'no status "{status}"{nearest(status.lower(), known)}')
 
 
 def _check_at_least(path: str, number: int | None, least: int) -> None:

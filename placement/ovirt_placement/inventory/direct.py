@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +21,7 @@ class DirectReader:
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
+        self._process = os.getpid()
         self._connection: EngineConnection | None = None
         self._changed = threading.Condition()
         self._reading = False
@@ -54,7 +57,9 @@ class DirectReader:
         began = now()
         snapshot, error = None, None
         try:
-            self._connection = self._connection or connect(self._settings)
+            if self._connection is None:
+                self._connection = connect(self._settings)
+                atexit.register(self._close)
             snapshot = read_snapshot(self._connection)
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
@@ -65,3 +70,8 @@ class DirectReader:
             if snapshot is not None:
                 self._snapshot, self._read_at = snapshot, began
             self._changed.notify_all()
+
+    def _close(self) -> None:
+        """Log out at the end of the process that logged in; the child of a fork has its own."""
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()

@@ -1,0 +1,106 @@
+"""A small web server that answers like an engine, from a recording: for what needs no simulated engine."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+API = "/ovirt-engine/api"
+PASSWORD = "password"
+RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "small-4.2"
+
+#: Answers a path (below the API) with a status and a body; None leaves it to the recording.
+Answer = Callable[[str], tuple[int, bytes] | None]
+
+
+class EngineServer(ThreadingHTTPServer):
+    """Serves a recording; `answer` may speak first, `tokens` are those that are valid."""
+
+    daemon_threads = True
+
+    def __init__(self, recording: Path = RECORDING, answer: Answer | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.recording = recording
+        self.answer = answer or (lambda path: None)
+        self.requests: list[str] = []
+        self.tokens: set[str] = set()
+        self.logins = 0
+        self.scheme = "http"
+
+    @property
+    def url(self) -> str:
+        host = "localhost" if self.scheme == "https" else "127.0.0.1"
+        return f"{self.scheme}://{host}:{self.server_port}{API}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients that break off a connection are what some tests are about."""
+
+
+@contextmanager
+def serving(server: EngineServer, tls: ssl.SSLContext | None = None) -> Iterator[EngineServer]:
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.scheme = "https"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: EngineServer
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        """Keep the test's output clean."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        path = urlsplit(self.path).path
+        if path.endswith("/sso/oauth/token"):
+            self._log_in(parse_qs(body.decode()))
+        elif path.endswith("/sso-logout"):
+            self._send(200, b"{}", "application/json")
+        else:
+            self._answer(path.removeprefix(API))
+
+    def do_GET(self) -> None:
+        if self.headers["Authorization"].removeprefix("Bearer ") not in self.server.tokens:
+            self._send(401, b"<html>Unauthorized</html>", "text/html;charset=UTF-8")
+        else:
+            self._answer(self.path.removeprefix(API))
+
+    def _log_in(self, form: dict[str, list[str]]) -> None:
+        self.server.logins += 1
+        if form["password"] != [PASSWORD]:
+            self._send(
+                400, b'{"error_code":"access_denied","error":"Cannot authenticate user"}', "application/json"
+            )
+            return
+        token = f"token{self.server.logins}"
+        self.server.tokens.add(token)
+        self._send(200, b'{"access_token":"%s","exp":"1"}' % token.encode(), "application/json")
+
+    def _answer(self, path: str) -> None:
+        self.server.requests.append(path)
+        answer = self.server.answer(path) or self._recorded(urlsplit(path).path)
+        self._send(*answer, "application/xml" if answer[1].startswith(b"<") else "text/html")
+
+    def _recorded(self, path: str) -> tuple[int, bytes]:
+        file = self.server.recording / (path.strip("/").replace("/", "_") + ".xml")
+        return (200, file.read_bytes()) if file.exists() else (404, b"")
+
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)

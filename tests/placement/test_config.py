@@ -1,0 +1,111 @@
+"""The configuration: the file first, then Ansible's variables, and every mistake by file, section and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ovirt_placement import config
+from ovirt_placement.errors import UserError
+
+ANSIBLE = {
+    "OVIRT_URL": "https://engine/ovirt-engine/api",
+    "OVIRT_USERNAME": "admin@internal",
+    "OVIRT_CAFILE": "/ca.pem",
+    "OVIRT_INSECURE": "true",
+}
+
+
+class Other(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    mode: str = "dry-run"
+
+
+def written(path: Path, text: str) -> Path:
+    file = path / "placement.toml"
+    file.write_text(text)
+    return file
+
+
+def test_without_a_file_the_variables_of_ansible_speak(tmp_path: Path) -> None:
+    engine = config.load(None, ANSIBLE).engine
+    assert (engine.url, engine.username) == ("https://engine/ovirt-engine/api", "admin@internal")
+    assert (engine.ca_file, engine.insecure) == (Path("/ca.pem"), True)
+
+
+def test_what_the_file_says_stands_before_the_variables(tmp_path: Path) -> None:
+    file = written(tmp_path, '[engine]\nurl = "https://other/api"\ninsecure = false\n')
+    engine = config.load(file, ANSIBLE).engine
+    assert (engine.url, engine.insecure, engine.username) == ("https://other/api", False, "admin@internal")
+
+
+def test_the_variable_names_the_file_where_no_argument_does(tmp_path: Path) -> None:
+    file = written(tmp_path, '[inventory]\ndirectory = "/somewhere"\nmax_age_seconds = 2\n')
+    read = config.load(None, {config.PATH_VARIABLE: str(file)}).inventory
+    assert (read.directory, read.max_age_seconds) == (Path("/somewhere"), 2.0)
+
+
+def test_a_section_of_a_component_is_decoded_when_it_asks(tmp_path: Path) -> None:
+    loaded = config.load(written(tmp_path, '[enforcer]\nmode = "enforce"\n'), {})
+    assert loaded.section("enforcer", Other) == Other("enforce")
+    assert config.load(written(tmp_path, ""), {}).section("enforcer", Other) == Other()
+
+
+def test_an_unknown_key_of_a_component_is_refused_as_any_other(tmp_path: Path) -> None:
+    file = written(tmp_path, '[enforcer]\nmoed = "enforce"\n')
+    with pytest.raises(UserError) as refusal:
+        config.load(file, {}).section("enforcer", Other)
+    assert str(refusal.value) == f'{file}: [enforcer] moed: unknown key; did you mean "mode"?'
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('[engine]\npasword_file = "x"', '[engine] pasword_file: unknown key; did you mean "password_file"?'),
+        ('[engine]\npassword = "x"', '[engine] password: unknown key; did you mean "password_file"?'),
+        ("[inventry]\n", 'unknown section [inventry]; did you mean "inventory"?'),
+        ("url = 1", 'unknown key "url" outside of a section'),
+        ("engine = 1", "engine: write it as a section, [engine]"),
+        ("[engine]\nurl = 1", "[engine] url: expected text or null, not a whole number"),
+        ('[engine]\ninsecure = "no"', "[engine] insecure: expected true or false, not text"),
+        ("[inventory]\ninterval_seconds = 0", "[inventory] interval_seconds: expected a number > 0.0"),
+        (
+            "[inventory]\ndirectory = 3",
+            "[inventory] directory: expected the path of a file, not a whole number",
+        ),
+        ("[engine", "not TOML: Expected ']' at the end of a table declaration (at end of document)"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(UserError) as refusal:
+        config.load(file, {})
+    assert str(refusal.value) == f"{file}: {complaint}"
+
+
+def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"absent\.toml: cannot read the configuration: No such file"):
+        config.load(tmp_path / "absent.toml", {})
+
+
+def test_a_variable_that_is_neither_true_nor_false_is_a_mistake() -> None:
+    with pytest.raises(UserError, match='OVIRT_INSECURE: "maybe" is neither true nor false'):
+        config.load(None, {"OVIRT_INSECURE": "maybe"})
+
+
+def test_the_sample_holds_every_key_with_its_default() -> None:
+    sample = Path(__file__).parents[2] / "packaging" / "ovirt-placement.toml"
+    defaults = config.Config({}, "")
+    uncommented = "\n".join(
+        line.removeprefix("#") for line in sample.read_text().splitlines() if not line.startswith("# ")
+    )
+    file = config.tomllib.loads(uncommented)
+    for name, settings in (("inventory", defaults.inventory), ("store", defaults.store)):
+        assert file[name] == {key: _plain(value) for key, value in msgspec.structs.asdict(settings).items()}
+    assert set(file["engine"]) == set(msgspec.structs.asdict(defaults.engine))
+    config.Config({key: file[key] for key in ("engine", "inventory", "store")}, "sample")
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
