@@ -5,6 +5,9 @@ Source: reference/rules.md 2 and 9 ("broken"), engine-api.md 4.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
 from .entities import AffinityGroup, Vm
 from .state import State
 
@@ -41,3 +44,38 @@ def is_broken(state: State, group: AffinityGroup) -> bool:
         hosts = member_hosts(state, group)
         return any((place not in hosts) == group.hosts_rule.positive for place in places)
     return False
+
+
+def unified_groups(state: State, vm_ids: Iterable[str]) -> list[tuple[str, ...]]:
+    """Group VMs that hard positive groups tie together, over shared VMs and VMs that are down too.
+
+    Each of the VMs given is in exactly one of the groups; VMs not given only link.
+    """
+    peers: dict[str, set[str]] = defaultdict(set)
+    for group in state.groups.values():
+        if group.vms_rule.hard and group.vms_rule.positive:
+            members = {vm.id for vm in member_vms(state, group)}
+            for vm_id in members:
+                peers[vm_id] |= members
+    wanted = dict.fromkeys(vm_ids)
+    groups = []
+    while wanted:
+        tied = _reachable(peers, next(iter(wanted)))
+        groups.append(tuple(vm_id for vm_id in wanted if vm_id in tied))
+        wanted = {vm_id: None for vm_id in wanted if vm_id not in tied}
+    return groups
+
+
+def closure(state: State, vm_id: str) -> tuple[str, ...]:
+    """Give the running VMs that hard positive groups tie to this one, itself first."""
+    everyone = (vm_id, *(vm.id for vm in state.vms.values() if vm.runs and vm.id != vm_id))
+    return unified_groups(state, everyone)[0]
+
+
+def _reachable(peers: Mapping[str, set[str]], start: str) -> set[str]:
+    reached, frontier = {start}, [start]
+    while frontier:
+        fresh = peers.get(frontier.pop(), set()) - reached
+        reached |= fresh
+        frontier.extend(fresh)
+    return reached

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from random import Random
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -11,6 +13,8 @@ from .entities import Caller, Cluster, DataCenter, Event, Host, Reference, Vm
 from .event_codes import EventCode
 from .settings import Settings
 from .timeline import Timeline
+
+NO_WORDS: Mapping[str, object] = MappingProxyType({})
 
 
 class AuditLog:
@@ -32,7 +36,7 @@ class AuditLog:
         host: Host | None = None,
         cluster: Cluster | None = None,
         data_center: DataCenter | None = None,
-        **words: object,
+        words: Mapping[str, object] = NO_WORDS,
     ) -> Event | None:
         """Log an event whose text has the names of what it speaks of, and these words.
 
@@ -53,7 +57,7 @@ class AuditLog:
                 severity=code.severity,
                 time=self._timeline.now,
                 visible=self._timeline.now,
-                description=code.text.format(**(names | words)),
+                description=code.text.format(**{**names, **words}),
                 correlation_id=caller.correlation_id,
                 user=Reference(id=caller.user, name=caller.user),
                 vm=_reference(vm),

@@ -7,9 +7,13 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 
+from ovirt_placement.model import Snapshot
+
+from . import saving
 from .audit_log import AuditLog
 from .faults import Faults
 from .jobs import Jobs
+from .rejections import Message
 from .settings import Settings
 from .state import State
 from .timeline import Action, Timeline
@@ -34,11 +38,20 @@ class Backend:
         self.audit_log = AuditLog(self.timeline, self.random, settings)
         self.jobs = Jobs(self.timeline, self.random)
         self.faults = Faults()
+        #: The message that a command meets whose VM another command holds, by VM id.
+        self.vm_locks: dict[str, Message] = {}
         self._background = background
+        self._snapshot: tuple[int, Snapshot] | None = None
 
     @property
     def now(self) -> datetime:
         return self.timeline.now
+
+    def live_snapshot(self) -> Snapshot:
+        """Give the present state as the scheduler sees it; the same object until something changes."""
+        if self._snapshot is None or self._snapshot[0] != self.state.revision:
+            self._snapshot = self.state.revision, saving.live_snapshot(self.state)
+        return self._snapshot[1]
 
     def after(self, seconds: float, action: Action) -> None:
         """Run the action under the lock when its time has come."""

@@ -8,15 +8,23 @@ from datetime import datetime
 
 from ovirt_placement import model
 
-from . import loading, saving
+from ..scheduler.external import ExternalScheduler
+from ..scheduler.external_units import ExternalUnits
+from ..scheduler.placing import Scheduler
+from . import loading, resuming, saving
 from .affinity_commands import AffinityCommands
 from .backend import Backend
 from .event_commands import EventCommands
 from .faults import Faults
 from .host_commands import HostCommands
 from .label_commands import LabelCommands
+from .maintenance import Maintenance
+from .migrations import Migrations
+from .outages import Outages
 from .policy_commands import PolicyCommands
 from .queries import Queries
+from .restarts import Restarts
+from .running import Running
 from .settings import USUAL, Settings
 from .timeline import Action
 from .vm_commands import VmCommands
@@ -33,16 +41,22 @@ class Engine:
     says what shall go wrong. Nothing takes time but `advance`, and waiting for the external scheduler.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, external: ExternalUnits) -> None:
         self._backend = backend
         self._advancing = threading.Lock()
-        self.queries = Queries(backend)
-        self.vms = VmCommands(backend)
-        self.hosts = HostCommands(backend)
+        scheduler = Scheduler(backend, external)
+        running = Running(backend)
+        migrations = Migrations(backend, running)
+        restarts = Restarts(backend, running, scheduler)
+        outages = Outages(backend, running, migrations, restarts)
+        self.queries = Queries(backend, scheduler)
+        self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
+        self.hosts = HostCommands(backend, Maintenance(backend, migrations, scheduler, outages), outages)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
+        resuming.resume(backend, running, migrations)
 
     @classmethod
     def from_snapshot(
@@ -63,7 +77,9 @@ class Engine:
         """
         backend = Backend(clock=clock, seed=seed, settings=settings, background=background)
         loading.load(backend.state, snapshot, clock)
-        return cls(backend)
+        external = ExternalUnits(backend, None if proxy is None else ExternalScheduler(proxy))
+        external.discover()
+        return cls(backend, external)
 
     @property
     def faults(self) -> Faults:

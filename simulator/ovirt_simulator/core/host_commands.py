@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
+from . import refusals
 from .backend import Backend
-from .entities import ADMIN, Caller, Job
+from .entities import ADMIN, Caller, Host, Job
+from .event_codes import EventCode
+from .maintenance import Maintenance
+from .outages import Outages
+from .rejections import NotFound
+
+_CAN_LEAVE = {"up", "non_operational", "error"}
+_CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
 
 class HostCommands:
     """Commands on hosts. All but `fail` and `recover`, which are no engine's, raise `Rejected`."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, maintenance: Maintenance, outages: Outages) -> None:
         self._backend = backend
+        self._state = backend.state
+        self._maintenance = maintenance
+        self._outages = outages
 
     def deactivate(self, host_id: str, *, reason: str = "", caller: Caller = ADMIN) -> Job:
         """Put the host into maintenance: its VMs migrate away first."""
-        raise NotImplementedError
+        with self._backend.lock:
+            host = self._host(host_id, "maintenance")
+            if host.status in {"maintenance", "preparing_for_maintenance"}:
+                raise refusals.host_in_maintenance()
+            immovable = [vm.name for vm in self._state.vms_on(host_id) if not vm.migratable]
+            if immovable:
+                raise refusals.host_has_immovable_vms(immovable)
+            if host.status not in _CAN_LEAVE and self._state.vms_on(host_id):
+                raise refusals.host_not_operational()
+            code = EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON
+            if reason:
+                code = EventCode.USER_VDS_MAINTENANCE
+            self._backend.audit_log.log(code, caller, host=host, words={"reason": reason})
+            job = self._backend.jobs.start(f"Moving Host {host.name} to Maintenance", caller)
+            self._maintenance.begin(host_id, job, caller)
+            return job
 
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Bring the host up from maintenance or trouble."""
-        raise NotImplementedError
+        with self._backend.lock:
+            host = self._host(host_id, "activate")
+            if host.status not in _CAN_COME:
+                raise refusals.host_already_up()
+            self._backend.audit_log.log(EventCode.VDS_ACTIVATE, caller, host=host)
+            job = self._backend.jobs.start(f"Activating Host {host.name}", caller)
+            self._maintenance.activate(host_id, job)
+            return job
 
     def fail(self, host_id: str) -> None:
-        """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere."""
-        raise NotImplementedError
+        """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.
+
+        Raises `NotFound`.
+        """
+        with self._backend.lock:
+            self._known(host_id)
+            self._outages.fail(host_id)
 
     def recover(self, host_id: str) -> None:
-        """Let a crashed host come back; VMs that were not yet declared down are found running."""
-        raise NotImplementedError
+        """Let a crashed host come back; VMs that were not yet declared down are found running.
+
+        Raises `NotFound`.
+        """
+        with self._backend.lock:
+            self._known(host_id)
+            self._outages.recover(host_id)
+
+    def _host(self, host_id: str, action: str) -> Host:
+        host = self._state.hosts.get(host_id)
+        if host is None:
+            raise refusals.host_not_found(action)
+        return host
+
+    def _known(self, host_id: str) -> None:
+        if host_id not in self._state.hosts:
+            raise NotFound(host_id)

@@ -31,6 +31,7 @@ class Jobs:
         self.by_id[job.id] = job
         return job
 
-    def end(self, job: Job, status: str) -> None:
-        """Close the job: finished, failed or aborted."""
-        self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)
+    def end(self, job: Job | None, status: str) -> None:
+        """Close the job, if there is one and it is still open: finished, failed or aborted."""
+        if job is not None and self.by_id[job.id].status == "started":
+            self.by_id[job.id] = replace(self.by_id[job.id], status=status, ended=self._timeline.now)

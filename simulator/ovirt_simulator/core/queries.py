@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from ovirt_placement import model
 
+from ..scheduler.placing import Scheduler
+from ..scheduler.request import Request
 from . import affinity, statistics
 from .backend import Backend
 from .entities import (
@@ -25,6 +27,7 @@ from .entities import (
     Tag,
     Vm,
 )
+from .rejections import NotFound, Rejected
 
 Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag)
 
@@ -32,8 +35,9 @@ Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag)
 class Queries:
     """Reads. Lists come in the engine's order (by name); an unknown id gives None."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, scheduler: Scheduler) -> None:
         self._backend = backend
+        self._scheduler = scheduler
         self._state = backend.state
 
     @property
@@ -77,6 +81,28 @@ class Queries:
 
     def vm(self, vm_id: str) -> Vm | None:
         return self._state.vms.get(vm_id)
+
+    def migration_targets(self, vm_ids: Sequence[str], *, closure: bool = False) -> tuple[Host, ...]:
+        """Give the hosts that could take all these VMs, by internal filters only: it may be the present one.
+
+        With `closure`, their hard positive peers must fit too. Raises `NotFound` for an unknown VM.
+        """
+        with self._backend.lock:
+            for vm_id in vm_ids:
+                if vm_id not in self._state.vms:
+                    raise NotFound(vm_id)
+            wanted = dict.fromkeys(vm_ids)
+            if closure:
+                wanted |= dict.fromkeys(
+                    peer for vm_id in vm_ids for peer in affinity.closure(self._state, vm_id)
+                )
+            allowed = set(self._state.hosts)
+            for group in affinity.unified_groups(self._state, wanted):
+                try:
+                    allowed &= set(self._scheduler.validate(Request(vm_ids=group), "migrate"))
+                except Rejected:
+                    return ()
+            return _by_name(self._state.hosts[host_id] for host_id in allowed)
 
     def affinity_groups(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
         with self._backend.lock:

@@ -26,7 +26,7 @@ class Message(msgspec.Struct, frozen=True):
 class Rejected(Exception):
     """The engine refuses a command.
 
-    Without messages the refusal came after validation (an external filter): HTTP 400 and the detail `[]`.
+    Without messages it came after validation (an external filter refused): HTTP 400, and the detail `[]`.
     """
 
     def __init__(self, *messages: Message) -> None:
@@ -35,9 +35,9 @@ class Rejected(Exception):
 
     @property
     def http_status(self) -> int:
-        """The status of the answer: 409 when every message is a conflict, else 400."""
-        conflict = self.messages and all(m.type is ErrorType.CONFLICT for m in self.messages)
-        return 409 if conflict else 400
+        """The status of the answer: 409 for a conflict, unless bad parameters come with it; else 400."""
+        types = {message.type for message in self.messages} - {ErrorType.NONE}
+        return 409 if types == {ErrorType.CONFLICT} else 400
 
     @property
     def detail(self) -> str:

@@ -22,6 +22,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hand_over_seconds: float = 0.5
     #: How often a migration without a host is tried again on another one (the engine's 3).
     migration_reruns: int = 3
+    cancel_seconds: float = 0.5
+    #: How often the engine looks at its hosts, and after what it tries a failed drain or restart again.
+    refresh_seconds: float = 3.0
+    retry_seconds: float = 30.0
     #: From a host's crash until the engine sees it, and until it is fenced and its VMs are known to be down.
     host_detection_seconds: float = 5.0
     host_fence_seconds: float = 30.0

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
+from ..scheduler.placing import Scheduler
+from ..scheduler.request import Request
+from . import refusals
+from .audit_log import NO_WORDS
 from .backend import Backend
-from .entities import ADMIN, Caller, Job
+from .entities import ADMIN, SYSTEM, Caller, Job, Vm
+from .event_codes import EventCode
+from .migrate_command import MigrateCommand, Order
+from .migrations import Migrations
+from .rejections import Rejected
+from .restarts import Restarts
+from .running import Running
+
+_DOWN = {"down", "suspended"}
+_UNSTOPPABLE = {"down", "unknown", "image_locked"}
 
 
 class VmCommands:
@@ -12,24 +27,70 @@ class VmCommands:
     All raise `Rejected` as the engine refuses. `start` and `migrate` wait for the external scheduler.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        running: Running,
+        migrations: Migrations,
+        restarts: Restarts,
+        scheduler: Scheduler,
+    ) -> None:
         self._backend = backend
+        self._state = backend.state
+        self._running = running
+        self._migrations = migrations
+        self._restarts = restarts
+        self._scheduler = scheduler
+        self._migrate = MigrateCommand(backend, migrations, scheduler)
 
     def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
         """Start a VM that is down or suspended, on this host only if one is named."""
-        raise NotImplementedError
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, "run")
+            request = self._validated_start(vm, host_id, caller)
+            self._backend.vm_locks[vm_id] = refusals.vm_locked(vm.name)
+            self._log(EventCode.USER_INITIATED_RUN_VM, vm, caller)
+            job = self._backend.jobs.start(f"Launching VM {vm.name}", caller)
+        try:
+            self._scheduler.schedule(request, lambda target: self._launch(vm_id, target, job, caller))
+        except Rejected:
+            with self._backend.lock:
+                self._log(EventCode.USER_FAILED_RUN_VM, vm, caller, {"error": ""})
+                self._backend.jobs.end(job, "failed")
+            raise
+        finally:
+            with self._backend.lock:
+                del self._backend.vm_locks[vm_id]
+        return job
 
     def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Power the VM off."""
-        raise NotImplementedError
+        with self._backend.lock:
+            vm = self._stoppable_vm(vm_id, "stop", _UNSTOPPABLE)
+            self._log(EventCode.USER_STOP_VM, vm, caller)
+            job = self._backend.jobs.start(f"Powering Off VM {vm.name}", caller)
+            self._running.power_down(vm_id, self._backend.settings.stop_seconds, job, caller)
+            return job
 
     def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Ask the guest to shut down."""
-        raise NotImplementedError
+        with self._backend.lock:
+            vm = self._stoppable_vm(vm_id, "shutdown", _UNSTOPPABLE | {"suspended"})
+            self._log(EventCode.USER_INITIATED_SHUTDOWN_VM, vm, caller)
+            job = self._backend.jobs.start(f"Shutting down VM {vm.name}", caller)
+            self._running.power_down(vm_id, self._backend.settings.shutdown_seconds, job, caller)
+            return job
 
     def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Save the VM's memory and free its host."""
-        raise NotImplementedError
+        with self._backend.lock:
+            vm = self._stoppable_vm(vm_id, "suspend", _UNSTOPPABLE | {"suspended"})
+            if vm.status != "up":
+                raise refusals.vm_status_illegal("suspend", vm.engine_status)
+            self._log(EventCode.USER_SUSPEND_VM, vm, caller)
+            job = self._backend.jobs.start(f"Suspending VM {vm.name}", caller)
+            self._running.suspend(vm_id, job, caller)
+            return job
 
     def migrate(
         self,
@@ -45,8 +106,84 @@ class VmCommands:
 
         `cluster_id` is what the action carried; it decides which refusal a target equal to the source gets.
         """
-        raise NotImplementedError
+        return self._migrate.run(
+            Order(
+                vm_id=vm_id,
+                host_id=host_id,
+                cluster_id=cluster_id,
+                force=force,
+                closure=closure,
+                caller=caller,
+            )
+        )
 
-    def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
+    def migrate_by_system(self, vm_id: str, reason: str, *, host_id: str | None = None) -> Job:
+        """Begin a migration that the engine itself wants, for the reason that its event gives."""
+        return self._migrate.run(Order(vm_id=vm_id, host_id=host_id, caller=SYSTEM, reason=reason))
+
+    def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> None:
         """Stop a migration that the source still holds."""
-        raise NotImplementedError
+        with self._backend.lock:
+            vm = self._vm(vm_id, "cancel migration of")
+            if vm.engine_status != "MigratingFrom":
+                self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, vm, caller)
+                raise refusals.not_migrating()
+            self._migrations.cancel(vm_id, caller)
+
+    def crash(self, vm_id: str) -> None:
+        """Let the VM die, which no engine commands: it is down with an error, and restarts if it is HA."""
+        with self._backend.lock:
+            vm = self._vm(vm_id, "crash")
+            if not vm.runs:
+                raise refusals.vm_not_running("crash")
+            migration = self._migrations.get(vm_id)
+            if migration is not None:
+                self._migrations.abort(migration, "Lost connection with qemu process")
+            words = {"exit": "Lost connection with qemu process"}
+            self._log(EventCode.VM_DOWN_ERROR, vm, SYSTEM, words)
+            self._running.set_down(vm_id)
+            self._restarts.restart(vm_id)
+
+    def _validated_start(self, vm: Vm, host_id: str | None, caller: Caller) -> Request:
+        """Give the scheduler's request; a refusal is logged as event 54."""
+        try:
+            if vm.runs:
+                raise refusals.vm_running("run")
+            if vm.status not in _DOWN:
+                raise refusals.vm_status_illegal("run", vm.engine_status)
+            if host_id is not None and host_id not in self._state.hosts:
+                raise refusals.invalid_host("run")
+            whitelist = frozenset() if host_id is None else frozenset({host_id})
+            request = Request(vm_ids=(vm.id,), whitelist=whitelist)
+            self._scheduler.validate(request, "run")
+        except Rejected as refusal:
+            words = {"error": f" due to a failed validation: {refusal.detail}"}
+            self._log(EventCode.USER_FAILED_RUN_VM, vm, caller, words)
+            raise
+        return request
+
+    def _launch(self, vm_id: str, host_id: str, job: Job, caller: Caller) -> None:
+        self._running.launch(vm_id, host_id, job, caller)
+        self._log(EventCode.USER_STARTED_VM, self._state.vms[vm_id], caller)
+
+    def _vm(self, vm_id: str, action: str) -> Vm:
+        vm = self._state.vms.get(vm_id)
+        if vm is None:
+            raise refusals.vm_not_found(action)
+        return vm
+
+    def _unlocked_vm(self, vm_id: str, action: str) -> Vm:
+        vm = self._vm(vm_id, action)
+        if vm_id in self._backend.vm_locks:
+            raise Rejected(self._backend.vm_locks[vm_id])
+        return vm
+
+    def _stoppable_vm(self, vm_id: str, action: str, statuses: Collection[str]) -> Vm:
+        vm = self._unlocked_vm(vm_id, action)
+        if vm.status in statuses:
+            raise refusals.vm_not_running(action)
+        return vm
+
+    def _log(self, code: EventCode, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
+        host = None if vm.host is None else self._state.hosts[vm.host]
+        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)

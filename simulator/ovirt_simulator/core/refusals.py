@@ -1,0 +1,182 @@
+"""The messages that the engine refuses with: key, text and error type of each.
+
+Source: reference/engine-api.md 4 and 5.2. Where that page has no text, an administrator's words stand in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .rejections import ErrorType, Message, Rejected
+
+_CONFLICT = ErrorType.CONFLICT
+_BAD = ErrorType.BAD_PARAMETERS
+
+
+def conflict(key: str, text: str) -> Rejected:
+    """Refuse because of the state something is in: HTTP 409."""
+    return Rejected(Message(key, text, _CONFLICT))
+
+
+def bad_parameters(key: str, text: str) -> Rejected:
+    """Refuse because of what was asked for: HTTP 400."""
+    return Rejected(Message(key, text, _BAD))
+
+
+def vm_not_found(action: str) -> Rejected:
+    return bad_parameters("ACTION_TYPE_FAILED_VM_NOT_FOUND", f"Cannot {action} VM. VM is not found.")
+
+
+def vm_being_migrated(name: str) -> Message:
+    """Give the message of the lock that a migration holds; it names no action of its own."""
+    return Message(
+        "ACTION_TYPE_FAILED_VM_IS_BEING_MIGRATED",
+        f"Cannot migrate VM. VM {name} is being migrated.",
+        _CONFLICT,
+    )
+
+
+def vm_locked(name: str) -> Message:
+    return Message(
+        "ACTION_TYPE_FAILED_OBJECT_LOCKED",
+        f"Cannot run VM. Related operation on VM {name} is currently in progress. Please try again later.",
+        _CONFLICT,
+    )
+
+
+def migration_in_progress(action: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_MIGRATION_IN_PROGRESS", f"Cannot {action} VM. VM migration is in progress."
+    )
+
+
+def vm_not_running(action: str) -> Rejected:
+    return conflict("ACTION_TYPE_FAILED_VM_IS_NOT_RUNNING", f"Cannot {action} VM. VM is not running.")
+
+
+def vm_running(action: str) -> Rejected:
+    return conflict("ACTION_TYPE_FAILED_VM_IS_RUNNING", f"Cannot {action} VM. VM is running.")
+
+
+def vm_status_illegal(action: str, status: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_VM_STATUS_ILLEGAL",
+        f"Cannot {action} VM because the VM is in {status} status.",
+    )
+
+
+def vm_pinned() -> Rejected:
+    return conflict("ACTION_TYPE_FAILED_VM_IS_PINNED_TO_HOST", "Cannot migrate VM. VM is pinned to Host.")
+
+
+def vm_not_forced() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_VM_IS_NON_MIGRTABLE_AND_IS_NOT_FORCED_BY_USER_TO_MIGRATE",
+        "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag",
+    )
+
+
+def paused_eio() -> Rejected:
+    return Rejected(
+        Message(
+            "MIGRATE_PAUSED_EIO_VM_IS_NOT_SUPPORTED",
+            "Migrating a VM in paused status due to I/O error is not supported.",
+        )
+    )
+
+
+def invalid_host(action: str) -> Rejected:
+    return bad_parameters("VDS_INVALID_SERVER_ID", f"Cannot {action} VM. Invalid Host Id.")
+
+
+def host_not_up(action: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_VDS_STATUS_ILLEGAL",
+        f"Cannot {action} VM. Operation can be performed only when Host status is Up.",
+    )
+
+
+def same_host() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_MIGRATION_TO_SAME_HOST",
+        "Cannot migrate VM, source and destination is the same.",
+    )
+
+
+def between_clusters() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_MIGRATE_BETWEEN_TWO_CLUSTERS", "Cannot migrate VM between two clusters."
+    )
+
+
+def not_migrating() -> Rejected:
+    return conflict("ACTION_TYPE_FAILED_VM_IS_NOT_MIGRATING", "Cannot cancel migration for non migrating VM.")
+
+
+def no_hosts() -> Rejected:
+    """Refuse because no host is in question at all; the message has no error type, so HTTP 400."""
+    return Rejected(
+        Message(
+            "SCHEDULING_NO_HOSTS",
+            "There are no hosts to use. Check that the cluster contains at least one host in Up state.",
+        )
+    )
+
+
+def all_hosts_filtered(action: str, refusals: Iterable[tuple[str, str, str]]) -> Rejected:
+    """Refuse because internal filters left no host; one message for each: host's name, filter, reason."""
+    head = Message(
+        "SCHEDULING_ALL_HOSTS_FILTERED_OUT",
+        f"Cannot {action} VM. There is no host that satisfies current scheduling constraints."
+        " See below for details:",
+        _CONFLICT,
+    )
+    return Rejected(
+        head,
+        *(
+            Message(
+                "SCHEDULING_HOST_FILTERED_REASON_WITH_DETAIL",
+                f"The host {host} did not satisfy internal filter {unit} because {reason}.",
+            )
+            for host, unit, reason in refusals
+        ),
+    )
+
+
+def internal_error() -> Rejected:
+    return Rejected(Message("ENGINE", "Internal Engine Error"))
+
+
+def vdsm_refused(action: str) -> Rejected:
+    return Rejected(Message("VDS_NETWORK_ERROR", f"Cannot {action} VM. VDSM refused the command."))
+
+
+def host_not_found(action: str) -> Rejected:
+    return bad_parameters("VDS_INVALID_SERVER_ID", f"Cannot {action} Host. Invalid Host Id.")
+
+
+def host_in_maintenance() -> Rejected:
+    return conflict(
+        "VDS_CANNOT_MAINTENANCE_VDS_IS_IN_MAINTENANCE",
+        "Cannot switch Host to Maintenance mode. Host is already in Maintenance mode.",
+    )
+
+
+def host_not_operational() -> Rejected:
+    return conflict(
+        "VDS_CANNOT_MAINTENANCE_VDS_IS_NOT_OPERATIONAL",
+        "Cannot switch Host to Maintenance mode. Host is not operational.",
+    )
+
+
+def host_has_immovable_vms(names: Iterable[str]) -> Rejected:
+    return conflict(
+        "VDS_CANNOT_MAINTENANCE_IT_INCLUDES_NON_MIGRATABLE_VM",
+        "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
+        + ", ".join(names)
+        + ".",
+    )
+
+
+def host_already_up() -> Rejected:
+    return conflict("VDS_ALREADY_UP", "Cannot activate Host. Host is already up.")

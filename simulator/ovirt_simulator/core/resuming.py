@@ -1,0 +1,32 @@
+"""What a state file found under way goes on: starts, migrations, shutdowns."""
+
+from __future__ import annotations
+
+from .backend import Backend
+from .entities import SYSTEM
+from .migrations import Migrations
+from .running import Running
+
+
+def resume(backend: Backend, running: Running, migrations: Migrations) -> None:
+    """Take on every VM that is in the middle of something, and every start that is pending."""
+    with backend.lock:
+        for vm in tuple(backend.state.vms.values()):
+            if vm.status == "migrating":
+                migrations.resume(vm)
+            else:
+                running.resume(vm)
+        for pending in tuple(backend.state.pending.values()):
+            if backend.state.vms[pending.vm].status == "down":
+                _launch_soon(backend, running, pending.vm, pending.host)
+            else:
+                backend.state.drop_pending(pending.vm)
+
+
+def _launch_soon(backend: Backend, running: Running, vm_id: str, host_id: str) -> None:
+    def launch() -> None:
+        pending = backend.state.pending.get(vm_id)
+        if pending is not None and backend.state.vms[vm_id].status == "down":
+            running.launch(vm_id, host_id, None, SYSTEM)
+
+    backend.after(backend.settings.launch_seconds, launch)

@@ -1,0 +1,154 @@
+"""How VMs come up, go down and are suspended over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from .audit_log import NO_WORDS
+from .backend import Backend
+from .entities import SYSTEM, Caller, Job, Vm
+from .event_codes import EventCode
+from .timeline import Action
+
+
+class Course:
+    """What a VM is in the middle of. A new course ends the old one, whose actions then come to nothing."""
+
+    def __init__(self, job: Job | None = None) -> None:
+        self.job = job
+
+
+class Running:
+    """Moves VMs through their statuses; whoever calls it holds the lock."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+        self._courses: dict[str, Course] = {}
+
+    def launch(self, vm_id: str, host_id: str, job: Job | None, caller: Caller) -> None:
+        """Bring a VM up on a host: it takes the host's memory now, and is up some time later."""
+        vm = self._state.vms[vm_id]
+        waiting = "restoring_state" if vm.status == "suspended" else "wait_for_launch"
+        self._state.drop_pending(vm_id)
+        self._state.put_vm(
+            replace(vm, status=waiting, host=host_id, stopped=None, stop_reason=None, migrating_to=None)
+        )
+        self.continue_launch(vm_id, job, caller)
+
+    def continue_launch(self, vm_id: str, job: Job | None, caller: Caller) -> None:
+        """Take a VM that waits for launch, or powers up, the rest of the way."""
+        course = self.begin(vm_id, job)
+        settings = self._backend.settings
+        boot = settings.launch_seconds
+        if self._state.vms[vm_id].status == "wait_for_launch":
+            self.later(vm_id, course, boot, lambda: self._set_status(vm_id, "powering_up"))
+            boot += settings.boot_seconds
+        self.later(vm_id, course, boot, lambda: self._up(vm_id, course, caller))
+
+    def power_down(self, vm_id: str, seconds: float, job: Job | None, caller: Caller) -> None:
+        """Let a VM go down within these seconds."""
+        course = self.begin(vm_id, job)
+        self._set_status(vm_id, "powering_down")
+        self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
+
+    def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
+        course = self.begin(vm_id, job)
+        self._set_status(vm_id, "saving_state")
+        self.later(
+            vm_id,
+            course,
+            self._backend.settings.suspend_seconds,
+            lambda: self._suspended(vm_id, course, caller),
+        )
+
+    def resume(self, vm: Vm) -> None:
+        """Take a VM on that was found, or left, in the middle of something but a migration."""
+        if vm.status in {"wait_for_launch", "powering_up", "restoring_state", "reboot_in_progress"}:
+            self.continue_launch(vm.id, None, SYSTEM)
+        elif vm.status == "powering_down":
+            self.power_down(vm.id, self._backend.settings.stop_seconds, None, SYSTEM)
+        elif vm.status == "saving_state":
+            self.suspend(vm.id, None, SYSTEM)
+
+    def begin(self, vm_id: str, job: Job | None = None) -> Course:
+        """End what the VM is in the middle of, and begin something new."""
+        if vm_id in self._courses:
+            self._backend.jobs.end(self._courses[vm_id].job, "finished")
+        course = self._courses[vm_id] = Course(job)
+        return course
+
+    def later(self, vm_id: str, course: Course, seconds: float, action: Action) -> None:
+        """Do the next step of the course, unless it has ended by then."""
+        self._backend.after(seconds, lambda: action() if self._courses[vm_id] is course else None)
+
+    def after_event(self, vm_id: str, course: Course, action: Action) -> None:
+        """Change the state that the event just logged speaks of, unless the course has ended by then."""
+        self._backend.after_event(lambda: action() if self._courses[vm_id] is course else None)
+
+    def set_down(self, vm_id: str) -> None:
+        """Record that the VM is down; its host's memory is free again."""
+        vm = self._state.vms[vm_id]
+        self.begin(vm_id)
+        self._state.drop_pending(vm_id)
+        self._state.put_vm(
+            replace(
+                vm,
+                status="down",
+                host=None,
+                migrating_to=None,
+                handed_over=False,
+                started=None,
+                stopped=self._backend.now,
+            )
+        )
+
+    def _up(self, vm_id: str, course: Course, caller: Caller) -> None:
+        self._log(EventCode.USER_RUN_VM, vm_id, caller)
+
+        def up() -> None:
+            vm = self._state.vms[vm_id]
+            self._state.put_vm(replace(vm, status="up", started=self._backend.now, **self._usage(vm)))
+            self._backend.jobs.end(course.job, "finished")
+
+        self.after_event(vm_id, course, up)
+
+    def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
+        self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})
+
+        def down() -> None:
+            self.set_down(vm_id)
+            self._backend.jobs.end(course.job, "finished")
+
+        self.after_event(vm_id, course, down)
+
+    def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
+        self._log(EventCode.USER_SUSPEND_VM_OK, vm_id, caller)
+
+        def suspended() -> None:
+            self.set_down(vm_id)
+            self._set_status(vm_id, "suspended")
+            self._backend.jobs.end(course.job, "finished")
+
+        self.after_event(vm_id, course, suspended)
+
+    def _set_status(self, vm_id: str, status: str) -> None:
+        self._state.put_vm(replace(self._state.vms[vm_id], status=status))
+
+    def _log(
+        self, code: EventCode, vm_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
+    ) -> None:
+        vm = self._state.vms[vm_id]
+        host = None if vm.host is None else self._state.hosts[vm.host]
+        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)
+
+    def _usage(self, vm: Vm) -> dict[str, float]:
+        """Give what a VM uses of which the state file does not say it: some of its memory, little CPU."""
+        dice = crc32(f"{self._backend.seed}/{vm.id}".encode())
+        return {
+            "usage_mem_percent": vm.usage_mem_percent or 20.0 + dice % 50,
+            "usage_cpu_percent": vm.usage_cpu_percent or 2.0 + dice // 50 % 20,
+        }

@@ -1,0 +1,134 @@
+"""The scheduler: internal filters, then the external ones, then weights and the best rank.
+
+Source: reference/rules.md 6, engine-facts.md 5 to 7.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from zlib import crc32
+
+from ovirt_placement.model import Host, Snapshot
+
+from ..core import built_in_policies as built_in
+from ..core import refusals
+from ..core.backend import Backend
+from ..core.entities import Cluster, SchedulingPolicy
+from ..core.rejections import Rejected
+from . import filters, rank_selector, weights
+from .external import Malformed
+from .external_units import ExternalUnits
+from .request import Request
+
+Placed = TypeVar("Placed")
+
+_FILTERS = {
+    built_in.MEMORY_FILTER: filters.MEMORY,
+    built_in.VM_AFFINITY_FILTER: filters.VM_AFFINITY,
+    built_in.VM_TO_HOST_FILTER: filters.VM_TO_HOST,
+}
+_WEIGHTS: dict[str, weights.Weight] = {
+    built_in.EVEN_CPU_WEIGHT: weights.even_cpu,
+    built_in.EVEN_MEMORY_WEIGHT: weights.even_memory,
+    built_in.PREFERRED_HOSTS_WEIGHT: weights.preferred_hosts,
+    built_in.HA_RESERVATION_WEIGHT: weights.ha_reservation,
+    built_in.VM_AFFINITY_WEIGHT: weights.vm_affinity,
+    built_in.VM_TO_HOST_WEIGHT: weights.vm_to_host,
+}
+
+
+class Scheduler:
+    """Finds hosts for VMs. One at a time in each cluster: the engine's per-cluster semaphore.
+
+    The engine's lock is free while the external units are asked; nobody waits for the semaphore holding it.
+    """
+
+    def __init__(self, backend: Backend, external: ExternalUnits) -> None:
+        self._backend = backend
+        self._external = external
+        self._semaphores: dict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def validate(self, request: Request, action: str) -> tuple[str, ...]:
+        """Give the hosts that the internal filters leave: all that validation asks (canSchedule).
+
+        Raises `Rejected`: no host in question (400), or all of them filtered out (409).
+        """
+        with self._backend.lock:
+            hosts = self._filtered(self._backend.live_snapshot(), request, action)
+        return tuple(host.id for host in hosts)
+
+    def schedule(self, request: Request, place: Callable[[str], Placed]) -> Placed:
+        """Find the best host, and place the VMs there under the lock before others are scheduled.
+
+        Raises `Rejected`, without messages when no host is left: they stay behind in the validation's list.
+        """
+        with self._backend.lock:
+            cluster = self._cluster(request)
+            semaphore = self._semaphores[cluster.id]
+        with semaphore:
+            chosen = self._choose(request, cluster)
+            with self._backend.lock:
+                if not self._backend.state.hosts[chosen].up:
+                    raise Rejected
+                return place(chosen)
+
+    def _choose(self, request: Request, cluster: Cluster) -> str:
+        with self._backend.lock:
+            snapshot = self._backend.live_snapshot()
+            try:
+                hosts = self._filtered(snapshot, request, "")
+            except Rejected:
+                raise Rejected from None
+        try:
+            hosts = self._external.filter(request, cluster, hosts)
+            if not hosts:
+                raise Rejected
+            if len(hosts) == 1:
+                return hosts[0].id
+            weighed = self._external.weigh(request, cluster, hosts)
+        except Malformed:
+            raise refusals.internal_error() from None
+        return self._best(snapshot, request, cluster, hosts, weighed)
+
+    def _filtered(self, snapshot: Snapshot, request: Request, action: str) -> tuple[Host, ...]:
+        hosts = request.candidates(snapshot)
+        if not hosts:
+            raise refusals.no_hosts()
+        enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
+        vms = request.vms(snapshot)
+        found: list[tuple[str, str, str]] = []
+        for unit in (filters.PIN_TO_HOST, *(unit for key, unit in _FILTERS.items() if key in enabled)):
+            refused = unit.refuse(snapshot, vms, hosts)
+            found += [(host.name, unit.name, refused[host.id]) for host in hosts if host.id in refused]
+            hosts = tuple(host for host in hosts if host.id not in refused)
+            if not hosts:
+                raise refusals.all_hosts_filtered(action, found)
+        return hosts
+
+    def _best(
+        self,
+        snapshot: Snapshot,
+        request: Request,
+        cluster: Cluster,
+        hosts: Sequence[Host],
+        weighed: dict[str | None, dict[str, int]],
+    ) -> str:
+        """Add the engine's own weights and take the best rank; ties go by an order drawn from the seed."""
+        with self._backend.lock:
+            factors = {entry.unit: entry.factor for entry in self._policy(cluster).weights}
+        vms = request.vms(snapshot)
+        for unit, weigh in _WEIGHTS.items():
+            if factors.get(unit):
+                weighed[unit] = weigh(snapshot, vms, hosts)
+        best = rank_selector.best_hosts([host.id for host in hosts], weighed, factors)
+        return min(best, key=lambda host_id: (crc32(f"{self._backend.seed}/{host_id}".encode()), host_id))
+
+    def _cluster(self, request: Request) -> Cluster:
+        state = self._backend.state
+        return state.clusters[state.vms[request.vm_ids[0]].cluster]
+
+    def _policy(self, cluster: Cluster) -> SchedulingPolicy:
+        return self._backend.state.policies[cluster.policy_id]
