@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import (
     ha_balance,
+    ha_check,
     ha_weight,
     host_affinity,
     host_affinity_weight,
@@ -75,6 +76,15 @@ def _ha_balance(vector: Vector) -> str | None:
     return None if right else f"{move!r} instead of one of {admissible!r}"
 
 
+def _ha_check(vector: Vector) -> str | None:
+    """The vectors ask about the failure of one host."""
+    found = ha_check.check(vector.snapshot, vector.request["cluster"], failures=1)
+    failed = [host for loss in found.losses for host in loss.hosts]
+    return difference_of_sets(vector, "safe", found.safe) or difference_of_sets(
+        vector, "failed_hosts", failed
+    )
+
+
 def _unified_groups(vector: Vector) -> str | None:
     cluster = vector.request["cluster"]
     groups = (group for group in vector.snapshot.affinity_groups if group.cluster == cluster)
@@ -89,6 +99,7 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "vm_to_host_weight": _weight(host_affinity_weight.rank_hosts),
         "ha_weight": _weight(ha_weight.rank_hosts),
         "ha_balance": _ha_balance,
+        "ha_check": _ha_check,
         "unified_groups": _unified_groups,
     }
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
+from collections import Counter
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.ha_vms import ha_vms_of
+from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.verdict import Kind, Reason, Request, Weight
 
@@ -15,8 +16,8 @@ _FULLEST = 100
 def rank_hosts(snapshot: Snapshot, request: Request, *, scale_down: int = 1) -> tuple[Weight, ...]:
     """Rank each candidate host by the highly available VMs of the cluster that are there.
 
-    The fullest candidate counts 100, the others in proportion, all divided by `scale_down` (1 to 100):
-    the larger it is, the sooner hosts tie. The requested VMs themselves do not count (HA1). Without a
+    The fullest candidate counts 100, the others in proportion, all divided by `scale_down` (1 to 100)
+    and rounded up: the larger it is, the sooner hosts tie. The requested VMs themselves do not count (HA1). Without a
     highly available VM among them, or without HA reservation in their cluster, all hosts tie.
     """
     clusters = {
@@ -24,21 +25,25 @@ def rank_hosts(snapshot: Snapshot, request: Request, *, scale_down: int = 1) -> 
         for vm in map(snapshot.vm_by_id.get, request.vms)
         if vm is not None and vm.ha and snapshot.cluster_by_id[vm.cluster].ha_reservation
     }
+    there = ha_vms_of(snapshot)
+    own = Counter(
+        (snapshot.vm_by_id[vm].cluster, host)
+        for vm in request.vms
+        if vm in snapshot.vm_by_id and snapshot.vm_by_id[vm].ha
+        for host in destinations(snapshot, vm)
+    )
     counts = {
         host: count
         for host in request.candidate_hosts
-        if (count := sum(_others(snapshot, request, cluster, host) for cluster in clusters))
+        for cluster in clusters
+        if (count := len(there.get((cluster, host), ())) - own[cluster, host])
     }
     fullest = max(counts.values(), default=1)
-    scores = {host: ceil(_share(count, fullest) / scale_down) for host, count in counts.items()}
+    scores = {host: -(-_share(count, fullest) // scale_down) for host, count in counts.items()}
     reasons = {host: (Reason(Kind.HA_VMS_HERE, number=count),) for host, count in counts.items()}
     return ranked(snapshot, request.candidate_hosts, scores, reasons, unburdened=0)
 
 
-def _others(snapshot: Snapshot, request: Request, cluster: str, host: str) -> int:
-    return sum(vm not in request.vms for vm in ha_vms_of(snapshot).get((cluster, host), ()))
-
-
 def _share(count: int, fullest: int) -> int:
     """Percent of the fullest, halves rounded up."""
-    return floor(count * _FULLEST / fullest + 0.5)
+    return (2 * count * _FULLEST + fullest) // (2 * fullest)
