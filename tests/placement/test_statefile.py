@@ -49,7 +49,8 @@ def full_state() -> State:
             {
                 "id": "v", "name": "v", "cluster": "c", "host": "h", "status": "migrating", "memory_mb": 256,
                 "guaranteed_mb": 128, "usage_mem_percent": None, "usage_cpu_percent": 3, "vcpus": 2,
-                "ha": True, "migratable": True, "hosted_engine": False, "migrating_to": "h", "pinned_hosts": ["h"],
+                "ha": True, "migratable": True, "hosted_engine": False, "migrating_to": "h",
+                "pinned_hosts": ["h"],
                 "custom_properties": {"k": "v"}, "disks": [{"id": "d", "bootable": True, "profile": "p"}],
                 "nics": [{"id": "n", "name": "nic1", "vnic_profile": "vp"}], "owner": "o",
             }

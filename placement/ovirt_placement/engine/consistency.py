@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Snapshot, Vm
 from ovirt_placement.state_check import RUNNING_STATUSES
 
 
@@ -14,16 +14,17 @@ def consistent(snapshot: Snapshot) -> Snapshot:
     """Drop the references to what the snapshot does not hold, and what cannot stand without them."""
     clusters = tuple(_cluster(cluster, snapshot) for cluster in snapshot.clusters)
     hosts = tuple(host for host in snapshot.hosts if host.cluster in snapshot.cluster_by_id)
-    vms = _vms(snapshot, {host.id: host for host in hosts})
-    host_ids, vm_ids = {host.id for host in hosts}, {vm.id for vm in vms}
-    label_ids = set(snapshot.label_by_id)
     networks = {network.id for network in snapshot.networks}
+    profiles = tuple(profile for profile in snapshot.vnic_profiles if profile.network in networks)
+    host_ids, profile_ids = {host.id for host in hosts}, {profile.id for profile in profiles}
+    vms = tuple(_vm(vm, host_ids, profile_ids) for vm in snapshot.vms if vm.cluster in snapshot.cluster_by_id)
+    vm_ids, label_ids = {vm.id for vm in vms}, set(snapshot.label_by_id)
     return replace(
         snapshot,
         clusters=clusters,
         hosts=hosts,
         vms=vms,
-        vnic_profiles=tuple(profile for profile in snapshot.vnic_profiles if profile.network in networks),
+        vnic_profiles=profiles,
         affinity_groups=tuple(
             _group(group, vm_ids, host_ids, label_ids) for group in snapshot.affinity_groups
         ),
@@ -36,13 +37,7 @@ def _cluster(cluster: Cluster, snapshot: Snapshot) -> Cluster:
     return cluster if cluster.data_center in known else replace(cluster, data_center=None)
 
 
-def _vms(snapshot: Snapshot, hosts: dict[str, Host]) -> tuple[Vm, ...]:
-    profiles = {profile.id for profile in snapshot.vnic_profiles}
-    fitted = (_vm(vm, hosts, profiles) for vm in snapshot.vms if vm.cluster in snapshot.cluster_by_id)
-    return tuple(fitted)
-
-
-def _vm(vm: Vm, hosts: dict[str, Host], profiles: Collection[str]) -> Vm:
+def _vm(vm: Vm, hosts: Collection[str], profiles: Collection[str]) -> Vm:
     """Keep a VM as it is wherever everything that it names is there, which is nearly always."""
     if vm.host is not None and vm.host not in hosts:
         # Its host was removed a moment ago: it runs on none that anybody may count on.

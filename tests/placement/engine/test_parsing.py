@@ -1,0 +1,160 @@
+"""What the recording lacks, in the form that engine-api.md gives: groups, labels, statistics, devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Disk, Nic, Rule
+
+GROUP = """
+<affinity_group href="/ovirt-engine/api/clusters/c/affinitygroups/g" id="g">
+  <name>g</name><broken>false</broken><enforcing>true</enforcing>
+  <link href="/ovirt-engine/api/clusters/c/affinitygroups/g/vms" rel="vms"/>
+  <priority>2.5</priority>{rules}<cluster id="c"/>
+  <vms><vm href="/x" id="v1"/><vm href="/x" id="v2"/></vms><hosts><host id="h1"/></hosts>
+  <vm_labels><affinity_label id="l1"/></vm_labels><host_labels/>
+</affinity_group>"""
+BOTH_RULES = """
+  <hosts_rule><enabled>true</enabled><enforcing>false</enforcing><positive>true</positive></hosts_rule>
+  <vms_rule><enabled>false</enabled><enforcing>true</enforcing><positive>false</positive></vms_rule>"""
+
+
+def group(rules: str) -> AffinityGroup:
+    content = (
+        '<clusters><cluster id="c"><name>c</name><affinity_groups>'
+        f"{GROUP.format(rules=rules)}</affinity_groups></cluster></clusters>"
+    )
+    return clusters.read(content.encode())[1][0]
+
+
+def test_a_group_is_read_with_its_members() -> None:
+    assert group(BOTH_RULES) == AffinityGroup(
+        id="g",
+        name="g",
+        cluster="c",
+        priority=2.5,
+        vms_rule=Rule(enabled=False, positive=False, enforcing=True),
+        hosts_rule=Rule(enabled=True, positive=True, enforcing=False),
+        vms=("v1", "v2"),
+        hosts=("h1",),
+        vm_labels=("l1",),
+        host_labels=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("legacy", "rule"),
+    [
+        ("<positive>true</positive>", Rule(enabled=True, positive=True, enforcing=True)),
+        ("<positive>false</positive>", Rule(enabled=True, positive=False, enforcing=True)),
+        ("", Rule(enabled=False, positive=False, enforcing=True)),
+    ],
+)
+def test_the_rule_of_an_older_engine_is_disabled_without_positive(legacy: str, rule: Rule) -> None:
+    assert group(legacy).vms_rule == rule
+
+
+def test_labels_are_read_with_what_was_followed() -> None:
+    content = b"""<affinity_labels><affinity_label id="l"><name>l</name>
+      <has_implicit_affinity_group>true</has_implicit_affinity_group><link rel="vms"/>
+      <vms><vm id="v"/></vms><hosts><host id="h"/></hosts></affinity_label>
+      <affinity_label id="m"><name>m</name></affinity_label></affinity_labels>"""
+    assert affinity.labels(content) == (
+        AffinityLabel(id="l", name="l", vms=("v",), hosts=("h",), implicit=True),
+        AffinityLabel(id="m", name="m", vms=(), hosts=(), implicit=False),
+    )
+
+
+def statistics(**values: str) -> str:
+    return "".join(
+        f"<statistic><name>{name.replace('_', '.')}</name>"
+        f"<values><value><datum>{value}</datum></value></values></statistic>"
+        for name, value in values.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "free_mb"),
+    [
+        ({"cpu_current_user": "12", "cpu_current_system": "3.5", "cpu_current_idle": "84"}, 15.5, 0),
+        ({"cpu_current_user": "99", "cpu_current_system": "9.9", "cpu_current_idle": "0"}, 100, 0),
+        ({"cpu_current_user": "0", "cpu_current_system": "0", "cpu_current_idle": "1.0E+2"}, 0, 0),
+        # What is not known is 0, never absent; a host at rest is idle, not 0 everywhere.
+        ({"cpu_current_user": "0", "cpu_current_system": "0", "cpu_current_idle": "0"}, None, None),
+        ({"memory_free": str(5 * 1024 * 1024 + 7)}, None, 5),
+    ],
+)
+def test_a_host_is_as_busy_as_its_statistics_say(
+    values: dict[str, str], percent: float | None, free_mb: int | None
+) -> None:
+    content = f'<hosts><host id="h"><statistics>{statistics(**values)}</statistics></host></hosts>'
+    host = hosts.read(content.encode())[0]
+    assert (host.cpu_percent, host.memory_free_mb) == (percent, free_mb)
+
+
+def vm(inner: str) -> bytes:
+    policy = "<placement_policy><affinity>migratable</affinity></placement_policy>"
+    return f'<vms><vm id="v">{policy}<memory>1048576</memory>{inner}</vm></vms>'.encode()
+
+
+def test_a_vm_uses_what_its_statistics_say_unless_it_is_down() -> None:
+    used = statistics(memory_installed="1000", memory_used="250", cpu_current_total="7.5")
+    running = vms.read(vm(f'<host id="h"/><status>up</status><statistics>{used}</statistics>'))[0]
+    assert (running.usage_mem_percent, running.usage_cpu_percent) == (25.0, 7.5)
+    down = vms.read(vm(f"<status>down</status><statistics>{used}</statistics>"))[0]
+    assert (down.usage_mem_percent, down.usage_cpu_percent) == (None, None)
+
+
+def test_text_among_the_statistics_is_no_number() -> None:
+    usage = (
+        "<statistic><name>disks.usage</name><values><value><detail>[]</detail></value></values></statistic>"
+        "<statistic><name>cpu.usage.history</name><values/></statistic>"
+    )
+    read = vms.read(vm(f'<host id="h"/><statistics>{usage}</statistics>'))[0]
+    assert (read.usage_mem_percent, read.usage_cpu_percent) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("affinity", "migratable"), [("migratable", True), ("user_migratable", False), ("pinned", False)]
+)
+def test_only_what_anyone_may_migrate_is_migratable(affinity: str, migratable: bool) -> None:
+    content = (
+        f'<vms><vm id="v"><placement_policy><affinity>{affinity}</affinity></placement_policy></vm></vms>'
+    )
+    assert vms.read(content.encode())[0].migratable is migratable
+
+
+@pytest.mark.parametrize(
+    ("origin", "hosted"),
+    [("hosted_engine", True), ("managed_hosted_engine", True), ("ovirt", False), ("rhev", False)],
+)
+def test_the_engines_own_vm_is_known_by_its_origin(origin: str, hosted: bool) -> None:
+    assert vms.read(vm(f"<origin>{origin}</origin>"))[0].hosted_engine is hosted
+
+
+def test_a_status_without_a_word_is_unassigned() -> None:
+    assert vms.read(vm(""))[0].status == "unassigned"
+    assert hosts.read(b'<hosts><host id="h"><status>flying</status></host></hosts>')[0].status == "unassigned"
+
+
+def test_a_host_before_its_first_contact_has_no_processors() -> None:
+    host = hosts.read(b'<hosts><host id="h"><memory>0</memory><cpu/></host></hosts>')[0]
+    assert (host.memory_mb, host.free_mb, host.cores, host.threads) == (0, 0, 0, None)
+
+
+def test_what_was_followed_stands_in_the_vm() -> None:
+    read = vms.read(
+        vm("""
+        <custom_properties><custom_property><name>k</name><value>v</value><regexp>.*</regexp></custom_property>
+        </custom_properties><instance_type id="small"/><tags><tag id="t"><name>gold</name></tag></tags>
+        <nics><nic id="n"><name>nic1</name><vnic_profile id="p"/></nic>
+        <nic id="m"><name>nic2</name></nic></nics>
+        <disk_attachments><disk_attachment id="d"><bootable>true</bootable>
+          <disk id="d"><disk_profile id="fast"/></disk></disk_attachment></disk_attachments>""")
+    )[0]
+    assert read.custom_properties == {"k": "v"}
+    assert read.instance_type == "small"
+    assert read.tags == ("gold",)
+    assert read.nics == (Nic(id="n", name="nic1", vnic_profile="p"), Nic(id="m", name="nic2"))
+    assert read.disks == (Disk(id="d", bootable=True, profile="fast"),)
