@@ -44,7 +44,10 @@ def attribute(value: str) -> str:
     """A value as the content of a quoted attribute."""
     if _PLAIN.fullmatch(value):
         return value
-    return escape(_ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value), {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
+    return escape(
+        _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value),
+        {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"},
+    )
 
 
 def element(tag: str, *children: str) -> str:

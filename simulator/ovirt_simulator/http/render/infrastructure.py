@@ -8,7 +8,8 @@ from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import element, text
 from ovirt_simulator.http.render.cluster import version
 
-_DATA_CENTER_LINKS = {
+#: Sub-collections, and what `follow` calls them.
+DATA_CENTER_LINKS = {
     "quotas": "quotas",
     "iscsibonds": "iscsi_bonds",
     "qoss": "qoss",
@@ -17,6 +18,13 @@ _DATA_CENTER_LINKS = {
     "storagedomains": "storage_domains",
     "permissions": "permissions",
 }
+NETWORK_LINKS = {
+    "networklabels": "network_labels",
+    "permissions": "permissions",
+    "vnicprofiles": "vnic_profiles",
+}
+VNIC_PROFILE_LINKS = {"permissions": "permissions"}
+DISK_LINKS = {"permissions": "permissions", "statistics": "statistics"}
 
 
 def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
@@ -25,7 +33,7 @@ def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
         record.id,
         text("name", record.name),
         text("description", ""),
-        links.links(_DATA_CENTER_LINKS),
+        links.links(DATA_CENTER_LINKS),
         text("local", record.local_storage),
         text("quota_mode", "disabled"),
         text("status", record.status),
@@ -42,9 +50,7 @@ def network(record: Network, links: Links, *, data_center: str | None) -> str:
         text("name", record.name),
         text("description", ""),
         text("comment", ""),
-        links.link("networklabels", "network_labels"),
-        links.link("permissions", "permissions"),
-        links.link("vnicprofiles", "vnic_profiles"),
+        links.links(NETWORK_LINKS),
         text("mtu", 0),
         text("stp", False),
         "<usages><usage>vm</usage></usages>",
@@ -57,7 +63,7 @@ def vnic_profile(record: VnicProfile, links: Links) -> str:
         "vnic_profile",
         record.id,
         text("name", record.name),
-        links.link("permissions", "permissions"),
+        links.links(VNIC_PROFILE_LINKS),
         "<pass_through><mode>disabled</mode></pass_through>",
         text("port_mirroring", False),
         links.reference("network", "networks", record.network),
@@ -73,8 +79,7 @@ def disk(record: Disk, links: Links) -> str:
         "disk",
         record.id,
         text("name", record.id),
-        links.link("permissions", "permissions"),
-        links.link("statistics", "statistics"),
+        links.links(DISK_LINKS),
         text("alias", record.id),
         text("content_type", "data"),
         text("status", "ok"),

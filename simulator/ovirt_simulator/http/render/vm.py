@@ -60,6 +60,12 @@ LINKS = {
     "statistics": "statistics",
 }
 
+NIC_LINKS = {
+    "reporteddevices": "reported_devices",
+    "networkfilterparameters": "network_filter_parameters",
+    "statistics": "statistics",
+}
+
 _BIOS = "<bios><boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type></bios>"
 _DISPLAY = (
     "<allow_override>false</allow_override><copy_paste_enabled>true</copy_paste_enabled>"
@@ -186,9 +192,7 @@ def nic(record: Vm, card: Nic, links: Links) -> str:
         card.id,
         links.actions("activate", "deactivate"),
         text("name", card.name),
-        links.link("reporteddevices", "reported_devices"),
-        links.link("networkfilterparameters", "network_filter_parameters"),
-        links.link("statistics", "statistics"),
+        links.links(NIC_LINKS),
         links.reference("vm", "vms", record.id),
         text("interface", "virtio"),
         text("linked", True),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.render import cluster, host, vm
+from ovirt_simulator.http.render import cluster, host, infrastructure, vm
 from ovirt_simulator.http.resources.find import present, visible_clusters, visible_vm
 from ovirt_simulator.http.resources.hosts import visible_host
 
 #: Root elements that are named neither like their link nor like what `follow` calls it.
 _ROOTS = {
-    ("vms", "numanodes"): "vm_numa_nodes",
-    ("vms", "mediateddevices"): "vm_mediated_devices",
-    ("hosts", "numanodes"): "host_numa_nodes",
-    ("hosts", "nics"): "host_nics",
-    ("hosts", "devices"): "host_devices",
-    ("hosts", "fenceagents"): "agents",
-    ("hosts", "storage"): "host_storages",
-    ("hosts", "cpuunits"): "host_cpu_units",
+    "/vms/<vm_id>/numanodes": "vm_numa_nodes",
+    "/vms/<vm_id>/mediateddevices": "vm_mediated_devices",
+    "/hosts/<host_id>/numanodes": "host_numa_nodes",
+    "/hosts/<host_id>/nics": "host_nics",
+    "/hosts/<host_id>/devices": "host_devices",
+    "/hosts/<host_id>/fenceagents": "agents",
+    "/hosts/<host_id>/storage": "host_storages",
+    "/hosts/<host_id>/cpuunits": "host_cpu_units",
 }
 
 Empty = Callable[..., list[str]]
@@ -39,15 +39,28 @@ def _of_cluster(call: Call, cluster_id: str) -> list[str]:
     return []
 
 
+def _of_other(call: Call, **_: str) -> list[str]:
+    return []
+
+
+#: Address patterns of owners, their sub-collections, and the resource that looks the owner up.
+_OWNERS: list[tuple[str, Mapping[str, str | None], Empty]] = [
+    ("/vms/<vm_id>", vm.LINKS, _of_vm),
+    ("/vms/<vm_id>/nics/<nic_id>", vm.NIC_LINKS, _of_other),
+    ("/hosts/<host_id>", host.LINKS, _of_host),
+    ("/clusters/<cluster_id>", cluster.LINKS, _of_cluster),
+    ("/datacenters/<data_center_id>", infrastructure.DATA_CENTER_LINKS, _of_other),
+    ("/networks/<network_id>", infrastructure.NETWORK_LINKS, _of_other),
+    ("/vnicprofiles/<profile_id>", infrastructure.VNIC_PROFILE_LINKS, _of_other),
+    ("/disks/<disk_id>", infrastructure.DISK_LINKS, _of_other),
+    ("/jobs/<job_id>", {"steps": "steps"}, _of_other),
+]
+
+
 def sub_collections() -> list[tuple[str, str, Empty]]:
     """Give the address pattern, root element and resource of each."""
-    owners: list[tuple[str, str, dict[str, str | None], Empty]] = [
-        ("vms", "vm_id", dict(vm.LINKS), _of_vm),
-        ("hosts", "host_id", dict(host.LINKS), _of_host),
-        ("clusters", "cluster_id", dict(cluster.LINKS), _of_cluster),
-    ]
     return [
-        (f"/{owner}/<{owner_id}>/{rel}", _ROOTS.get((owner, rel), name or rel), resource)
-        for owner, owner_id, links, resource in owners
+        (f"{owner}/{rel}", _ROOTS.get(f"{owner}/{rel}", name or rel), resource)
+        for owner, links, resource in _OWNERS
         for rel, name in links.items()
     ]

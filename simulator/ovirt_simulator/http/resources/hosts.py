@@ -7,15 +7,20 @@ from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import host as render
 from ovirt_simulator.http.resources.find import present
-from ovirt_simulator.http.resources.tags import tags_named
 from ovirt_simulator.http.search import fields
 from ovirt_simulator.http.search.select import select
 
 
 def list_hosts(call: Call) -> list[str]:
-    """Hosts that a search finds; users whose queries are filtered see none."""
+    """Hosts that a search finds, or that VMs can migrate to; users whose queries are filtered see none."""
     if call.filtered:
         return []
+    targets_of = call.parameter("migration_target_of")
+    if targets_of is not None and not call.followed:
+        vm_ids = [vm_id.strip() for vm_id in targets_of.split(",")]
+        closure = bool(call.flag("check_vms_in_affinity_closure"))
+        targets = call.queries.migration_targets(vm_ids, closure=closure)
+        return [render_host(call, host) for host in targets]
     found = select(call.queries.hosts(), fields.hosts(call.queries), **call.search)
     return [render_host(call, host) for host in found]
 
@@ -46,7 +51,3 @@ def _all_content(call: Call, host: Host) -> str:
         hosted_engine=host.cluster in call.hosted_engine_clusters,
         maintenance=host.status == "maintenance",
     )
-
-
-def list_tags(call: Call, host_id: str) -> list[str]:
-    return tags_named(call, visible_host(call, host_id).tags, "hosts", host_id)

@@ -8,7 +8,6 @@ from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure
 from ovirt_simulator.http.render import vm as render
 from ovirt_simulator.http.resources.find import present, visible_vm
-from ovirt_simulator.http.resources.tags import tags_named
 from ovirt_simulator.http.search import fields
 from ovirt_simulator.http.search.select import select
 
@@ -36,10 +35,6 @@ def render_vm(call: Call, vm: Vm) -> str:
     if call.follow or call.filtered:
         return fresh()
     return call.cache.get(markup.path("vms", vm.id), (vm, address), fresh)
-
-
-def list_tags(call: Call, vm_id: str) -> list[str]:
-    return tags_named(call, visible_vm(call, vm_id).tags, "vms", vm_id)
 
 
 def list_disk_attachments(call: Call, vm_id: str) -> list[str]:

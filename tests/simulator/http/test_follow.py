@@ -1,0 +1,109 @@
+"""`follow` expands links in place, as deep as asked, and fails where the engine's fails."""
+
+from __future__ import annotations
+
+import pytest
+from ovirtsdk4 import Connection, Error
+
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import request
+
+
+def test_groups_of_clusters_in_one_request(sdk: Connection) -> None:
+    first, second = sdk.system_service().clusters_service().list(follow="affinity_groups")
+    groups = {group.id: group for group in first.affinity_groups}
+    assert set(groups) == {"apart", "near", "together"}
+    assert [vm.id for vm in groups["together"].vms] == ["web1", "web2"]
+    assert groups["together"].vms[0].name is None, "inline members are ids"
+    assert list(second.affinity_groups) == []
+
+
+def test_members_of_labels_in_one_request(sdk: Connection) -> None:
+    backend, empty = sdk.system_service().affinity_labels_service().list(follow="vms,hosts")
+    assert ([vm.id for vm in backend.vms], [host.id for host in backend.hosts]) == (
+        ["db1", "idle"],
+        ["host2"],
+    )
+    assert (list(empty.vms), list(empty.hosts)) == ([], [])
+
+
+def test_several_levels(sdk: Connection) -> None:
+    (cluster,) = (
+        sdk.system_service()
+        .clusters_service()
+        .list(
+            search="name=Default", follow="affinity_groups.vms,affinity_groups.host_labels,scheduling_policy"
+        )
+    )
+    groups = {group.id: group for group in cluster.affinity_groups}
+    assert [vm.name for vm in groups["together"].vms] == ["web1", "web2"]
+    assert [label.name for label in groups["near"].host_labels] == ["backend"]
+    assert cluster.scheduling_policy.name == "none"
+
+
+def test_a_chain_through_a_reference(sdk: Connection) -> None:
+    vm = (
+        sdk.system_service()
+        .vms_service()
+        .vm_service("db1")
+        .get(follow="disk_attachments.disk,host.tags,cluster")
+    )
+    assert vm.disk_attachments[0].disk.disk_profile.id == "fast"
+    assert (vm.host.name, vm.cluster.name) == ("beta", "Default")
+
+
+def test_statistics_of_all_hosts_and_vms(sdk: Connection) -> None:
+    system = sdk.system_service()
+    for entity in [
+        *system.hosts_service().list(follow="statistics"),
+        *system.vms_service().list(follow="statistics"),
+    ]:
+        assert len(entity.statistics) >= 13
+
+
+def test_max_and_search_are_the_outer_collections_own(sdk: Connection) -> None:
+    (vm,) = sdk.system_service().vms_service().list(search="name=web1", max=1, follow="statistics,tags")
+    assert len(vm.statistics) > 1
+    assert len(vm.tags) == 2
+
+
+def test_empty_follow_is_ignored(server: Server) -> None:
+    assert request(f"{server.api_url}/vms?follow=").body == request(f"{server.api_url}/vms").body
+
+
+def test_sub_collections_that_the_state_lacks_are_empty(sdk: Connection) -> None:
+    vm = (
+        sdk.system_service()
+        .vms_service()
+        .vm_service("web1")
+        .get(follow="snapshots,numa_nodes,cdroms,permissions")
+    )
+    assert [list(each) for each in (vm.snapshots, vm.cdroms, vm.permissions)] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("collection", "follow"),
+    [
+        ("vms", "nonsense"),
+        ("vms", "host"),  # absent on VMs that are down
+        ("vms", "diskattachments"),  # finds the link, but no attribute
+        ("vms", "statistics.nonsense"),
+        ("hosts", "storages"),
+        ("hosts", "fenceagents"),
+        ("schedulingpolicies", "weights"),
+        ("schedulingpolicies", "weight"),
+    ],
+)
+def test_what_cannot_be_followed_fails_the_whole_request(
+    server: Server, collection: str, follow: str
+) -> None:
+    reply = request(f"{server.api_url}/{collection}?follow={follow}")
+    assert reply.status == 500
+    assert reply.headers["content-type"].startswith("text/html")
+
+
+def test_a_reference_can_be_followed_where_it_is_there(sdk: Connection) -> None:
+    service = sdk.system_service().vms_service()
+    assert service.list(search="name=web1", follow="host")[0].host.name == "alpha"
+    with pytest.raises(Error, match="isn't the expected XML"):
+        service.list(follow="host")

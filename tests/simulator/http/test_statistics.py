@@ -1,0 +1,76 @@
+"""Statistics have the engine's ids and its rounding."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import etree
+from ovirtsdk4 import Connection, types
+
+from ovirt_simulator.http.render.statistic import statistic_id, two_digits
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import request
+from tests.simulator.http.recordings import SMALL
+
+GIB = 1 << 30
+
+
+def test_ids_follow_from_names_as_in_the_recording() -> None:
+    """The recorded engine's ids, Java's own, are the oracle."""
+    recorded = [node for file in SMALL.glob("*_statistics.xml") for node in etree.parse(file).getroot()]
+    assert len(recorded) > 30
+    for node in recorded:
+        assert statistic_id(node.findtext("name") or "") == node.get("id")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (12.34, "12"),
+        (0.789, "0.79"),
+        (99.6, "1.0E+2"),
+        (99.0, "99"),
+        (0.1, "0.10"),
+        (0.0, "0"),
+        (5.0, "5"),
+        (2.5, "2.5"),
+    ],
+)
+def test_decimals_have_two_digits_that_count(value: float, shown: str) -> None:
+    """Sources: engine-api.md 3, and 0.10, 0 and 99 in the recording."""
+    assert two_digits(value) == shown
+
+
+def test_a_hosts_statistics(sdk: Connection) -> None:
+    statistics = sdk.system_service().hosts_service().host_service("host1").statistics_service().list()
+    values = {each.name: each.values[0].datum for each in statistics}
+    assert values["memory.total"] == 64 * GIB
+    assert values["memory.used"] + values["memory.free"] == 64 * GIB
+    assert values["cpu.current.user"] + values["cpu.current.system"] + values[
+        "cpu.current.idle"
+    ] == pytest.approx(100, abs=1.5)
+    assert "cpu.current.total" not in values
+    assert all(each.host.id == "host1" for each in statistics)
+
+
+def test_a_vms_statistics(sdk: Connection) -> None:
+    service = sdk.system_service().vms_service().vm_service("web1").statistics_service()
+    by_name = {each.name: each for each in service.list()}
+    assert by_name["cpu.current.total"].values[0].datum == 12
+    assert by_name["memory.installed"].values[0].datum == GIB
+    assert by_name["elapsed.time"].kind == types.StatisticKind.COUNTER
+    assert by_name["disks.usage"].type == types.ValueType.STRING
+    one = by_name["memory.used"]
+    assert service.statistic_service(one.id).get().values[0].datum == one.values[0].datum
+
+
+def test_a_vm_that_is_down_has_zeros(sdk: Connection) -> None:
+    statistics = sdk.system_service().vms_service().vm_service("idle").statistics_service().list()
+    values = {each.name: each.values[0].datum for each in statistics if each.values}
+    assert values.pop("memory.installed") == GIB
+    assert set(values.values()) == {0}
+
+
+def test_shape_is_that_of_the_recording(server: Server) -> None:
+    recorded = next(iter(etree.parse(next(iter(SMALL.glob("hosts_*_statistics.xml")))).getroot()))
+    shown = request(f"{server.api_url}/hosts/host1/statistics").xml[0]
+    assert [node.tag for node in shown.iter()] == [node.tag for node in recorded.iter()]
