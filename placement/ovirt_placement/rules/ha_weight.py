@@ -17,8 +17,9 @@ def rank_hosts(snapshot: Snapshot, request: Request, *, scale_down: int = 1) -> 
     """Rank each candidate host by the highly available VMs of the cluster that are there.
 
     The fullest candidate counts 100, the others in proportion, all divided by `scale_down` (1 to 100)
-    and rounded up: the larger it is, the sooner hosts tie. The requested VMs themselves do not count (HA1). Without a
-    highly available VM among them, or without HA reservation in their cluster, all hosts tie.
+    and rounded up: the larger it is, the sooner hosts tie. The requested VMs themselves do not count
+    (HA1). Without a highly available VM among them, or without HA reservation in their cluster, all
+    hosts tie.
     """
     clusters = {
         vm.cluster
