@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = args.run(args)
     except UserError as error:
-        print(f"ovirt-placement: {error}", file=sys.stderr)
+        print(f"ovirt-placement: {' '.join(str(error).split())}", file=sys.stderr)
         return EXIT_STATUS
     except KeyboardInterrupt:
         return 130

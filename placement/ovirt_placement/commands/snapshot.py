@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from ovirt_placement import config, statefile
 from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.model import Snapshot
 
 DESCRIPTION = """\
 Read an engine and print its placement state as a cluster state file to standard output: for a what-if
@@ -24,6 +26,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_config(parser)
     parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="check this state file and print it again, in place of an engine's",
+    )
+    parser.add_argument(
         "--statistics",
         action="store_true",
         help="also how busy hosts and VMs are; costs the engine one look-up for each of them",
@@ -37,12 +45,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    snapshot = statefile.load(args.state) if args.state else _from_engine(args)
+    sys.stdout.buffer.write(statefile.dumps(snapshot))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _from_engine(args: argparse.Namespace) -> Snapshot:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection import connect
     from ovirt_placement.engine.reader import read_snapshot
 
     with connect(config.load(args.config).engine) as connection:
-        snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
-    sys.stdout.buffer.write(statefile.dumps(snapshot))
-    sys.stdout.buffer.flush()
-    return 0
+        return read_snapshot(connection, statistics=args.statistics, devices=args.devices)

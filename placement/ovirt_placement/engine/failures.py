@@ -126,6 +126,11 @@ def _set_up_wrongly(code: int, text: str, settings: EngineSettings) -> EngineSet
         return EngineSetupError(
             f'{settings.url}: no host is named "{address.hostname}": correct url under [engine], or the DNS'
         )
+    if code in _TLS and "subject name" in text:
+        return EngineSetupError(
+            f"{settings.url}: the engine's certificate is for another name than {address.hostname}: write its"
+            " name into url under [engine]"
+        )
     if code in _TLS:
         return EngineSetupError(
             f"{settings.url}: the engine's certificate is not trusted ({text}): set ca_file under [engine]"

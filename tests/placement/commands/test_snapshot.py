@@ -1,0 +1,70 @@
+"""`ovirt-placement snapshot` prints what the reader reads, configured by file or by Ansible's variables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import statefile
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.reader import read_snapshot
+from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement.test_statefile import full_state
+
+COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineServer]:
+    with serving(EngineServer()) as server:
+        yield server
+
+
+def printed(*arguments: str, **environment: str) -> bytes:
+    return subprocess.run(
+        [COMMAND, *arguments], env=environment, stdout=subprocess.PIPE, timeout=60, check=True
+    ).stdout
+
+
+def test_a_live_engine_is_printed_as_a_state_file(engine: EngineServer) -> None:
+    state = printed(
+        "snapshot", OVIRT_URL=engine.url, OVIRT_USERNAME="admin@internal", OVIRT_PASSWORD=PASSWORD
+    )
+    settings = EngineSettings(url=engine.url, username="admin@internal")
+    with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+        assert statefile.loads(state) == read_snapshot(connection)
+
+
+def test_a_state_file_is_checked_and_printed_again(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps(full_state()))
+    assert statefile.loads(printed("snapshot", "--state", str(file))) == statefile.load(file)
+
+
+def test_statistics_and_devices_are_asked_for_only_on_demand(engine: EngineServer) -> None:
+    variables = {"OVIRT_URL": engine.url, "OVIRT_USERNAME": "admin@internal", "OVIRT_PASSWORD": PASSWORD}
+    engine.requests.clear()
+    printed("snapshot", **variables)
+    assert not any("statistics" in request or "nics" in request for request in engine.requests)
+    printed("snapshot", "--statistics", "--devices", **variables)
+    assert "/vms?follow=statistics%2Ctags%2Cnics%2Cdisk_attachments.disk" in engine.requests
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["snapshot"], ["inventory"], ["inventory", "run"]], ids=lambda words: " ".join(words)
+)
+def test_help_tells_what_a_command_is_for(arguments: list[str]) -> None:
+    text = printed(*arguments, "--help").decode()
+    assert text.startswith("usage: ovirt-placement")
+    assert "show this help" in text
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert printed("--version").decode() == f"ovirt-placement {version('ovirt-placement')}\n"
