@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from tests.conformance.vector import Vector
@@ -21,6 +21,11 @@ def difference_of_tiers(vector: Vector, answer: Tiers) -> str | None:
     wanted = vector.right_answer["tiers"]
     right = _refines(answer, wanted) if vector.ties_may_be_refined else _sorted(answer) == _sorted(wanted)
     return None if right else f"tiers {answer!r} instead of {wanted!r}"
+
+
+def tiers_of(ranks: Mapping[str, int]) -> Tiers:
+    """Hosts by rank, best first, ties together."""
+    return [[host for host in ranks if ranks[host] == rank] for rank in sorted(set(ranks.values()))]
 
 
 def _unordered(value: object) -> object:

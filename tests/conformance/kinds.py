@@ -17,7 +17,7 @@ from ovirt_placement.rules import (
 )
 from ovirt_placement.rules.unified_groups import unify
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
-from tests.conformance.judge import difference_of_sets, difference_of_tiers
+from tests.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
 from tests.conformance.vector import Vector
 
 #: What is wrong with our answer to a vector; None if it is right.
@@ -45,10 +45,7 @@ def _filter(filter_hosts: Filter) -> Judgement:
 def _weight(rank_hosts: Ranking) -> Judgement:
     def judge(vector: Vector) -> str | None:
         weights = rank_hosts(vector.snapshot, request_of(vector), **_options(vector))
-        tiers: list[list[str]] = [[] for _ in range(1 + max(weight.rank for weight in weights))]
-        for weight in weights:
-            tiers[weight.rank].append(weight.host)
-        return difference_of_tiers(vector, tiers)
+        return difference_of_tiers(vector, tiers_of({weight.host: weight.rank for weight in weights}))
 
     return judge
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conformance.__main__ import main
 from tests.conformance.kinds import JUDGEMENTS
+from tests.conformance.served import served_units
 from tests.conformance.vector import Vector, load
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
@@ -20,6 +21,11 @@ VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 )
 def test_answer_agrees(vector: Vector) -> None:
     assert JUDGEMENTS[vector.kind](vector) is None
+
+
+def test_answers_over_xml_rpc_agree() -> None:
+    with served_units() as served:
+        assert {vector.name: why for vector in load(VECTORS) if (why := served.difference(vector))} == {}
 
 
 def test_summary_counts_every_vector(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,34 @@
+"""Publishes snapshots as the inventory does, for units that run in processes of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from ovirt_placement.inventory import publication
+from ovirt_placement.model import Snapshot
+
+#: What is published here stays fresh for the whole test.
+_FOREVER_SECONDS = 10**9
+
+
+class Publisher:
+    """A folder with a configuration and the snapshot that every reader of it will find."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._version = 0
+        config = folder / "ovirt-placement.toml"
+        config.write_text(
+            f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n'
+            f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
+        )
+        #: What a process needs to find it.
+        self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(config)}
+
+    def publish(self, snapshot: Snapshot) -> None:
+        self._version += 1
+        payload = msgspec.msgpack.encode(snapshot)
+        publication.write(self._folder, self._version, publication.now(), payload)

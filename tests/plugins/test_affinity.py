@@ -1,0 +1,198 @@
+"""The affinity units as both proxies run them: one process a call, and warm workers behind XML-RPC."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xmlrpc.client import ServerProxy
+
+import pytest
+
+from ovirt_placement.model import SchedulingPolicy, Snapshot
+from tests.builders import (
+    APART,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    pending,
+    snapshot,
+    vm,
+)
+from tests.plugins.proxy_process import PLUGINS, running_proxy
+from tests.plugins.published import Publisher
+
+HOSTS = ["h1", "h2", "h3"]
+THREE_HOSTS = tuple(host(name) for name in HOSTS)
+PEERS_ON_H2 = snapshot(
+    *THREE_HOSTS,
+    vm("new"),
+    vm("peer", "h2"),
+    group("g", TOGETHER, "new peer"),
+    group("s", vms="new", hosts_rule=SOFT_TOGETHER, hosts="h3"),
+)
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Publisher:
+    return Publisher(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Publisher, ServerProxy]]:
+    publisher = Publisher(tmp_path_factory.mktemp("published"))
+    with running_proxy(publisher.environment) as proxy:
+        yield publisher, proxy
+
+
+def in_the_old_manner(publisher: Publisher, call: str) -> subprocess.CompletedProcess[str]:
+    """Run a unit as ovirt-scheduler-proxy does."""
+    module = "affinity" if "Host" not in call else "host_affinity"
+    return subprocess.run(
+        [sys.executable, "-c", f"import {module}; {module}.{call}"],
+        cwd=PLUGINS,
+        env=publisher.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ("AffinityFilter().do_filter(['h1', 'h2', 'h3'], 'new', {})", ["h2"]),
+        ("SoftAffinityWeight().do_score(['h1', 'h2'], 'new', {})", [("h1", 1), ("h2", 0)]),
+        ("HostAffinityFilter().do_filter(['h1', 'h2'], 'new', {})", ["h1", "h2"]),
+        ("HostAffinityWeight().do_score(['h1', 'h3'], 'new', None)", [("h1", 1), ("h3", 0)]),
+    ],
+)
+def test_unit_prints_its_answer_and_nothing_else_in_a_process_of_its_own(
+    publisher: Publisher, call: str, answer: object
+) -> None:
+    publisher.publish(PEERS_ON_H2)
+    ended = in_the_old_manner(publisher, call)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ast.literal_eval(ended.stdout) == answer
+
+
+def test_unit_without_a_snapshot_fails_and_names_the_configuration(publisher: Publisher) -> None:
+    ended = in_the_old_manner(publisher, "AffinityFilter().do_filter(['h1'], 'new', {})")
+    assert ended.returncode != 0
+    assert ended.stdout == ""
+    assert "NoSnapshot" in ended.stderr.splitlines()[-1]
+
+
+def filtered(shared: tuple[Publisher, ServerProxy], state: Snapshot, hosts: list[str], vm_id: str) -> Any:
+    publisher, proxy = shared
+    publisher.publish(state)
+    reply: Any = proxy.runFilters(["AffinityFilter"], hosts, vm_id, {})
+    assert reply["result_code"] == 0
+    return reply["result"]
+
+
+def test_filter_answers_the_engine(shared: tuple[Publisher, ServerProxy]) -> None:
+    assert filtered(shared, PEERS_ON_H2, HOSTS, "new") == ["h2"]
+
+
+def test_scores_have_every_host_and_the_unit(shared: tuple[Publisher, ServerProxy]) -> None:
+    publisher, proxy = shared
+    publisher.publish(PEERS_ON_H2)
+    units = [["SoftAffinityWeight", 2], ["HostAffinityWeight", 20]]
+    reply: Any = proxy.runCostFunctions(units, [*HOSTS, "unknown"], "new", {})
+    assert sorted(map(tuple, reply["result"])) == [
+        ("h1", 1, "HostAffinityWeight"),
+        ("h1", 1, "SoftAffinityWeight"),
+        ("h2", 0, "SoftAffinityWeight"),
+        ("h2", 1, "HostAffinityWeight"),
+        ("h3", 0, "HostAffinityWeight"),
+        ("h3", 1, "SoftAffinityWeight"),
+        ("unknown", 1, "HostAffinityWeight"),
+        ("unknown", 1, "SoftAffinityWeight"),
+    ]
+
+
+def test_host_can_be_drained_of_a_positive_group(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
+    assert filtered(shared, state, ["h2", "h3"], "a") == ["h2", "h3"]
+
+
+def test_draining_still_keeps_negative_peers_apart(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("a", "h1"),
+        vm("b", "h1"),
+        vm("foe", "h2"),
+        group("g", TOGETHER, "a b"),
+        group("n", APART, "a foe"),
+    )
+    assert filtered(shared, state, ["h2", "h3"], "a") == ["h3"]
+
+
+def test_second_vm_of_a_drained_group_follows_the_first(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("a", "h1", status="migrating"),
+        vm("b", "h1"),
+        pending("a", "h3"),
+        group("g", TOGETHER, "a b"),
+    )
+    assert filtered(shared, state, ["h2", "h3"], "b") == ["h3"]
+
+
+def test_vm_does_not_leave_peers_on_a_host_that_is_offered(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
+    assert filtered(shared, state, HOSTS, "a") == ["h1"]
+
+
+def test_peers_that_are_elsewhere_keep_their_veto(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b", "h2"), group("g", TOGETHER, "a b"))
+    assert filtered(shared, state, ["h3"], "a") == []
+
+
+def test_intent_of_the_vm_itself_does_not_bind_it(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(
+        *THREE_HOSTS, vm("a", "h1"), vm("b", "h1"), pending("a", "h2"), group("g", TOGETHER, "a b")
+    )
+    assert filtered(shared, state, ["h2", "h3"], "a") == ["h2", "h3"]
+
+
+def test_unknown_host_is_a_host_with_nothing_on_it(shared: tuple[Publisher, ServerProxy]) -> None:
+    state = snapshot(*THREE_HOSTS, vm("a"), vm("b", "h1"), group("g", APART, "a b"))
+    assert filtered(shared, state, ["h1", "new-host"], "a") == ["new-host"]
+
+
+def test_hard_groups_stand_above_soft_ones_in_a_policy_that_lacks_the_filter(
+    shared: tuple[Publisher, ServerProxy],
+) -> None:
+    publisher, proxy = shared
+    parts = (
+        *THREE_HOSTS,
+        vm("new"),
+        vm("a", "h1"),
+        vm("b", "h2"),
+        group("hard", APART, "new a", priority=1),
+        group("soft", SOFT_APART, "new b", priority=2),
+    )
+    ranks = {}
+    for filters in ((), ("AffinityFilter",)):
+        policy = SchedulingPolicy(filters=filters)
+        publisher.publish(snapshot(cluster(scheduling_policy=policy), *parts))
+        reply: Any = proxy.runCostFunctions([["SoftAffinityWeight", 1]], HOSTS, "new", {})
+        ranks[filters] = {name: rank for name, rank, _ in reply["result"]}
+    assert ranks[()] == {"h3": 0, "h2": 1, "h1": 2}
+    assert ranks[("AffinityFilter",)] == {"h3": 0, "h1": 1, "h2": 2}
+
+
+def test_unit_names_and_descriptions_reach_the_policy_editor(shared: tuple[Publisher, ServerProxy]) -> None:
+    _, proxy = shared
+    found: Any = proxy.discover()
+    assert {"AffinityFilter", "HostAffinityFilter"} <= found["filters"].keys()
+    assert {"SoftAffinityWeight", "HostAffinityWeight"} <= found["scores"].keys()
+    assert found["filters"]["AffinityFilter"][0].startswith("Keep the VMs of hard affinity groups together")
