@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import uuid
 from collections.abc import Callable
 from datetime import datetime
 
@@ -46,6 +47,10 @@ class Backend:
     @property
     def now(self) -> datetime:
         return self.timeline.now
+
+    def new_id(self) -> str:
+        """Draw an id for something new; the same in every run with the same seed and commands."""
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
 
     def live_snapshot(self) -> Snapshot:
         """Give the present state as the scheduler sees it; the same object until something changes."""

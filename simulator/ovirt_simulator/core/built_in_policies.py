@@ -69,6 +69,11 @@ STATE_FILE_WEIGHTS = {
     "preferred_hosts_weight": PREFERRED_HOSTS_WEIGHT,
 }
 
+_EVEN_PROPERTIES = {
+    "HighUtilization": "^([5-9][0-9])$",
+    "CpuOverCommitDurationMinutes": "^([1-9][0-9]*)$",
+}
+
 NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 EVENLY_DISTRIBUTED_POLICY = "20d25257-b4bd-4589-92a6-c4c5c5d3fd1a"
 
@@ -80,13 +85,7 @@ def units() -> tuple[PolicyUnit, ...]:
         *(_unit(name, UnitType.FILTER, stable_id("filter", name)) for name in _MANDATORY_FILTERS),
         *(_unit(name, UnitType.WEIGHT, unit) for name, (unit, _) in _WEIGHTS.items()),
         _unit("None", UnitType.LOAD_BALANCING, NO_BALANCE),
-        _unit(
-            "OptimalForEvenDistribution",
-            UnitType.LOAD_BALANCING,
-            EVEN_BALANCE,
-            HighUtilization="^([5-9][0-9])$",
-            CpuOverCommitDurationMinutes="^([1-9][0-9]*)$",
-        ),
+        _unit("OptimalForEvenDistribution", UnitType.LOAD_BALANCING, EVEN_BALANCE),
     )
 
 
@@ -106,7 +105,8 @@ def mandatory_filters() -> tuple[PolicyFilter, ...]:
     return tuple(PolicyFilter(unit=stable_id("filter", name)) for name in _MANDATORY_FILTERS)
 
 
-def _unit(name: str, kind: UnitType, unit: str, **properties: str) -> PolicyUnit:
+def _unit(name: str, kind: UnitType, unit: str) -> PolicyUnit:
+    properties = _EVEN_PROPERTIES if unit in {EVEN_CPU_WEIGHT, EVEN_BALANCE} else {}
     return PolicyUnit(id=unit, name=name, type=kind, internal=True, properties=properties)
 
 

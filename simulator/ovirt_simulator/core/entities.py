@@ -60,9 +60,8 @@ class Vm(model.Vm, frozen=True):
     status_detail: str | None = None
     #: While migrating: the source has given it away (the engine's MigratingTo, else MigratingFrom).
     handed_over: bool = False
-    #: When the migration under way began, and how long it is to take.
-    migration_began: datetime | None = None
-    migration_seconds: float = 0.0
+    #: Percent of the migration under way, as last reported.
+    migration_progress: int = 0
 
     @property
     def affinity(self) -> str:
@@ -78,13 +77,6 @@ class Vm(model.Vm, frozen=True):
     def runs(self) -> bool:
         """Whether a host holds it: the engine's run_on_vds is set."""
         return self.host is not None
-
-    def migration_progress(self, now: datetime) -> int:
-        """Percent of the migration under way; 0 when there is none."""
-        if self.status != "migrating" or self.migration_began is None:
-            return 0
-        done = (now - self.migration_began).total_seconds() / self.migration_seconds
-        return min(int(done * 100), 99)
 
     @property
     def engine_status(self) -> str:

@@ -5,12 +5,26 @@ Source: reference/engine-api.md 6.3.
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 
+from . import refusals
 from .backend import Backend
-from .entities import ADMIN, Caller, Event
+from .entities import ADMIN, Caller, Cluster, DataCenter, Event, Host, Reference, Vm
+from .event_codes import EventCode
+from .rejections import NotFound, Rejected
+
+#: The engine's MaxAuditLogMessageLength.
+LONGEST_DESCRIPTION = 10000
+
+_CODES = {
+    "normal": EventCode.EXTERNAL_EVENT_NORMAL,
+    "warning": EventCode.EXTERNAL_EVENT_WARNING,
+    "error": EventCode.EXTERNAL_EVENT_ERROR,
+    "alert": EventCode.EXTERNAL_ALERT,
+}
 
 
 class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,15 +50,87 @@ class EventCommands:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._state = backend.state
+        self._silent_until: dict[tuple[object, ...], datetime] = {}
 
     def add(self, event: ExternalEvent, *, caller: Caller = ADMIN) -> Event:
         """Log an external event; origin and custom id are unique for ever, dismissed ones included."""
-        raise NotImplementedError
+        with self._backend.lock:
+            self._check(event)
+            now = self._backend.now
+            return self._backend.audit_log.add(
+                Event(
+                    id=0,
+                    code=_CODES[event.severity].number,
+                    severity=event.severity,
+                    time=event.time or now,
+                    visible=now,
+                    description=event.description[:LONGEST_DESCRIPTION],
+                    correlation_id=caller.correlation_id,
+                    origin=event.origin,
+                    custom_id=event.custom_id,
+                    custom_data=event.custom_data,
+                    flood_rate=event.flood_rate,
+                    user=Reference(id=caller.user, name=caller.user),
+                    vm=_reference(self._state.vms, event.vm),
+                    host=_reference(self._state.hosts, event.host),
+                    cluster=_reference(self._state.clusters, event.cluster),
+                    data_center=_reference(self._state.data_centers, event.data_center),
+                )
+            )
 
     def remove(self, event_id: int, *, caller: Caller = ADMIN) -> None:
         """Dismiss an event; raises `NotFound` for an unknown one."""
-        raise NotImplementedError
+        with self._backend.lock:
+            event = self._backend.audit_log.get(event_id)
+            if event is None:
+                raise NotFound(str(event_id))
+            self._backend.audit_log.set_dismissed(event, True)
 
     def undelete(self) -> None:
         """Show all dismissed events again."""
-        raise NotImplementedError
+        with self._backend.lock:
+            self._backend.audit_log.undelete()
+
+    def _check(self, event: ExternalEvent) -> None:
+        if event.origin.lower() == "ovirt":
+            raise refusals.bad_parameters(
+                "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ILLEGAL_ORIGIN",
+                "Cannot add External Event. Illegal Origin for an External Event : oVirt",
+            )
+        if self._backend.audit_log.find_external(event.origin, event.custom_id) is not None:
+            raise refusals.bad_parameters(
+                "ACTION_TYPE_FAILED_EXTERNAL_EVENT_ALREADY_EXISTS",
+                "=Cannot add External Event. External Event with this custom id already exists.",
+            )
+        for kind, table, entity_id in (
+            ("VM", self._state.vms, event.vm),
+            ("Host", self._state.hosts, event.host),
+            ("Cluster", self._state.clusters, event.cluster),
+            ("Data Center", self._state.data_centers, event.data_center),
+        ):
+            if entity_id is not None and entity_id not in table:
+                raise refusals.bad_parameters(
+                    "ACTION_TYPE_FAILED_ENTITY_INVALID",
+                    f"Cannot add External Event. Invalid {kind} Id.",
+                )
+        self._regulate(event)
+
+    def _regulate(self, event: ExternalEvent) -> None:
+        """Refuse, without a message, an event like one that was logged within its flood rate."""
+        if event.flood_rate <= 0:
+            return
+        key = (event.origin, event.severity, event.vm, event.host, event.cluster, event.description)
+        now = self._backend.now
+        if self._silent_until.get(key, now) > now:
+            raise Rejected
+        self._silent_until[key] = now + timedelta(seconds=event.flood_rate)
+
+
+def _reference(
+    table: Mapping[str, Vm] | Mapping[str, Host] | Mapping[str, Cluster] | Mapping[str, DataCenter],
+    entity_id: str | None,
+) -> Reference | None:
+    if entity_id is None:
+        return None
+    return Reference(id=entity_id, name=table[entity_id].name)

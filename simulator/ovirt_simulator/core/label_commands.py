@@ -5,17 +5,24 @@ Source: reference/engine-api.md 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from msgspec.structs import replace
+
+from . import refusals
 from .backend import Backend
-from .entities import ADMIN, AffinityLabel, Caller
+from .entities import ADMIN, AffinityGroup, AffinityLabel, Caller
+from .event_codes import EventCode
+from .rejections import NotFound
 
 
 class LabelCommands:
-    """Commands on affinity labels. Changing members is never checked for conflicts."""
+    """Commands on affinity labels; all raise `Rejected`. Members are never checked for conflicts."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._state = backend.state
 
     def add(
         self,
@@ -27,7 +34,13 @@ class LabelCommands:
         caller: Caller = ADMIN,
     ) -> AffinityLabel:
         """Add a label; the name is unique over all labels (409)."""
-        raise NotImplementedError
+        with self._backend.lock:
+            label = AffinityLabel(
+                id=self._backend.new_id(), name=name, vms=tuple(vms), hosts=tuple(hosts), implicit=implicit
+            )
+            self._check(label)
+            self._put(label, EventCode.USER_ADDED_AFFINITY_LABEL, caller)
+            return label
 
     def edit(
         self,
@@ -39,23 +52,103 @@ class LabelCommands:
         implicit: bool | None = None,
         caller: Caller = ADMIN,
     ) -> AffinityLabel:
-        """Change what is not None; lists replace the whole list."""
-        raise NotImplementedError
+        """Change what is not None; lists replace the whole list. Raises `NotFound`."""
+        with self._backend.lock:
+            label = self._label(label_id)
+            changes: dict[str, Any] = {
+                "name": name,
+                "vms": None if vms is None else tuple(vms),
+                "hosts": None if hosts is None else tuple(hosts),
+                "implicit": implicit,
+            }
+            label = replace(label, **{key: value for key, value in changes.items() if value is not None})
+            self._check(label)
+            self._put(label, EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+            return label
 
     def remove(self, label_id: str, *, caller: Caller = ADMIN) -> None:
-        """Remove a label that has no members (409 else)."""
-        raise NotImplementedError
+        """Remove a label that has no members (409 else). Raises `NotFound`."""
+        with self._backend.lock:
+            label = self._label(label_id)
+            if label.vms or label.hosts:
+                raise refusals.conflict(
+                    "AFFINITY_LABEL_NOT_EMPTY",
+                    "Cannot remove Affinity Label. It is assigned to entities; take it off them first.",
+                )
+            for group in tuple(self._state.groups.values()):
+                self._take_out_of(group, label_id)
+            self._state.drop(self._state.labels, label_id)
+            self._log(EventCode.USER_REMOVED_AFFINITY_LABEL, label, caller)
 
     def add_vm(self, label_id: str, vm_id: str, *, caller: Caller = ADMIN) -> None:
-        raise NotImplementedError
+        """Put the label on a VM; one that has it keeps it. Raises `NotFound`."""
+        with self._backend.lock:
+            label = self._label(label_id)
+            if vm_id not in self._state.vms:
+                raise NotFound(vm_id)
+            vms = tuple(dict.fromkeys((*label.vms, vm_id)))
+            self._put(replace(label, vms=vms), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     def add_host(self, label_id: str, host_id: str, *, caller: Caller = ADMIN) -> None:
-        raise NotImplementedError
+        """Put the label on a host; one that has it keeps it. Raises `NotFound`."""
+        with self._backend.lock:
+            label = self._label(label_id)
+            if host_id not in self._state.hosts:
+                raise NotFound(host_id)
+            hosts = tuple(dict.fromkeys((*label.hosts, host_id)))
+            self._put(replace(label, hosts=hosts), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     def remove_vm(self, label_id: str, vm_id: str, *, caller: Caller = ADMIN) -> None:
         """Take a VM out; raises `NotFound` when it is no member."""
-        raise NotImplementedError
+        with self._backend.lock:
+            label = self._label(label_id)
+            vms = _without(label.vms, vm_id)
+            self._put(replace(label, vms=vms), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     def remove_host(self, label_id: str, host_id: str, *, caller: Caller = ADMIN) -> None:
         """Take a host out; raises `NotFound` when it is no member."""
-        raise NotImplementedError
+        with self._backend.lock:
+            label = self._label(label_id)
+            hosts = _without(label.hosts, host_id)
+            self._put(replace(label, hosts=hosts), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+
+    def _label(self, label_id: str) -> AffinityLabel:
+        label = self._state.labels.get(label_id)
+        if label is None:
+            raise NotFound(label_id)
+        return label
+
+    def _take_out_of(self, group: AffinityGroup, label_id: str) -> None:
+        if label_id in (*group.vm_labels, *group.host_labels):
+            vm_labels = tuple(label for label in group.vm_labels if label != label_id)
+            host_labels = tuple(label for label in group.host_labels if label != label_id)
+            changed = replace(group, vm_labels=vm_labels, host_labels=host_labels)
+            self._state.put(self._state.groups, changed)
+
+    def _check(self, label: AffinityLabel) -> None:
+        for other in self._state.labels.values():
+            if other.id != label.id and other.name == label.name:
+                raise refusals.conflict(
+                    "AFFINITY_LABEL_NAME_USED", "Affinity Label with the same name already exists."
+                )
+        _check_known(label.vms, self._state.vms)
+        _check_known(label.hosts, self._state.hosts)
+
+    def _put(self, label: AffinityLabel, code: EventCode, caller: Caller) -> None:
+        self._state.put(self._state.labels, label)
+        self._log(code, label, caller)
+
+    def _log(self, code: EventCode, label: AffinityLabel, caller: Caller) -> None:
+        self._backend.audit_log.log(code, caller, words={"label": label.name})
+
+
+def _check_known(ids: Sequence[str], table: Mapping[str, object]) -> None:
+    for entity_id in ids:
+        if entity_id not in table:
+            raise NotFound(entity_id)
+
+
+def _without(ids: Sequence[str], entity_id: str) -> tuple[str, ...]:
+    if entity_id not in ids:
+        raise NotFound(entity_id)
+    return tuple(other for other in ids if other != entity_id)

@@ -71,8 +71,7 @@ class Migrations:
                 status="migrating",
                 migrating_to=migration.target,
                 handed_over=False,
-                migration_began=self._backend.now,
-                migration_seconds=seconds,
+                migration_progress=0,
             )
         )
         self._log_begin(migration)
@@ -155,22 +154,35 @@ class Migrations:
         self._backend.vm_locks[vm.id] = refusals.vm_being_migrated(vm.name)
         settings = self._backend.settings
         seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
-        self._state.put_vm(replace(vm, migration_began=self._backend.now, migration_seconds=seconds))
         fault = MigrationFault(fail=vm.migrating_to is None)
         self._schedule(migration, fault, seconds)
 
     def _schedule(self, migration: Migration, fault: MigrationFault, seconds: float) -> None:
+        self._report(migration, seconds)
         if fault.hang:
             return
         end = self._fail_by_fault if fault.fail else self._hand_over
         self._running.later(migration.vm_id, migration.course, seconds, lambda: end(migration))
+
+    def _report(self, migration: Migration, seconds: float) -> None:
+        """Let the host tell, every now and then, how far the migration is."""
+        vm = self._state.vms[migration.vm_id]
+        passed = (self._backend.now - (migration.began or self._backend.now)).total_seconds()
+        self._state.put_vm(replace(vm, migration_progress=min(int(passed / seconds * 100), 99)))
+        self._running.later(
+            vm.id,
+            migration.course,
+            self._backend.settings.refresh_seconds,
+            lambda: self._report(migration, seconds),
+        )
 
     def _fail_by_fault(self, migration: Migration) -> None:
         self.fail(migration, " due to an Error: Fatal error during migration")
 
     def _hand_over(self, migration: Migration) -> None:
         vm = self._state.vms[migration.vm_id]
-        self._state.put_vm(replace(vm, host=migration.target, handed_over=True))
+        migration.course = self._running.begin(vm.id)
+        self._state.put_vm(replace(vm, host=migration.target, handed_over=True, migration_progress=100))
         self._running.later(
             vm.id,
             migration.course,
@@ -200,7 +212,7 @@ class Migrations:
                 status="paused" if migration.status_before == "paused" else "up",
                 migrating_to=None,
                 handed_over=False,
-                migration_began=None,
+                migration_progress=0,
             )
         )
         self.forget(migration, job_status)
@@ -208,7 +220,7 @@ class Migrations:
     def _run_again(self, migration: Migration) -> None:
         vm = self._state.vms[migration.vm_id]
         self._state.put_vm(
-            replace(vm, status=migration.status_before, migrating_to=None, migration_began=None)
+            replace(vm, status=migration.status_before, migrating_to=None, migration_progress=0)
         )
         self._backend.unlocked(0.0, lambda: self.try_again(migration))
 

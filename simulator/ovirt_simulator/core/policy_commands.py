@@ -6,16 +6,37 @@ Source: reference/engine-api.md 7.4 and 7.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from msgspec.structs import replace
+
+from . import built_in_policies as built_in
+from . import refusals
 from .backend import Backend
-from .entities import ADMIN, Caller, Cluster, PolicyFilter, PolicyWeight, SchedulingPolicy
+from .entities import (
+    ADMIN,
+    Caller,
+    Cluster,
+    PolicyFilter,
+    PolicyUnit,
+    PolicyWeight,
+    SchedulingPolicy,
+)
+from .event_codes import EventCode
+from .policy_rules import check_policy, check_properties, known_properties
+from .rejections import NotFound
 
 
 class PolicyCommands:
-    """Commands on scheduling policies; all raise `Rejected` with HTTP 400."""
+    """Commands on scheduling policies; all raise `Rejected` with HTTP 400, or `NotFound`.
+
+    The engine changes the policy in its memory first and validates it then. So a unit that it refuses stays
+    there, and spoils every later change of that policy, until it restarts.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._state = backend.state
 
     def update_cluster(
         self,
@@ -32,7 +53,23 @@ class PolicyCommands:
 
         Properties that no unit of the policy knows are dropped; the others must match their expression.
         """
-        raise NotImplementedError
+        with self._backend.lock:
+            cluster = self._state.clusters.get(cluster_id)
+            if cluster is None:
+                raise NotFound(cluster_id)
+            if policy_id is not None or policy_name is not None:
+                cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
+            policy = self._state.policies[cluster.policy_id]
+            known = known_properties(policy, self._state.units)
+            merged = {**policy.properties, **cluster.scheduling_properties, **(properties or {})}
+            kept = {name: value for name, value in merged.items() if name in known}
+            check_properties(kept, known)
+            changes = {"ha_reservation": ha_reservation, "description": description}
+            given: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
+            cluster = replace(cluster, scheduling_properties=kept, **given)
+            self._state.put(self._state.clusters, cluster)
+            self._backend.audit_log.log(EventCode.USER_UPDATE_CLUSTER, caller, cluster=cluster)
+            return cluster
 
     def add(
         self,
@@ -43,7 +80,18 @@ class PolicyCommands:
         caller: Caller = ADMIN,
     ) -> SchedulingPolicy:
         """Add a policy; it has the mandatory filters only, and no balance."""
-        raise NotImplementedError
+        with self._backend.lock:
+            policy = SchedulingPolicy(
+                id=self._backend.new_id(),
+                name=name,
+                description=description,
+                filters=built_in.mandatory_filters(),
+                properties=dict(properties or {}),
+            )
+            check_policy(policy, self._state)
+            self._state.put(self._state.policies, policy)
+            self._log(EventCode.USER_ADD_CLUSTER_POLICY, policy, caller)
+            return policy
 
     def edit(
         self,
@@ -54,31 +102,124 @@ class PolicyCommands:
         properties: Mapping[str, str] | None = None,
         caller: Caller = ADMIN,
     ) -> SchedulingPolicy:
-        raise NotImplementedError
+        """Change what is not None; properties replace all that were there."""
+        with self._backend.lock:
+            policy = self._policy(policy_id)
+            changed = replace(
+                policy,
+                name=policy.name if name is None else name,
+                description=policy.description if description is None else description,
+                properties=policy.properties if properties is None else dict(properties),
+            )
+            check_policy(changed, self._state)
+            self._state.put(self._state.policies, changed)
+            self._log(EventCode.USER_UPDATE_CLUSTER_POLICY, changed, caller)
+            return changed
 
     def remove(self, policy_id: str, *, caller: Caller = ADMIN) -> None:
-        raise NotImplementedError
+        """Remove a policy that is the user's own and assigned to no cluster."""
+        with self._backend.lock:
+            policy = self._policy(policy_id)
+            if policy.locked:
+                raise refusals.policy_parameters_invalid()
+            users = [c.name for c in self._state.clusters.values() if c.policy_id == policy_id]
+            if users:
+                raise refusals.bad_parameters(
+                    "ACTION_TYPE_FAILED_CLUSTER_POLICY_INUSE",
+                    "Cannot remove Scheduling Policy. Attached to the following cluster(s): "
+                    + ", ".join(users),
+                )
+            self._state.drop(self._state.policies, policy_id)
+            self._log(EventCode.USER_REMOVE_CLUSTER_POLICY, policy, caller)
 
     def add_filter(
         self, policy_id: str, unit_id: str, *, position: int = 0, caller: Caller = ADMIN
     ) -> PolicyFilter:
         """Attach a filter. A refused one stays in the engine's memory until it restarts: the engine's bug."""
-        raise NotImplementedError
+        with self._backend.lock:
+            policy = self._policy(policy_id)
+            entry = PolicyFilter(unit=self._unit(unit_id).id, position=position)
+            self._change(replace(policy, filters=(*policy.filters, entry)), caller)
+            return entry
 
     def add_weight(
         self, policy_id: str, unit_id: str, *, factor: int = 1, caller: Caller = ADMIN
     ) -> PolicyWeight:
         """Attach a weight; with the same bug as `add_filter`."""
-        raise NotImplementedError
+        with self._backend.lock:
+            policy = self._policy(policy_id)
+            entry = PolicyWeight(unit=self._unit(unit_id).id, factor=factor)
+            self._change(replace(policy, weights=(*policy.weights, entry)), caller)
+            return entry
 
     def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
         """Put the unit in place of the policy's balance."""
-        raise NotImplementedError
+        with self._backend.lock:
+            policy = self._policy(policy_id)
+            self._change(replace(policy, balance=self._unit(unit_id).id), caller)
 
     def remove_unit(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
         """Detach a filter, weight or balance."""
-        raise NotImplementedError
+        with self._backend.lock:
+            policy = self._policy(policy_id)
+            changed = replace(
+                policy,
+                filters=tuple(entry for entry in policy.filters if entry.unit != unit_id),
+                weights=tuple(entry for entry in policy.weights if entry.unit != unit_id),
+                balance=None if policy.balance == unit_id else policy.balance,
+            )
+            if changed == policy:
+                raise NotFound(unit_id)
+            self._change(changed, caller)
 
     def delete_unit(self, unit_id: str, *, caller: Caller = ADMIN) -> None:
         """Forget an external unit that no policy uses."""
-        raise NotImplementedError
+        with self._backend.lock:
+            unit = self._state.units.get(unit_id)
+            if unit is None:
+                raise NotFound(unit_id)
+            if unit.internal:
+                raise refusals.policy_parameters_invalid()
+            users = [policy.name for policy in self._state.policies.values() if unit_id in _unit_ids(policy)]
+            if users:
+                raise refusals.bad_parameters(
+                    "ACTION_TYPE_FAILED_CANNOT_REMOVE_POLICY_UNIT_ATTACHED_TO_CLUSTER_POLICY",
+                    "Cannot remove Policy Unit. Attached to the following policies: " + ", ".join(users),
+                )
+            self._state.drop(self._state.units, unit_id)
+
+    def _change(self, policy: SchedulingPolicy, caller: Caller) -> None:
+        self._state.put(self._state.policies, policy)
+        check_policy(policy, self._state)
+        self._log(EventCode.USER_UPDATE_CLUSTER_POLICY, policy, caller)
+
+    def _find(self, policy_id: str | None, name: str | None) -> SchedulingPolicy:
+        policies = self._state.policies
+        if policy_id in policies:
+            return policies[policy_id]
+        for policy in policies.values():
+            if name is not None and policy.name.lower() == name.lower():
+                return policy
+        return next(policy for policy in policies.values() if policy.default)
+
+    def _policy(self, policy_id: str) -> SchedulingPolicy:
+        policy = self._state.policies.get(policy_id)
+        if policy is None:
+            raise NotFound(policy_id)
+        return policy
+
+    def _unit(self, unit_id: str) -> PolicyUnit:
+        unit = self._state.units.get(unit_id)
+        if unit is None:
+            raise refusals.bad_parameters(
+                "ACTION_TYPE_FAILED_CLUSTER_POLICY_UNKNOWN_POLICY_UNIT",
+                "Cannot update Scheduling Policy. Unknown Policy Unit.",
+            )
+        return unit
+
+    def _log(self, code: EventCode, policy: SchedulingPolicy, caller: Caller) -> None:
+        self._backend.audit_log.log(code, caller, words={"policy": policy.name})
+
+
+def _unit_ids(policy: SchedulingPolicy) -> set[str | None]:
+    return {*(f.unit for f in policy.filters), *(w.unit for w in policy.weights), policy.balance}

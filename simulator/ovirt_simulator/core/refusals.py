@@ -180,3 +180,10 @@ def host_has_immovable_vms(names: Iterable[str]) -> Rejected:
 
 def host_already_up() -> Rejected:
     return conflict("VDS_ALREADY_UP", "Cannot activate Host. Host is already up.")
+
+
+def policy_parameters_invalid() -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_CLUSTER_POLICY_PARAMETERS_INVALID",
+        "Cannot save Scheduling Policy. Parameters are invalid.",
+    )

@@ -61,7 +61,7 @@ def vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
         _percent("cpu.current.guest", "CPU used by guest", cpu * 0.9),
         _percent("cpu.current.hypervisor", "CPU overhead", cpu * 0.1),
         _percent("cpu.current.total", "Total CPU used", cpu),
-        _percent("migration.progress", "Migration Progress", float(vm.migration_progress(backend.now))),
+        _percent("migration.progress", "Migration Progress", float(vm.migration_progress)),
         _percent("network.current.total", "Total network used", 0.0),
         Statistic(
             name="elapsed.time",

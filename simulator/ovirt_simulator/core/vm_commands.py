@@ -121,14 +121,17 @@ class VmCommands:
         """Begin a migration that the engine itself wants, for the reason that its event gives."""
         return self._migrate.run(Order(vm_id=vm_id, host_id=host_id, caller=SYSTEM, reason=reason))
 
-    def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> None:
+    def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Stop a migration that the source still holds."""
         with self._backend.lock:
             vm = self._vm(vm_id, "cancel migration of")
             if vm.engine_status != "MigratingFrom":
                 self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, vm, caller)
                 raise refusals.not_migrating()
+            job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
             self._migrations.cancel(vm_id, caller)
+            self._backend.jobs.end(job, "finished")
+            return job
 
     def crash(self, vm_id: str) -> None:
         """Let the VM die, which no engine commands: it is down with an error, and restarts if it is HA."""
