@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,8 +105,7 @@ class Database:
         """Make them once, whoever comes first; the loser of the race finds them made."""
         sqlite = self._url.get_backend_name() == "sqlite"
         if sqlite:
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            self._let_readers_and_a_writer_coexist()
         with self._engine.begin() as connection:
             if sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -114,6 +114,14 @@ class Database:
             if not inspect(connection).has_table(schema_version.name):
                 metadata.create_all(connection)
                 connection.execute(insert(schema_version).values(version=VERSION))
+
+    def _let_readers_and_a_writer_coexist(self) -> None:
+        """Switch to the write-ahead log; the switch waits for nobody, so whoever else does it may win."""
+        with (
+            contextlib.suppress(exc.OperationalError),
+            self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+        ):
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
     def _check_version(self) -> None:
         with self._engine.connect() as connection:
