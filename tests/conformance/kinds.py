@@ -12,6 +12,7 @@ from ovirt_placement.rules import (
     ha_weight,
     host_affinity,
     host_affinity_weight,
+    rank_selector,
     vm_affinity,
     vm_affinity_weight,
 )
@@ -82,6 +83,17 @@ def _ha_check(vector: Vector) -> str | None:
     )
 
 
+def _rank_selector(vector: Vector) -> str | None:
+    weights: dict[str | None, dict[str, int]] = {}
+    for record in vector.request["weights"]:
+        weights.setdefault(record["unit"], {})[record["host"]] = record["weight"]
+    factors = {unit["id"]: unit["factor"] for unit in vector.request["units"]}
+    hosts = [host.id for host in vector.snapshot.hosts_of_cluster[vector.request["cluster"]]]
+    best = rank_selector.order_hosts(hosts, weights, factors)[0].host
+    allowed = vector.right_answer["best_any_of"]
+    return None if best in allowed else f"best {best!r} instead of one of {allowed!r}"
+
+
 def _unified_groups(vector: Vector) -> str | None:
     cluster = vector.request["cluster"]
     groups = (group for group in vector.snapshot.affinity_groups if group.cluster == cluster)
@@ -97,6 +109,7 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "ha_weight": _weight(ha_weight.rank_hosts),
         "ha_balance": _ha_balance,
         "ha_check": _ha_check,
+        "rank_selector": _rank_selector,
         "unified_groups": _unified_groups,
     }
 )

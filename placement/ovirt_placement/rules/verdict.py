@@ -14,8 +14,8 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
 class Kind(StrEnum):
     """What a reason says, and in which fields it says it.
 
-    The upper half are vetoes: the host is out. The lower half are notes, which stand beside a
-    verdict and change nothing.
+    The first ones are vetoes: the host is out. The others are notes, which stand beside a verdict or
+    a weight and change nothing.
     """
 
     #: `group` keeps the VMs with `vm`, which runs (or will run) on `host`.
@@ -28,6 +28,12 @@ class Kind(StrEnum):
     HOST_NOT_LISTED = "host_not_listed"
     #: `group` keeps `vm` off this host.
     HOST_FORBIDDEN = "host_forbidden"
+    #: The host is not up.
+    HOST_NOT_UP = "host_not_up"
+    #: The host may hand out `number` MiB, less than the VMs have.
+    MEMORY_TOO_SMALL = "memory_too_small"
+    #: `vm` cannot be migrated and is pinned to other hosts.
+    PINNED_ELSEWHERE = "pinned_elsewhere"
 
     #: `group` is satisfied here: `vm` runs (or will run) on this host.
     POSITIVE_PEER_HERE = "positive_peer_here"
@@ -60,6 +66,9 @@ _VETOES = frozenset(
         Kind.REQUEST_MUST_PART,
         Kind.HOST_NOT_LISTED,
         Kind.HOST_FORBIDDEN,
+        Kind.HOST_NOT_UP,
+        Kind.MEMORY_TOO_SMALL,
+        Kind.PINNED_ELSEWHERE,
     }
 )
 
