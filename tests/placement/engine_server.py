@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.endswith("/sso-logout"):
             self._send(200, b"{}", "application/json")
         else:
-            self._answer(path.removeprefix(API))
+            self._answer(self.path.removeprefix(API))
 
     def do_GET(self) -> None:
         if self.headers["Authorization"].removeprefix("Bearer ") not in self.server.tokens:

@@ -80,7 +80,7 @@ def _rejection(fault: EngineFault, connection: EngineConnection, vm_id: str, hos
         return Conflict(messages)
     if fault.code == 403:
         return PermissionDenied(messages)
-    if fault.code in (400, 404):
+    if fault.code in (200, 400, 404):
         # The sentence would tell, but in the engine's language and release.
         for kind, path in (("VM", f"/vms/{vm_id}"), ("host", f"/hosts/{host_id}")):
             if _absent(connection, path):

@@ -99,7 +99,7 @@ def failure_of_answer(code: int, fault: Fault, settings: EngineSettings, path: s
         return EngineSetupError(
             f"{settings.url}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
         )
-    if code == 200:
+    if code == 200 and not said:
         return _no_engine(settings)
     return EngineFault(f"{settings.url}: {path}: the engine answers {code}{said}", code=code, fault=fault)
 
