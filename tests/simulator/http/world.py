@@ -57,6 +57,8 @@ WORLD: Snapshot = msgspec.structs.replace(
         ),
         vm("Engine", "host1", hosted_engine=True),
         vm("idle"),
+        vm("spare"),
+        vm("manual", "host2", migratable=False),
         vm("stuck", "host1", status="paused"),
         vm("silent", "host1", status="not_responding"),
         vm("remote", "far", cluster="cluster2"),

@@ -69,7 +69,8 @@ def select(
         read = _field(searchable, sort).read
     except SearchError:
         return []
-    found.sort(key=lambda record: _sort_key(read(record)), reverse=descending)
+    tie = searchable.fields[searchable.order].read
+    found.sort(key=lambda record: (_sort_key(read(record)), _sort_key(tie(record))), reverse=descending)
     if limit is None:
         return found
     return found[(parsed.page - 1) * limit : parsed.page * limit]

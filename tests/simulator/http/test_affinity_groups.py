@@ -1,0 +1,193 @@
+"""Affinity groups are added, changed and removed, and refused, as the engine does: engine-api.md 4."""
+
+from __future__ import annotations
+
+import pytest
+from ovirtsdk4 import Connection, Error, types
+from ovirtsdk4.services import AffinityGroupsService
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import Reply, request
+
+PATH = "clusters/cluster1/affinitygroups"
+
+
+@pytest.fixture
+def groups(sdk: Connection) -> AffinityGroupsService:
+    return sdk.system_service().clusters_service().cluster_service("cluster1").affinity_groups_service()
+
+
+def rule(
+    *, enabled: bool = True, positive: bool | None = None, enforcing: bool | None = None
+) -> types.AffinityRule:
+    return types.AffinityRule(enabled=enabled, positive=positive, enforcing=enforcing)
+
+
+def vms(*ids: str) -> list[types.Vm]:
+    return [types.Vm(id=vm_id) for vm_id in ids]
+
+
+def test_added_changed_and_removed(groups: AffinityGroupsService, sdk: Connection) -> None:
+    added = groups.add(
+        types.AffinityGroup(
+            name="new",
+            description="together",
+            priority=3.25,
+            vms_rule=rule(positive=True, enforcing=True),
+            hosts_rule=rule(positive=False, enforcing=False),
+            vms=vms("spare", "manual"),
+            hosts=[types.Host(id="host1")],
+            vm_labels=[types.AffinityLabel(id="empty")],
+        )
+    )
+    assert (added.name, added.description, added.priority, added.cluster.id) == (
+        "new",
+        "together",
+        3.25,
+        "cluster1",
+    )
+    assert (added.vms_rule.positive, added.hosts_rule.positive, added.hosts_rule.enabled) == (
+        True,
+        False,
+        True,
+    )
+    assert [vm.id for vm in added.vms] == ["spare", "manual"]
+    service = groups.group_service(added.id)
+    assert service.get().vm_labels[0].id == "empty"
+
+    changed = service.update(types.AffinityGroup(name="newer", vms=vms("spare")))
+    assert (changed.name, changed.priority, [vm.id for vm in changed.vms]) == ("newer", 3.25, ["spare"])
+    assert [host.id for host in changed.hosts] == ["host1"], "a list that is absent stays"
+    assert changed.vms_rule.positive is True
+    assert list(service.update(types.AffinityGroup(vms=[])).vms) == []
+
+    service.remove()
+    assert added.id not in {group.id for group in groups.list()}
+    codes = [event.code for event in sdk.system_service().events_service().list()]
+    assert codes == [10354, 10352, 10352, 10350]
+
+
+def test_a_new_groups_defaults(groups: AffinityGroupsService) -> None:
+    group = groups.add(types.AffinityGroup(name="plain"))
+    assert (group.vms_rule.enabled, group.hosts_rule.enabled, group.enforcing, group.priority) == (
+        False,
+        False,
+        False,
+        1.0,
+    )
+    assert group.positive is None
+
+
+def test_legacy_attributes_stand_in_for_the_rule(groups: AffinityGroupsService) -> None:
+    group = groups.add(types.AffinityGroup(name="old", positive=True, enforcing=True))
+    assert (group.vms_rule.enabled, group.vms_rule.positive, group.vms_rule.enforcing) == (True, True, True)
+    changed = groups.group_service(group.id).update(types.AffinityGroup(enforcing=False))
+    assert (changed.vms_rule.positive, changed.vms_rule.enforcing) == (True, False)
+    both = groups.group_service(group.id).update(
+        types.AffinityGroup(positive=False, vms_rule=rule(positive=True, enforcing=True))
+    )
+    assert (both.vms_rule.positive, both.vms_rule.enforcing) == (True, True), "beside a rule they are ignored"
+
+
+def test_enabling_without_a_polarity_changes_nothing(groups: AffinityGroupsService) -> None:
+    group = groups.add(types.AffinityGroup(name="half", vms_rule=rule(enabled=True)))
+    assert group.vms_rule.enabled is False
+    service = groups.group_service(group.id)
+    assert service.update(types.AffinityGroup(vms_rule=rule(positive=False))).vms_rule.enabled is True
+    disabled = service.update(types.AffinityGroup(vms_rule=rule(enabled=False, positive=True)))
+    assert (disabled.vms_rule.enabled, disabled.vms_rule.positive, disabled.positive) == (False, False, None)
+
+
+@pytest.mark.parametrize(
+    ("group", "code", "detail"),
+    [
+        (types.AffinityGroup(name="apart"), 400, "name"),
+        (types.AffinityGroup(name="x", vms=vms("none")), 400, "VM"),
+        (types.AffinityGroup(name="x", vms=vms("remote")), 400, "VM"),
+        (types.AffinityGroup(name="x", vms=vms("web1", "web1")), 400, "uplicate"),
+        (types.AffinityGroup(name="x", hosts=[types.Host(id="none")]), 400, "ost"),
+        (types.AffinityGroup(name="x", hosts=[types.Host(id="far")]), 400, "ost"),
+        (types.AffinityGroup(name="x", vm_labels=[types.AffinityLabel(id="none")]), 400, "abel"),
+        (
+            types.AffinityGroup(name="x", vms_rule=rule(positive=False), vms=vms("web1", "web2")),
+            409,
+            "ollision|conflict|contradict",
+        ),
+    ],
+    ids=["name", "no VM", "VM elsewhere", "VM twice", "no host", "host elsewhere", "no label", "conflict"],
+)
+def test_refused(groups: AffinityGroupsService, group: types.AffinityGroup, code: int, detail: str) -> None:
+    before = [each.id for each in groups.list()]
+    with pytest.raises(Error, match=detail) as caught:
+        groups.add(group)
+    assert caught.value.code == code
+    assert caught.value.fault.reason == "Operation Failed"
+    assert [each.id for each in groups.list()] == before
+
+
+def test_a_cluster_cannot_be_changed(groups: AffinityGroupsService) -> None:
+    with pytest.raises(Error, match="Cannot change Cluster for Affinity Group") as caught:
+        groups.group_service("near").update(types.AffinityGroup(cluster=types.Cluster(id="cluster2")))
+    assert caught.value.code == 400
+
+
+def test_the_member_path_checks_next_to_nothing(groups: AffinityGroupsService, server: Server) -> None:
+    """A VM of another cluster, and one that makes a conflict, may be added where PUT would refuse them."""
+    together = groups.group_service("together").vms_service()
+    for vm_id in ("remote", "web3"):
+        assert together.add(types.Vm(id=vm_id)).id == vm_id
+    with pytest.raises(Error, match="uplicate"):
+        together.add(types.Vm(id="web1"))
+    with pytest.raises(Error, match="does not exist"):
+        together.add(types.Vm(id="none"))
+    together.vm_service("remote").remove()
+    with pytest.raises(Error) as caught:
+        together.vm_service("remote").remove()
+    assert caught.value.code == 400
+
+
+def test_members_but_vms_are_answered_with_an_action(engine: Engine, server: Server) -> None:
+    def post(members: str, body: str) -> Reply:
+        return request(f"{server.api_url}/{PATH}/together/{members}", "POST", body)
+
+    vm = post("vms", '<vm id="spare"/>')
+    assert (vm.status, vm.xml.tag, vm.xml.get("id")) == (200, "vm", "spare")
+    for members, body in (
+        ("hosts", '<host id="host1"/>'),
+        ("hosts", "<host><name>beta</name></host>"),
+        ("vmlabels", '<affinity_label id="empty"/>'),
+        ("hostlabels", '<affinity_label id="empty"/>'),
+    ):
+        reply = post(members, body)
+        assert (reply.status, reply.xml.tag, reply.xml.findtext("status")) == (200, "action", "complete"), (
+            members
+        )
+    group = engine.queries.affinity_group("together")
+    assert group is not None
+    assert (group.hosts, group.vm_labels, group.host_labels) == (("host1", "host2"), ("empty",), ("empty",))
+    for members in ("vms/spare", "hosts/host1", "vmlabels/empty", "hostlabels/empty"):
+        reply = request(f"{server.api_url}/{PATH}/together/{members}", "DELETE")
+        assert (reply.status, reply.xml.tag) == (200, "action"), members
+    group = engine.queries.affinity_group("together")
+    assert group is not None
+    assert (group.vms, group.hosts, group.vm_labels) == (("web1", "web2"), ("host2",), ())
+
+
+def test_a_group_that_is_gone_is_400_with_the_null_pointers_text(server: Server) -> None:
+    reply = request(f"{server.api_url}/{PATH}/none")
+    assert reply.status == 400
+    assert "is null" in (reply.xml.findtext("detail") or "")
+
+
+def test_adding_answers_201_and_removing_an_action(server: Server) -> None:
+    added = request(f"{server.api_url}/{PATH}", "POST", "<affinity_group><name>n</name></affinity_group>")
+    assert added.status == 201
+    removed = request(f"{server.api_url}/{PATH}/{added.xml.get('id')}", "DELETE")
+    assert (removed.status, removed.xml.tag, removed.xml.findtext("status")) == (200, "action", "complete")
+
+
+def test_a_name_is_mandatory(server: Server) -> None:
+    reply = request(f"{server.api_url}/{PATH}", "POST", "<affinity_group/>")
+    assert (reply.status, reply.xml.findtext("reason")) == (400, "Incomplete parameters")
+    assert reply.xml.findtext("detail") == "AffinityGroup [name] required for add"

@@ -1,0 +1,58 @@
+"""Affinity labels are added, given to VMs and hosts, taken away and removed."""
+
+from __future__ import annotations
+
+import pytest
+from ovirtsdk4 import Connection, Error, NotFoundError, types
+
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import request
+
+
+def test_a_labels_life(sdk: Connection) -> None:
+    labels = sdk.system_service().affinity_labels_service()
+    label = labels.add(types.AffinityLabel(name="gpu"))
+    service = labels.label_service(label.id)
+    assert service.vms_service().add(types.Vm(id="web1")).id == "web1"
+    assert service.hosts_service().add(types.Host(id="host1")).id == "host1"
+    assert [vm.id for vm in sdk.follow_link(service.get().vms)] == ["web1"]
+    assert service.vms_service().vm_service("web1").get().id == "web1"
+
+    with pytest.raises(Error) as caught:
+        service.remove()
+    assert caught.value.code == 409
+    service.vms_service().vm_service("web1").remove()
+    service.hosts_service().host_service("host1").remove()
+    with pytest.raises(NotFoundError):
+        service.vms_service().vm_service("web1").remove()
+    assert service.update(types.AffinityLabel(name="fpga")).name == "fpga"
+    service.remove()
+    assert {each.name for each in labels.list()} == {"backend", "empty"}
+
+
+def test_names_are_unique(sdk: Connection) -> None:
+    with pytest.raises(Error) as caught:
+        sdk.system_service().affinity_labels_service().add(types.AffinityLabel(name="backend"))
+    assert caught.value.code == 409
+
+
+def test_given_to_a_vm_or_host(sdk: Connection, server: Server) -> None:
+    system = sdk.system_service()
+    of_vm = system.vms_service().vm_service("web1").affinity_labels_service()
+    of_host = system.hosts_service().host_service("host1").affinity_labels_service()
+    for labels in (of_vm, of_host):
+        assert labels.add(types.AffinityLabel(id="empty")).name == "empty"
+        assert [label.id for label in labels.list()] == ["empty"]
+        labels.label_service("empty").remove()
+        assert labels.list() == []
+    reply = request(f"{server.api_url}/vms/web1/affinitylabels", "POST", '<affinity_label id="empty"/>')
+    assert reply.status == 201
+
+
+def test_added_with_members(sdk: Connection) -> None:
+    labels = sdk.system_service().affinity_labels_service()
+    label = labels.add(
+        types.AffinityLabel(name="both", vms=[types.Vm(id="web1")], hosts=[types.Host(id="far")])
+    )
+    (shown,) = (each for each in labels.list(follow="vms,hosts") if each.id == label.id)
+    assert ([vm.id for vm in shown.vms], [host.id for host in shown.hosts]) == (["web1"], ["far"])

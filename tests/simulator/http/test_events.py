@@ -1,0 +1,111 @@
+"""The audit log: reading it by parts, adding external events, dismissing them."""
+
+from __future__ import annotations
+
+import pytest
+from ovirtsdk4 import Connection, Error, types
+from ovirtsdk4.services import EventsService
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import request
+
+
+@pytest.fixture
+def events(sdk: Connection) -> EventsService:
+    return sdk.system_service().events_service()
+
+
+def external(
+    custom_id: int, severity: types.LogSeverity = types.LogSeverity.NORMAL, **fields: object
+) -> types.Event:
+    return types.Event(
+        origin="test", custom_id=custom_id, severity=severity, description=f"event {custom_id}", **fields
+    )
+
+
+def test_from_is_exclusive_and_max_gives_the_newest(events: EventsService) -> None:
+    ids = [int(events.add(external(number)).id) for number in range(5)]
+    assert [int(event.id) for event in events.list()] == ids[::-1], "newest first"
+    assert [int(event.id) for event in events.list(from_=ids[1])] == ids[:1:-1]
+    assert [int(event.id) for event in events.list(from_=ids[0], max=2)] == [ids[4], ids[3]]
+    assert len(events.list(from_=0)) == 5
+
+
+def test_an_events_fields(engine: Engine, sdk: Connection, events: EventsService) -> None:
+    sdk.system_service().vms_service().vm_service("spare").start(query={"correlation_id": "abc"})
+    engine.advance(60)
+    run = next(event for event in events.list() if event.code == 32)
+    assert (run.severity, run.origin, run.custom_id) == (types.LogSeverity.NORMAL, "oVirt", -1)
+    assert (run.vm.id, run.vm.name, run.correlation_id) == ("spare", "spare", "abc")
+    assert run.host.name in run.description
+    assert run.index == int(run.id)
+    assert run.time.tzinfo is not None
+    assert events.event_service(run.id).get().description == run.description
+
+
+def test_an_external_event(events: EventsService) -> None:
+    added = events.add(
+        external(7, types.LogSeverity.ALERT, cluster=types.Cluster(id="cluster1"), vm=types.Vm(id="web1"))
+    )
+    assert (added.code, added.custom_id, added.origin) == (9804, 7, "test")
+    assert (added.cluster.name, added.vm.name) == ("Default", "web1")
+    codes = [
+        events.add(external(number, severity)).code
+        for number, severity in enumerate(
+            (types.LogSeverity.NORMAL, types.LogSeverity.WARNING, types.LogSeverity.ERROR)
+        )
+    ]
+    assert codes == [9801, 9802, 9803]
+
+
+def test_a_custom_id_is_used_once_for_ever(events: EventsService) -> None:
+    first = events.add(external(7))
+    events.event_service(first.id).remove()
+    assert events.list() == []
+    assert events.event_service(first.id).get().description == "event 7", "dismissed, not gone"
+    with pytest.raises(Error, match="=Cannot add External Event") as caught:
+        events.add(external(7))
+    assert caught.value.code == 400
+    events.undelete()
+    assert [event.id for event in events.list()] == [first.id]
+
+
+def test_the_engines_own_origin_is_refused(events: EventsService) -> None:
+    event = external(1)
+    event.origin = "OVIRT"
+    with pytest.raises(Error) as caught:
+        events.add(event)
+    assert caught.value.code == 400
+
+
+@pytest.mark.parametrize("missing", ["origin", "severity", "custom_id", "description"])
+def test_four_fields_are_mandatory(server: Server, missing: str) -> None:
+    fields = {"origin": "test", "severity": "normal", "custom_id": "1", "description": "d"}
+    body = "".join(f"<{tag}>{value}</{tag}>" for tag, value in fields.items() if tag != missing)
+    reply = request(f"{server.api_url}/events", "POST", f"<event>{body}</event>")
+    assert (reply.status, reply.xml.findtext("reason")) == (400, "Incomplete parameters")
+    assert reply.xml.findtext("detail") == f"Event [{missing}] required for add"
+
+
+def test_adding_answers_201_and_a_wrong_word_400(server: Server) -> None:
+    fields = "<origin>t</origin><severity>{}</severity><custom_id>{}</custom_id><description>d</description>"
+    body = f"<event>{fields}</event>"
+    assert request(f"{server.api_url}/events", "POST", body.format("error", 1)).status == 201
+    wrong = request(f"{server.api_url}/events", "POST", body.format("loud", 2))
+    assert (wrong.status, wrong.xml.findtext("reason")) == (400, "Invalid Enum value")
+    assert request(f"{server.api_url}/events", "POST", body.format("error", "x")).status == 400
+
+
+def test_ids_that_are_not_there(server: Server) -> None:
+    assert request(f"{server.api_url}/events/4711").status == 404
+    reply = request(f"{server.api_url}/events/xyz")
+    assert (reply.status, reply.xml.tag) == (400, "fault")
+
+
+def test_searched(events: EventsService) -> None:
+    for number in range(4):
+        events.add(external(number, types.LogSeverity.ERROR if number % 2 else types.LogSeverity.NORMAL))
+    assert [event.custom_id for event in events.list(search="severity=error")] == [3, 1]
+    assert [event.custom_id for event in events.list(search="sortby time asc", max=2)] == [0, 1]
+    assert [event.custom_id for event in events.list(search="message=*2 and origin=test")] == [2]

@@ -1,0 +1,135 @@
+"""A migration as clients see it: accepted, under way, handed over, done."""
+
+from __future__ import annotations
+
+import pytest
+from ovirtsdk4 import Connection, Error, types
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import request
+
+
+def test_polled_to_the_end(engine: Engine, sdk: Connection) -> None:
+    """Source until the hand-over, then the target, still migrating; the target is nowhere before."""
+    system = sdk.system_service()
+    service = system.vms_service().vm_service("web2")
+    assert service.migrate(host=types.Host(id="host1"), query={"correlation_id": "move-1"}) is None
+    states = []
+    for _ in range(200):
+        vm = service.get()
+        states.append((vm.status.value, vm.host.id))
+        if vm.status == types.VmStatus.UP:
+            break
+        engine.advance(0.1)
+    assert list(dict.fromkeys(states)) == [
+        ("migrating", "host2"),
+        ("migrating", "host1"),
+        ("up", "host1"),
+    ]
+    events = system.events_service().list(search="correlation_id=move-1")
+    assert [event.code for event in reversed(events)] == [62, 63]
+    assert events[0].vm.name == "web2"
+    assert "Source: beta, Destination: alpha" in events[1].description
+
+
+def test_progress_and_summaries_show_it(engine: Engine, sdk: Connection) -> None:
+    engine.faults.next_migrations(MigrationFault(slow=10))
+    system = sdk.system_service()
+    system.vms_service().vm_service("web2").migrate(host=types.Host(name="alpha"))
+    engine.advance(10)
+    progress = next(
+        each
+        for each in system.vms_service().vm_service("web2").statistics_service().list()
+        if each.name == "migration.progress"
+    )
+    assert 0 < progress.values[0].datum < 100
+    hosts = {host.id: host.summary.migrating for host in system.hosts_service().list()}
+    assert (hosts["host1"], hosts["host2"], hosts["host3"]) == (1, 1, 0)
+    assert system.vms_service().list(search="status=migratingfrom")[0].id == "web2"
+
+
+def test_the_answer_has_a_job(engine: Engine, server: Server, sdk: Connection) -> None:
+    reply = request(f"{server.api_url}/vms/web2/migrate", "POST", '<action><host id="host1"/></action>')
+    assert reply.status == 200
+    assert [node.tag for node in reply.xml] == ["host", "job", "status", "vm"]
+    assert reply.xml.findtext("status") == "complete"
+    job = sdk.system_service().jobs_service().job_service(reply.xml.find("job").get("id"))
+    assert job.get().status == types.JobStatus.STARTED
+    engine.advance(60)
+    assert job.get().status == types.JobStatus.FINISHED
+
+
+def test_force_moves_what_only_its_user_may_move(sdk: Connection) -> None:
+    service = sdk.system_service().vms_service().vm_service("manual")
+    service.migrate(host=types.Host(id="host1"), force=True)
+    assert service.get().status == types.VmStatus.MIGRATING
+
+
+def test_cancelled(engine: Engine, sdk: Connection) -> None:
+    service = sdk.system_service().vms_service().vm_service("web2")
+    with pytest.raises(Error) as caught:
+        service.cancel_migration()
+    assert (caught.value.code, caught.value.fault.detail) == (
+        409,
+        "[Cannot cancel migration for non migrating VM.]",
+    )
+    service.migrate(host=types.Host(id="host1"))
+    service.cancel_migration()
+    engine.advance(60)
+    vm = service.get()
+    assert (vm.status, vm.host.id) == (types.VmStatus.UP, "host2")
+
+
+def test_failed(engine: Engine, sdk: Connection) -> None:
+    engine.faults.next_migrations(MigrationFault(fail=True))
+    service = sdk.system_service().vms_service().vm_service("web2")
+    service.migrate(host=types.Host(id="host1"))
+    engine.advance(60)
+    vm = service.get()
+    assert (vm.status, vm.host.id) == (types.VmStatus.UP, "host2")
+
+
+def test_where_a_vm_could_go(sdk: Connection, server: Server) -> None:
+    hosts = sdk.system_service().hosts_service()
+    assert {host.id for host in hosts.list(query={"migration_target_of": "spare"})} == {"host1", "host2"}
+    assert request(f"{server.api_url}/hosts?migration_target_of=none").status == 404
+
+
+def test_start_stop_and_suspend(engine: Engine, sdk: Connection) -> None:
+    service = sdk.system_service().vms_service().vm_service("spare")
+    service.start()
+    engine.advance(60)
+    assert service.get().status == types.VmStatus.UP
+    service.suspend()
+    engine.advance(60)
+    suspended = service.get()
+    assert (suspended.status, suspended.host) == (types.VmStatus.SUSPENDED, None)
+    service.start()
+    engine.advance(60)
+    service.shutdown()
+    assert service.get().status == types.VmStatus.POWERING_DOWN
+    engine.advance(60)
+    assert service.get().status == types.VmStatus.DOWN
+    service.start(vm=types.Vm(placement_policy=types.VmPlacementPolicy(hosts=[types.Host(name="beta")])))
+    engine.advance(60)
+    assert service.get().host.id == "host2"
+    service.stop()
+    engine.advance(60)
+    assert service.get().run_once is None
+
+
+def test_maintenance_and_back(engine: Engine, sdk: Connection) -> None:
+    service = sdk.system_service().hosts_service().host_service("far")
+    with pytest.raises(Error) as caught:
+        service.activate()
+    assert caught.value.code == 409
+    sdk.system_service().vms_service().vm_service("remote").stop()
+    engine.advance(60)
+    service.deactivate(reason="cleaning")
+    engine.advance(60)
+    assert service.get().status == types.HostStatus.MAINTENANCE
+    service.activate()
+    engine.advance(60)
+    assert service.get().status == types.HostStatus.UP

@@ -1,0 +1,227 @@
+"""Each refusal of a migration reaches the SDK as the real engine's does: engine-api.md 5.2, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import ovirtsdk4
+import pytest
+from msgspec.structs import replace
+from ovirtsdk4 import AuthError, Connection, Error, NotFoundError, types
+
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
+from tests.simulator.http.plain import request
+from tests.simulator.http.refusing_proxy import RefusingProxy
+
+WORLD = snapshot(
+    cluster(),
+    cluster("other"),
+    cluster("lonely"),
+    host("h1"),
+    host("h2"),
+    host("down", status="maintenance"),
+    host("far", cluster="other"),
+    host("alone", cluster="lonely"),
+    vm("v1", "h1"),
+    vm("peer", "h2"),
+    vm("pinned", "h1", migratable=False, pinned_hosts=("h1",)),
+    vm("manual", "h1", migratable=False),
+    vm("off"),
+    vm("silent", "h1", status="not_responding"),
+    vm("single", "alone", cluster="lonely"),
+    vm("huge", "h1", memory_mb=60000),
+    vm("apart", "h1"),
+    group("g1", APART, "apart peer"),
+)
+
+NOT_RUNNING = "[Cannot migrate VM. VM is not running.]"
+NO_HOSTS = "[There are no hosts to use. Check that the cluster contains at least one host in Up state.]"
+FILTERED = (
+    "[Cannot migrate VM. There is no host that satisfies current scheduling constraints. "
+    "See below for details:, The host h2 did not satisfy internal filter {filter} because {reason}.]"
+)
+
+
+class Row(NamedTuple):
+    """A case of the table: what is asked for, and what comes back."""
+
+    vm: str
+    code: int
+    detail: str
+    arguments: dict[str, Any] = {}
+    prepare: Callable[[Engine], object] = lambda _: None
+
+
+def to(host_id: str) -> dict[str, Any]:
+    return {"host": types.Host(id=host_id)}
+
+
+def under_way(engine: Engine) -> None:
+    engine.vms.migrate("v1", host_id="h2")
+
+
+def under_way_unlocked(engine: Engine) -> None:
+    """As after a restart of a real engine; here a migration always holds its lock."""
+    under_way(engine)
+    engine._backend.vm_locks.clear()
+
+
+def paused_by_storage(engine: Engine) -> None:
+    """Nothing that users or hosts do here leads to this state."""
+    state = engine._backend.state
+    state.put_vm(replace(state.vms["v1"], status="paused", status_detail="eio"))
+
+
+def refused_by_vdsm(engine: Engine) -> None:
+    engine.faults.next_migrations(MigrationFault(refuse=True))
+
+
+ROWS = {
+    "another command holds the lock": Row(
+        "v1", 409, "[Cannot migrate VM. VM v1 is being migrated.]", to("h2"), under_way
+    ),
+    "migrating, and nothing holds the lock": Row(
+        "v1", 409, "[Cannot migrate VM. VM migration is in progress.]", to("h2"), under_way_unlocked
+    ),
+    "unknown VM": Row("none", 400, "[Cannot migrate VM. VM is not found.]"),
+    "pinned": Row("pinned", 409, "[Cannot migrate VM. VM is pinned to Host.]"),
+    "pinned, whatever force": Row(
+        "pinned", 409, "[Cannot migrate VM. VM is pinned to Host.]", {"force": True}
+    ),
+    "user-migratable, not forced": Row(
+        "manual",
+        409,
+        "[Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag]",
+    ),
+    "down": Row("off", 409, NOT_RUNNING),
+    "not responding": Row("silent", 409, "[Cannot migrate VM because the VM is in NotResponding status.]"),
+    "paused by an I/O error": Row(
+        "v1",
+        400,
+        "[Migrating a VM in paused status due to I/O error is not supported.]",
+        prepare=paused_by_storage,
+    ),
+    "unknown host id": Row("v1", 400, "[Cannot migrate VM. Invalid Host Id.]", to("none")),
+    "host not up": Row(
+        "v1", 409, "[Cannot migrate VM. Operation can be performed only when Host status is Up.]", to("down")
+    ),
+    "host not up comes before all about the VM": Row(
+        "off", 409, "[Cannot migrate VM. Operation can be performed only when Host status is Up.]", to("down")
+    ),
+    "present host": Row("v1", 400, NO_HOSTS, to("h1")),
+    "present host, with the cluster": Row(
+        "v1",
+        409,
+        "[Cannot migrate VM, source and destination is the same.]",
+        {**to("h1"), "cluster": types.Cluster(id=CLUSTER)},
+    ),
+    "host of another cluster": Row("v1", 400, NO_HOSTS, to("far")),
+    "no other host": Row("single", 400, NO_HOSTS),
+    "memory": Row("huge", 409, FILTERED.format(filter="Memory", reason="*")),
+    "affinity": Row(
+        "apart",
+        409,
+        FILTERED.format(filter="VmAffinityGroups", reason="it matched negative affinity rules g1"),
+    ),
+    "VDSM refuses": Row(
+        "v1", 400, "[Cannot migrate VM. VDSM refused the command.]", to("h2"), refused_by_vdsm
+    ),
+}
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine.from_snapshot(WORLD, clock=datetime(2026, 3, 1, 12, tzinfo=UTC), settings=PROMPT)
+
+
+@pytest.fixture
+def reader(server: Server) -> Iterator[Connection]:
+    """A user that sees all and may do nothing."""
+    connection = ovirtsdk4.Connection(url=server.api_url, username="reader@internal", password="password")
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_row(engine: Engine, sdk: Connection, row: Row) -> None:
+    row.prepare(engine)
+    with pytest.raises(Error) as caught:
+        sdk.system_service().vms_service().vm_service(row.vm).migrate(**row.arguments)
+    assert type(caught.value) is Error
+    assert caught.value.code == row.code
+    assert caught.value.fault.reason == "Operation Failed"
+    before, star, after = row.detail.partition("*")
+    assert caught.value.fault.detail.startswith(before)
+    assert caught.value.fault.detail.endswith(after)
+    assert star or caught.value.fault.detail == row.detail
+    assert f"HTTP response code is {row.code}" in str(caught.value)
+
+
+def test_no_permit(reader: Connection) -> None:
+    with pytest.raises(AuthError) as caught:
+        reader.system_service().vms_service().vm_service("v1").migrate()
+    assert caught.value.code == 403
+    assert caught.value.fault.detail == "[User is not authorized to perform this action.]"
+
+
+def test_a_host_by_unknown_name(server: Server, sdk: Connection) -> None:
+    """Resolved before there is an action: a plain fault."""
+    with pytest.raises(NotFoundError) as caught:
+        sdk.system_service().vms_service().vm_service("v1").migrate(host=types.Host(name="nowhere"))
+    assert caught.value.fault.detail == "Entity not found: nowhere"
+    body = "<action><host><name>nowhere</name></host></action>"
+    assert request(f"{server.api_url}/vms/v1/migrate", "POST", body).xml.tag == "fault"
+
+
+def test_the_refused_action_is_echoed(server: Server) -> None:
+    body = '<action><force>true</force><host id="h2"/></action>'
+    reply = request(f"{server.api_url}/vms/off/migrate", "POST", body)
+    assert reply.status == 409
+    assert [node.tag for node in reply.xml] == ["fault", "force", "host", "status"]
+    assert [node.tag for node in reply.xml.find("fault")] == ["detail", "reason"]
+    assert reply.xml.findtext("status") == "failed"
+
+
+def test_only_the_external_scheduler_refuses() -> None:
+    """Validation never asks it: the refusal comes late, with its reasons left behind."""
+    constrained = replace(
+        WORLD,
+        clusters=(
+            cluster(scheduling_policy=SchedulingPolicy(filters=("NoHost",))),
+            *WORLD.clusters[1:],
+        ),
+    )
+    with RefusingProxy("NoHost") as proxy:
+        engine = Engine.from_snapshot(
+            constrained, clock=datetime(2026, 3, 1, 12, tzinfo=UTC), settings=PROMPT, proxy=proxy.url
+        )
+        server = serve(engine)
+        sdk = ovirtsdk4.Connection(url=server.api_url, username="admin@internal", password="password")
+        try:
+            with pytest.raises(Error) as caught:
+                sdk.system_service().vms_service().vm_service("v1").migrate()
+            targets = sdk.system_service().hosts_service().list(query={"migration_target_of": "v1"})
+        finally:
+            sdk.close()
+            server.close()
+    assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
+    assert proxy.filtered == [("v1", ("h2",))], "asked once, for the hosts that the internal filters left"
+    assert {target.id for target in targets} >= {"h2"}
+
+
+def test_each_refusal_is_logged(sdk: Connection) -> None:
+    system = sdk.system_service()
+    for _ in range(2):
+        with pytest.raises(Error):
+            system.vms_service().vm_service("off").migrate(query={"correlation_id": "try"})
+    logged = system.events_service().list(search="type=65")
+    assert [event.severity for event in logged] == [types.LogSeverity.ERROR] * 2
+    assert {event.correlation_id for event in logged} == {"try"}
+    assert NOT_RUNNING in logged[0].description

@@ -1,0 +1,136 @@
+"""Logging in, staying logged in, and what happens when one is not."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+import ovirtsdk4
+import pytest
+from ovirtsdk4 import AuthError, Connection, Error
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.sso import LoginError, Tokens
+from ovirt_simulator.http.users import default_users
+from tests.simulator.http.plain import Reply, request
+
+
+def log_in(server: Server, accept: str = "application/json", **fields: str) -> Reply:
+    form = {
+        "grant_type": "password",
+        "scope": "ovirt-app-api",
+        "username": "admin@internal",
+        "password": "password",
+        **fields,
+    }
+    headers = {"Accept": accept, "Content-Type": "application/x-www-form-urlencoded"}
+    return request(
+        f"{server.url}/ovirt-engine/sso/oauth/token", "POST", urlencode(form), user=None, headers=headers
+    )
+
+
+def test_a_token(server: Server) -> None:
+    reply = log_in(server)
+    answer = json.loads(reply.body)
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    assert set(answer) == {"access_token", "scope", "exp", "token_type"}
+    assert answer["exp"].isdecimal()
+    bearer = {"Authorization": f"Bearer {answer['access_token']}"}
+    assert request(f"{server.api_url}/vms", user=None, headers=bearer).status == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "text"),
+    [
+        (
+            {"password": "wrong"},
+            "access_denied",
+            "Cannot authenticate user 'admin@internal': Unable to log in. Verify your login information",
+        ),
+        ({"username": "nobody@internal"}, "access_denied", "Cannot authenticate user 'nobody@internal'"),
+        ({"username": "admin@elsewhere"}, "access_denied", "No valid profile found in credentials."),
+        ({"username": "admin"}, "access_denied", "No profile found in credentials."),
+        ({"username": "@internal"}, "access_denied", "No user name found in credentials."),
+        ({"grant_type": "nonsense"}, "unsupported_grant_type", "nonsense"),
+        ({"accept": "*/*"}, "invalid_request", "Missing parameter: 'Accept Header'"),
+    ],
+)
+def test_an_error_is_400_in_the_apis_spelling(
+    server: Server, fields: dict[str, str], code: str, text: str
+) -> None:
+    reply = log_in(server, **fields)
+    answer = json.loads(reply.body)
+    assert reply.status == 400
+    assert answer["error_code"] == code
+    assert text in answer["error"]
+
+
+def test_another_scope_has_oauths_spelling(server: Server) -> None:
+    reply = log_in(server, scope="ovirt-app-admin")
+    assert (reply.status, json.loads(reply.body)["error"]) == (400, "invalid_scope")
+
+
+def test_the_sdk_says_who_cannot_log_in(server: Server) -> None:
+    connection = ovirtsdk4.Connection(url=server.api_url, username="admin@internal", password="wrong")
+    with pytest.raises(AuthError, match="Cannot authenticate user 'admin@internal'"):
+        connection.system_service().get()
+
+
+def test_expiry_is_survived(server: Server, sdk: Connection) -> None:
+    vms = sdk.system_service().vms_service()
+    before = len(vms.list())
+    for _ in range(3):
+        assert server.tokens.revoke_all() == 1
+        assert len(vms.list()) == before
+
+
+def test_a_token_expires_when_it_is_idle_for_its_life_time(engine: Engine) -> None:
+    hands = [0.0]
+    tokens = Tokens(default_users("secret"), lifetime=100.0, clock=lambda: hands[0])
+    token = tokens.log_in("admin@internal", "secret")
+    for hands[0] in (99.0, 198.0, 297.9):
+        assert tokens.user(token) is not None, "each use renews it"
+    hands[0] = 398.0
+    assert tokens.user(token) is None
+    hands[0] = 300.0
+    assert tokens.user(token) is None, "and it does not come back"
+    with pytest.raises(LoginError):
+        tokens.log_in("admin@internal", "Secret")
+
+
+def test_a_life_time_of_nothing_ends_every_call(engine: Engine) -> None:
+    """The retry is 401 again, with the container's page: the SDK cannot read it."""
+    server = serve(engine, token_lifetime=0.0)
+    connection = ovirtsdk4.Connection(url=server.api_url, username="admin@internal", password="password")
+    with pytest.raises(Error, match="text/html") as caught:
+        connection.system_service().vms_service().list()
+    assert type(caught.value) is Error
+    assert caught.value.code is None
+    server.close()
+
+
+def test_logout_ends_the_token(server: Server, sdk: Connection) -> None:
+    token = sdk.authenticate()
+    form = urlencode({"scope": "ovirt-app-api", "token": token})
+    headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+    for _ in range(2):
+        reply = request(
+            f"{server.url}/ovirt-engine/services/sso-logout", "POST", form, user=None, headers=headers
+        )
+        assert (reply.status, json.loads(reply.body)) == (200, {})
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert request(f"{server.api_url}/vms", user=None, headers=bearer).status == 401
+
+
+@pytest.mark.parametrize("user", [None, "admin@internal:wrong", "nobody:password"])
+def test_401_is_the_containers(server: Server, user: str | None) -> None:
+    reply = request(f"{server.api_url}/vms", user=user)
+    assert reply.status == 401
+    assert reply.headers["www-authenticate"] == 'Basic realm="RESTAPI"'
+    assert reply.headers["content-type"] == "text/html;charset=UTF-8"
+    assert b"<html>" in reply.body
+
+
+def test_basic_authentication(server: Server) -> None:
+    assert request(f"{server.api_url}/vms").status == 200
