@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import xmlrpc.client
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,13 +27,17 @@ _PROXY = (
 @contextmanager
 def running_proxy(environment: Mapping[str, str]) -> Iterator[xmlrpc.client.ServerProxy]:
     """Start the proxy on a free port, and end it."""
-    with subprocess.Popen(
-        _PROXY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen(_PROXY, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         try:
-            url = process.stdout.readline().strip().rpartition(" ")[2]
-            with xmlrpc.client.ServerProxy(url) as client:
+            assert process.stdout is not None
+            ready = process.stdout.readline()
+            if not ready:
+                log.seek(0)
+                raise AssertionError(f"the proxy did not start:\n{log.read()}")
+            with xmlrpc.client.ServerProxy(ready.strip().rpartition(" ")[2]) as client:
                 yield client
         finally:
             process.terminate()
