@@ -1,0 +1,70 @@
+"""Runs the inventory as the process that it is, against an engine that a test can change."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ovirt_placement import config
+from ovirt_placement.config import Config
+from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer
+
+COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
+
+
+def configured(folder: Path, engine: EngineServer, interval_seconds: float = 60) -> Path:
+    """Write a configuration whose service reads by itself but rarely, so that a test decides when."""
+    password = folder / "password"
+    password.write_text(PASSWORD)
+    password.chmod(0o600)
+    file = folder / "placement.toml"
+    file.write_text(
+        f'[engine]\nurl = "{engine.url}"\nusername = "admin@internal"\npassword_file = "{password}"\n'
+        f'[inventory]\ndirectory = "{folder}/run"\ninterval_seconds = {interval_seconds}\n'
+        f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
+    )
+    return file
+
+
+def loaded(file: Path) -> Config:
+    return config.load(file, {})
+
+
+@contextmanager
+def running(file: Path, ready: bool = True) -> Iterator[subprocess.Popen[str]]:
+    """Start the service, wait until it is ready, and end it at the end if it still runs."""
+    with subprocess.Popen(
+        [COMMAND, "inventory", "run", "--config", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            if ready:
+                assert process.stdout is not None
+                line = process.stdout.readline()
+                assert line == f"ovirt-placement: publishing to {loaded(file).inventory.directory}\n"
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """End the service as an administrator does; return what it logged."""
+    process.terminate()
+    _, log = process.communicate(timeout=30)
+    assert process.returncode == 0
+    return log
+
+
+def readings(engine: EngineServer) -> int:
+    """Count how often the engine's topology was read."""
+    return sum(request.startswith("/clusters") for request in engine.requests)
+
+
+def renamed_hosts(name: str) -> bytes:
+    return (RECORDING / "hosts.xml").read_bytes().replace(b"<name>bodh1<", f"<name>{name}<".encode())
