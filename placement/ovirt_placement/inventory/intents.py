@@ -59,11 +59,11 @@ class IntentReader:
         if self._absent():
             return ()
         with self._lock:
-            if self._reading is None:
-                self._reading = threading.Event()
-                self._open()
-                threading.Thread(target=self._read, args=(self._reading,), daemon=True).start()
             reading = self._reading
+            if reading is None:
+                reading = self._reading = threading.Event()
+                self._open()
+                threading.Thread(target=self._read, args=(reading,), daemon=True).start()
         reading.wait(PATIENCE_SECONDS)
         return self._known
 
