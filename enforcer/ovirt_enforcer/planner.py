@@ -65,10 +65,10 @@ def broken_groups(snapshot: Snapshot, cluster: str) -> tuple[Violation, ...]:
     )
 
 
-def holds(snapshot: Snapshot, plan: Plan) -> bool:
+def holds(snapshot: Snapshot, plan: Plan, held: Held) -> bool:
     """Whether the steps of a plan are still legal, one after the other, and still lead to what it says."""
     for step in plan.steps:
-        if not legal(snapshot, step):
+        if not legal(snapshot, step) or not held.keys().isdisjoint(step.vms):
             return False
         snapshot = apply(snapshot, step)
     left = {violation.groups for violation in broken_groups(snapshot, plan.cluster)}
