@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from ovirt_placement import model
 
 from .entities import AffinityGroup, Vm
 from .state import State
+
+Label = TypeVar("Label", bound=model.AffinityLabel)
 
 
 def member_vms(state: State, group: AffinityGroup) -> tuple[Vm, ...]:
@@ -44,6 +49,13 @@ def is_broken(state: State, group: AffinityGroup) -> bool:
         hosts = member_hosts(state, group)
         return any((place not in hosts) == group.hosts_rule.positive for place in places)
     return False
+
+
+def legacy_labels(labels: Iterable[Label], cluster: model.Cluster) -> list[Label]:
+    """Give the labels that clusters below 4.4 take for hard positive VM-to-host groups."""
+    if tuple(map(int, cluster.compatibility.split("."))) >= (4, 4):
+        return []
+    return [label for label in labels if label.implicit]
 
 
 def unified_groups(state: State, vm_ids: Iterable[str]) -> list[tuple[str, ...]]:

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Rule
 
-from . import affinity, refusals
+from . import refusals
 from .backend import Backend
-from .conflicts import Conflict, Flat, find_conflicts
+from .conflicts import Conflict, find_conflicts, flat
 from .entities import ADMIN, AffinityGroup, Caller, Host, Vm
 from .event_codes import EventCode
 from .rejections import Rejected
@@ -178,7 +178,7 @@ class AffinityCommands:
 
     def _check_conflicts(self, group: AffinityGroup) -> None:
         others = [g for g in self._state.groups_of(group.cluster) if g.id != group.id]
-        found = find_conflicts([self._flat(each) for each in (*others, group)])
+        found = find_conflicts([flat(self._state, each) for each in (*others, group)])
         for conflict in found:
             if not conflict.savable:
                 raise _collision(conflict)
@@ -197,17 +197,6 @@ class AffinityCommands:
 
     def _vm_names(self, conflict: Conflict) -> set[str]:
         return {self._state.vms[vm_id].name for vm_id in conflict.vms}
-
-    def _flat(self, group: AffinityGroup) -> Flat:
-        hosts = affinity.member_hosts(self._state, group)
-        return Flat(
-            name=group.name,
-            vms=frozenset(vm.id for vm in affinity.member_vms(self._state, group)),
-            hosts=hosts,
-            vm_polarity=group.vms_rule.positive if group.vms_rule.enabled else None,
-            host_polarity=group.hosts_rule.positive if group.hosts_rule.enabled and hosts else None,
-            hosts_enforcing=group.hosts_rule.enforcing,
-        )
 
     def _table(self, members: Members) -> Mapping[str, Any]:
         if members is Members.VMS:

@@ -75,6 +75,15 @@ class Backend:
         else:
             action()
 
+    def every(self, seconds: float, action: Action) -> None:
+        """Run the action again and again, as `unlocked` does."""
+
+        def again() -> None:
+            action()
+            self.unlocked(seconds, again)
+
+        self.unlocked(seconds, again)
+
     def unlocked(self, seconds: float, action: Action) -> None:
         """Run the action without the lock when its time has come: it asks the external scheduler."""
 

@@ -10,7 +10,10 @@ from itertools import combinations, product
 
 import msgspec
 
+from . import affinity
+from .entities import AffinityGroup
 from .event_codes import EventCode
+from .state import State
 
 
 class Flat(msgspec.Struct, frozen=True):
@@ -39,6 +42,19 @@ class Conflict(msgspec.Struct, frozen=True):
     def savable(self) -> bool:
         """Whether the engine saves the group all the same, with a warning event."""
         return self.code.severity == "warning"
+
+
+def flat(state: State, group: AffinityGroup) -> Flat:
+    """Resolve the group's labels."""
+    hosts = affinity.member_hosts(state, group)
+    return Flat(
+        name=group.name,
+        vms=frozenset(vm.id for vm in affinity.member_vms(state, group)),
+        hosts=hosts,
+        vm_polarity=group.vms_rule.positive if group.vms_rule.enabled else None,
+        host_polarity=group.hosts_rule.positive if group.hosts_rule.enabled and hosts else None,
+        hosts_enforcing=group.hosts_rule.enforcing,
+    )
 
 
 def find_conflicts(groups: Sequence[Flat]) -> list[Conflict]:

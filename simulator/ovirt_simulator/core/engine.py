@@ -8,8 +8,10 @@ from datetime import datetime
 
 from ovirt_placement import model
 
+from ..scheduler.affinity_enforcement import AffinityEnforcement
 from ..scheduler.external import ExternalScheduler
 from ..scheduler.external_units import ExternalUnits
+from ..scheduler.load_balancing import LoadBalancing
 from ..scheduler.placing import Scheduler
 from . import loading, resuming, saving
 from .affinity_commands import AffinityCommands
@@ -57,6 +59,13 @@ class Engine:
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
         resuming.resume(backend, running, migrations)
+        settings = backend.settings
+        if settings.affinity_enforcement_seconds is not None:
+            enforcement = AffinityEnforcement(backend, scheduler, self.vms.migrate_by_system)
+            backend.every(settings.affinity_enforcement_seconds, enforcement.cycle)
+        if settings.load_balancing_seconds is not None:
+            balancing = LoadBalancing(backend, external, self.vms.migrate_by_system)
+            backend.every(settings.load_balancing_seconds, balancing.cycle)
 
     @classmethod
     def from_snapshot(

@@ -31,6 +31,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     closure: bool = False
     caller: Caller
+    #: Where the engine itself wants it to go; empty for anywhere.
+    hosts: frozenset[str] = frozenset()
     #: Why the engine itself wants it; None for a user's order.
     reason: str | None = None
 
@@ -107,7 +109,7 @@ class MigrateCommand:
         """Rule the source out, but when the action carries a cluster: then the engine never learns of it."""
         source = vms[0].host
         blacklist = {source} if source is not None and order.cluster_id is None else set()
-        whitelist = {order.host_id} if order.host_id is not None else set()
+        whitelist = {order.host_id} if order.host_id is not None else order.hosts
         return Request(
             vm_ids=tuple(vm.id for vm in vms),
             blacklist=frozenset(blacklist),

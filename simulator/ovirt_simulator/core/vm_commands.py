@@ -117,9 +117,13 @@ class VmCommands:
             )
         )
 
-    def migrate_by_system(self, vm_id: str, reason: str, *, host_id: str | None = None) -> Job:
-        """Begin a migration that the engine itself wants, for the reason that its event gives."""
-        return self._migrate.run(Order(vm_id=vm_id, host_id=host_id, caller=SYSTEM, reason=reason))
+    def migrate_by_system(self, vm_id: str, reason: str, *, hosts: Collection[str] = ()) -> Job:
+        """Begin a migration that the engine itself wants, to one of the hosts, or any if none is named.
+
+        The reason is the one that the event gives.
+        """
+        order = Order(vm_id=vm_id, hosts=frozenset(hosts), caller=SYSTEM, reason=reason)
+        return self._migrate.run(order)
 
     def cancel_migration(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Stop a migration that the source still holds."""

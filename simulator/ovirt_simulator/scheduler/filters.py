@@ -11,6 +11,8 @@ import msgspec
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Snapshot, Vm
 
+from ..core.affinity import legacy_labels
+
 #: Reasons by host id: the hosts that a filter refuses.
 Refusals = dict[str, str]
 Filter = Callable[[Snapshot, Sequence[Vm], Sequence[Host]], Refusals]
@@ -60,7 +62,8 @@ def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> 
     refusals: Refusals = {}
     for vm in vms:
         groups = [group for group in snapshot.groups_of_vm.get(vm.id, ()) if group.hosts_rule.hard]
-        labels = _legacy_labels(snapshot, vm)
+        cluster = snapshot.cluster_by_id[vm.cluster]
+        labels = [label for label in legacy_labels(snapshot.affinity_labels, cluster) if vm.id in label.vms]
         for host in hosts:
             hostile, missed = _host_groups_against(snapshot, host, groups, labels)
             if hostile:
@@ -118,14 +121,6 @@ def _host_groups_against(
         elif not listed and group.hosts_rule.positive:
             missed.append(group)
     return hostile, missed
-
-
-def _legacy_labels(snapshot: Snapshot, vm: Vm) -> list[AffinityLabel]:
-    """Give the labels that clusters below 4.4 take for hard positive VM-to-host groups."""
-    version = snapshot.cluster_by_id[vm.cluster].compatibility
-    if tuple(map(int, version.split("."))) >= (4, 4):
-        return []
-    return [label for label in snapshot.affinity_labels if label.implicit and vm.id in label.vms]
 
 
 def _matched_negative(groups: Sequence[AffinityGroup]) -> str:

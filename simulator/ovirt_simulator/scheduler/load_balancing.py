@@ -1,0 +1,57 @@
+"""The engine's load balancing: once a minute it asks each policy's balance for one VM to move.
+
+Source: reference/engine-facts.md 9, engine-api.md 7.3 and 7.5. The engine's own units do nothing here.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from ..core.backend import Backend
+from ..core.entities import Cluster
+from ..core.rejections import Rejected
+from .external import Malformed
+from .external_units import ExternalUnits
+from .migrating import MigrateBySystem, is_migrating
+
+_REASON = "Load balancing"
+
+_log = logging.getLogger(__name__)
+
+
+class LoadBalancing:
+    """Asks, and migrates what it is told to."""
+
+    def __init__(self, backend: Backend, external: ExternalUnits, migrate: MigrateBySystem) -> None:
+        self._backend = backend
+        self._external = external
+        self._migrate = migrate
+
+    def cycle(self) -> None:
+        """Balance every cluster once; a policy without balance, or a malformed answer, ends it for all."""
+        with self._backend.lock:
+            clusters = tuple(self._backend.state.clusters.values())
+        for cluster in clusters:
+            try:
+                self._balance(cluster)
+            except (Malformed, LookupError) as error:
+                _log.warning("load balancing ends at cluster %s: %s", cluster.name, error)
+                return
+
+    def _balance(self, cluster: Cluster) -> None:
+        state = self._backend.state
+        with self._backend.lock:
+            balance = state.policies[cluster.policy_id].balance
+            if balance is None:
+                raise LookupError("its policy has no balance")
+            unit = state.units[balance]
+            hosts = [h for h in state.hosts_of(cluster.id) if h.up and not is_migrating(state, h)]
+        if unit.internal or not hosts:
+            return
+        reply = self._external.balance(cluster, unit, hosts)
+        if reply.vm is None or not reply.hosts:
+            return
+        try:
+            self._migrate(reply.vm, _REASON, hosts=reply.hosts)
+        except Rejected as refusal:
+            _log.info("load balancing of %s: %s", reply.vm, refusal.detail)

@@ -1,0 +1,119 @@
+"""The audit log: events that come before their state, late ids, and what users add and dismiss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ovirt_simulator.core.entities import Event
+from ovirt_simulator.core.event_commands import ExternalEvent
+from ovirt_simulator.core.rejections import NotFound
+from ovirt_simulator.core.settings import Settings
+from tests.builders import host, vm
+from tests.simulator.core import engines
+
+
+def external(**fields: Any) -> ExternalEvent:
+    return ExternalEvent(
+        **{"origin": "tests", "severity": "warning", "custom_id": 1, "description": "d", **fields}
+    )
+
+
+def test_an_event_is_there_before_the_state_it_speaks_of() -> None:
+    settings = Settings(state_lag_seconds=5.0, late_event_probability=0.0)
+    engine = engines.engine(host("h1"), vm("v"), settings=settings)
+    engine.vms.start("v")
+    early = 0
+    for _ in range(200):
+        engine.advance(0.1)
+        if 32 in engines.codes(engine) and engines.where(engine, "v")[0] != "up":
+            early += 1
+    assert early > 0
+    assert engines.where(engine, "v") == ("up", "h1")
+
+
+def test_ids_become_visible_out_of_order_but_all_do() -> None:
+    settings = Settings(late_event_probability=0.5, late_event_seconds=3.0)
+    engine = engines.engine(host("h1"), settings=settings)
+    late = False
+    for number in range(40):
+        engine.events.add(external(custom_id=number))
+        engine.advance(0.1)
+        ids = [event.id for event in engine.queries.events()]
+        assert ids == sorted(ids, reverse=True)
+        late = late or bool(ids and len(ids) < ids[0])
+    assert late
+    engine.advance(10)
+    assert [event.id for event in engine.queries.events()] == list(range(40, 0, -1))
+
+
+def test_an_event_that_does_not_show_yet_has_no_address_either() -> None:
+    settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
+    engine = engines.engine(host("h1"), settings=settings)
+    event = engine.events.add(external())
+    assert engine.queries.event(event.id) is None
+    engine.advance(3)
+    assert engine.queries.event(event.id) == event
+
+
+def test_an_external_event_is_kept_as_it_was_told() -> None:
+    engine = engines.engine(host("h1"), vm("v"))
+    event = engine.events.add(
+        external(severity="alert", vm="v", host="h1", custom_data="x", description="y" * 20000)
+    )
+    assert (event.code, event.severity, event.origin, event.custom_id) == (9804, "alert", "tests", 1)
+    assert len(event.description) == 10000
+    assert event.vm is not None
+    assert event.vm.name == "v"
+    assert engine.queries.events() == (event,)
+
+
+@pytest.mark.parametrize(("severity", "code"), [("normal", 9801), ("warning", 9802), ("error", 9803)])
+def test_the_code_tells_the_severity(severity: str, code: int) -> None:
+    engine = engines.engine(host("h1"))
+    assert engine.events.add(external(severity=severity)).code == code
+
+
+def test_origin_and_custom_id_are_unique_even_against_dismissed_events() -> None:
+    engine = engines.engine(host("h1"))
+    event = engine.events.add(external())
+    engine.events.remove(event.id)
+    refusal = engines.refused(engine.events.add, external())
+    assert refusal.http_status == 400
+    assert refusal.detail == (
+        "[=Cannot add External Event. External Event with this custom id already exists.]"
+    )
+    engine.events.add(external(custom_id=2))
+    engine.events.add(external(origin="others"))
+
+
+@pytest.mark.parametrize("wrong", [{"origin": "OVIRT"}, {"vm": "nobody"}, {"host": "h9"}])
+def test_wrong_events_are_refused(wrong: dict[str, str]) -> None:
+    engine = engines.engine(host("h1"))
+    assert engines.refused(engine.events.add, external(**wrong)).http_status == 400
+    assert engine.queries.events() == ()
+
+
+def test_a_flooding_event_is_logged_once_in_its_interval() -> None:
+    engine = engines.engine(host("h1"))
+    engine.events.add(external(flood_rate=30))
+    engine.advance(29)
+    refusal = engines.refused(engine.events.add, external(custom_id=2, flood_rate=30))
+    assert (refusal.http_status, refusal.detail) == (400, "[]")
+    engine.advance(2)
+    engine.events.add(external(custom_id=3, flood_rate=30))
+
+
+def test_a_dismissed_event_leaves_the_list_but_not_its_address() -> None:
+    engine = engines.engine(host("h1"))
+    event = engine.events.add(external())
+    engine.events.remove(event.id)
+    assert engine.queries.events() == ()
+    dismissed = engine.queries.event(event.id)
+    assert isinstance(dismissed, Event)
+    assert dismissed.dismissed
+    engine.events.undelete()
+    assert engine.queries.events() == (event,)
+    with pytest.raises(NotFound):
+        engine.events.remove(99)

@@ -1,0 +1,250 @@
+"""Migrations: what one sees of them, what refuses them, and what can go wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ovirt_simulator.core.entities import Caller
+from ovirt_simulator.core.faults import MigrationFault
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
+from tests.simulator.core import engines
+
+FAIL = MigrationFault(fail=True)
+
+
+def test_source_then_target_while_migrating_then_up() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1", memory_mb=2048))
+    engine.vms.migrate("v", host_id="h2", caller=Caller(user="joe", correlation_id="c1"))
+    seen = [engines.where(engine, "v")]
+    statuses = [engines.vm(engine, "v").engine_status]
+    for _ in range(60):
+        engine.advance(0.1)
+        if engines.where(engine, "v") != seen[-1]:
+            seen.append(engines.where(engine, "v"))
+            statuses.append(engines.vm(engine, "v").engine_status)
+    assert seen == [("migrating", "h1"), ("migrating", "h2"), ("up", "h2")]
+    assert statuses == ["MigratingFrom", "MigratingTo", "Up"]
+    start, done = reversed(engine.queries.events())
+    assert (start.code, start.description) == (
+        62,
+        "Migration started (VM: v, Source: h1, Destination: h2, User: joe). ",
+    )
+    assert done.code == 63
+    assert done.description.startswith("Migration completed (VM: v, Source: h1, Destination: h2, Duration: ")
+    assert {start.correlation_id, done.correlation_id} == {"c1"}
+
+
+def test_the_target_gives_its_memory_at_once_and_the_source_keeps_it_until_the_hand_over() -> None:
+    engine = engines.engine(host("h1", free_mb=0), host("h2", free_mb=4096), vm("v", "h1"))
+    engine.vms.migrate("v")
+    assert (engines.host(engine, "h1").free_mb, engines.host(engine, "h2").free_mb) == (0, 3072)
+    engine.advance(60)
+    assert (engines.host(engine, "h1").free_mb, engines.host(engine, "h2").free_mb) == (1024, 3072)
+
+
+def test_progress_grows_while_migrating() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1", memory_mb=20 * 1024))
+    engine.vms.migrate("v")
+    progress = []
+    for _ in range(7):
+        engine.advance(3)
+        progress.append(engines.vm(engine, "v").migration_progress)
+    assert progress == sorted(set(progress))
+    engine.advance(10)
+    assert engines.vm(engine, "v").migration_progress == 0
+
+
+REFUSALS: list[Any] = [
+    pytest.param((), {"vm_id": "nobody"}, 400, "Cannot migrate VM. VM is not found.", id="unknown VM"),
+    pytest.param((), {"host_id": "h9"}, 400, "Cannot migrate VM. Invalid Host Id.", id="unknown host"),
+    pytest.param(
+        (host("h3", status="maintenance"),),
+        {"host_id": "h3"},
+        409,
+        "Cannot migrate VM. Operation can be performed only when Host status is Up.",
+        id="host not up",
+    ),
+    pytest.param(
+        (vm("p", "h1", migratable=False, pinned_hosts=("h1",)),),
+        {"vm_id": "p", "force": True},
+        409,
+        "Cannot migrate VM. VM is pinned to Host.",
+        id="pinned",
+    ),
+    pytest.param(
+        (vm("u", "h1", migratable=False),),
+        {"vm_id": "u"},
+        409,
+        "Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag",
+        id="not forced",
+    ),
+    pytest.param((vm("d"),), {"vm_id": "d"}, 409, "Cannot migrate VM. VM is not running.", id="not running"),
+    pytest.param(
+        (vm("n", "h1", status="not_responding"),),
+        {"vm_id": "n"},
+        409,
+        "Cannot migrate VM because the VM is in NotResponding status.",
+        id="not responding",
+    ),
+    pytest.param(
+        (),
+        {"host_id": "h1"},
+        400,
+        "There are no hosts to use. Check that the cluster contains at least one host in Up state.",
+        id="same host",
+    ),
+    pytest.param(
+        (),
+        {"host_id": "h1", "cluster_id": "cluster1"},
+        409,
+        "Cannot migrate VM, source and destination is the same.",
+        id="same host, cluster given",
+    ),
+    pytest.param(
+        (cluster(), cluster("cluster2"), host("far", cluster="cluster2")),
+        {"host_id": "far"},
+        400,
+        "There are no hosts to use. Check that the cluster contains at least one host in Up state.",
+        id="other cluster",
+    ),
+    pytest.param(
+        (vm("peer", "h2"), group("g1", APART, "v peer")),
+        {},
+        409,
+        "Cannot migrate VM. There is no host that satisfies current scheduling constraints."
+        " See below for details:, The host h2 did not satisfy internal filter VmAffinityGroups"
+        " because it matched negative affinity rules g1.",
+        id="filtered out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("parts", "order", "status", "text"), REFUSALS)
+def test_refusals(parts: tuple[Part, ...], order: dict[str, Any], status: int, text: str) -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"), *parts)
+    refusal = engines.refused(engine.vms.migrate, **{"vm_id": "v", **order})
+    assert (refusal.http_status, refusal.detail) == (status, f"[{text}]")
+    if order.get("vm_id") != "nobody":
+        (event,) = engine.queries.events()
+        assert (event.code, event.severity) == (65, "error")
+        assert event.description.startswith(f"Migration failed due to a failed validation: [{text}]")
+    assert all(v.status != "migrating" for v in engine.queries.vms())
+
+
+def test_a_vm_that_migrates_is_locked() -> None:
+    engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
+    engine.vms.migrate("v")
+    refusal = engines.refused(engine.vms.migrate, "v", host_id="h3")
+    assert (refusal.http_status, refusal.detail) == (409, "[Cannot migrate VM. VM v is being migrated.]")
+    assert engines.refused(engine.vms.stop, "v").http_status == 409
+    engine.advance(30)
+    engine.vms.migrate("v")
+
+
+def test_a_failure_is_tried_again_on_another_host() -> None:
+    engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
+    engine.faults.next_migrations(FAIL)
+    engine.vms.migrate("v")
+    engine.advance(30)
+    status, place = engines.where(engine, "v")
+    assert status == "up"
+    assert place in {"h2", "h3"}
+    assert engines.codes(engine) == [62, 128, 62, 63]
+
+
+def test_a_failure_everywhere_leaves_the_vm_where_it_was() -> None:
+    engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
+    free = engines.host(engine, "h2").free_mb
+    engine.faults.next_migrations(FAIL, count=9)
+    job = engine.vms.migrate("v")
+    engine.advance(60)
+    assert engines.where(engine, "v") == ("up", "h1")
+    assert engines.codes(engine) == [62, 128, 62, 128, 65]
+    assert engines.host(engine, "h2").free_mb == free
+    done = engine.queries.job(job.id)
+    assert done is not None
+    assert done.status == "failed"
+
+
+def test_a_failure_towards_a_named_host_is_final() -> None:
+    engine = engines.engine(host("h1"), host("h2"), host("h3"), vm("v", "h1"))
+    engine.faults.next_migrations(FAIL, vm_id="v")
+    engine.vms.migrate("v", host_id="h2")
+    engine.advance(60)
+    assert engines.where(engine, "v") == ("up", "h1")
+    assert engines.codes(engine) == [62, 120]
+
+
+def test_slow_hanging_and_refused_migrations() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("s", "h1"), vm("h", "h1"), vm("r", "h1"))
+    engine.faults.next_migrations(MigrationFault(slow=10), vm_id="s")
+    engine.faults.next_migrations(MigrationFault(hang=True), vm_id="h")
+    engine.faults.next_migrations(MigrationFault(refuse=True), vm_id="r")
+    engine.vms.migrate("s")
+    engine.vms.migrate("h")
+    assert engines.refused(engine.vms.migrate, "r").http_status == 400
+    engine.advance(20)
+    assert engines.where(engine, "s") == ("migrating", "h1")
+    engine.advance(3600)
+    assert engines.where(engine, "s") == ("up", "h2")
+    assert engines.where(engine, "h") == ("migrating", "h1")
+    assert engines.where(engine, "r") == ("up", "h1")
+    engine.vms.migrate("r")
+
+
+def test_cancelling_leaves_the_vm_where_it_is() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"))
+    engine.vms.migrate("v")
+    engine.advance(1)
+    engine.vms.cancel_migration("v")
+    engine.advance(60)
+    assert engines.where(engine, "v") == ("up", "h1")
+    assert engines.codes(engine) == [62, 161]
+    refusal = engines.refused(engine.vms.cancel_migration, "v")
+    assert (refusal.http_status, refusal.detail) == (409, "[Cannot cancel migration for non migrating VM.]")
+
+
+def test_a_migration_that_is_handed_over_cannot_be_cancelled() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"))
+    engine.vms.migrate("v")
+    engine.advance(3.2)
+    assert engines.where(engine, "v") == ("migrating", "h2")
+    assert engines.refused(engine.vms.cancel_migration, "v").http_status == 409
+    engine.advance(5)
+    assert engines.where(engine, "v") == ("up", "h2")
+
+
+def test_a_closure_moves_together() -> None:
+    engine = engines.engine(
+        host("h1"),
+        host("h2"),
+        host("h3"),
+        vm("a", "h1"),
+        vm("b", "h1"),
+        vm("c"),
+        vm("d", "h1"),
+        group("g1", TOGETHER, "a c"),
+        group("g2", TOGETHER, "c b"),
+    )
+    engine.vms.migrate("a", host_id="h3", closure=True)
+    engine.advance(60)
+    assert {v.id: v.host for v in engine.queries.vms()} == {"a": "h3", "b": "h3", "c": None, "d": "h1"}
+
+
+def test_targets_are_judged_by_internal_filters_and_may_be_the_source() -> None:
+    engine = engines.engine(
+        host("h1"),
+        host("h2"),
+        host("h3", free_mb=100),
+        vm("a", "h1"),
+        vm("b", "h1"),
+        vm("x", "h2"),
+        group("g1", TOGETHER, "a b"),
+        group("g2", APART, "b x"),
+    )
+    names = [h.id for h in engine.queries.migration_targets(["x"])]
+    assert names == ["h2"]
+    assert [h.id for h in engine.queries.migration_targets(["a"])] == ["h1"]
+    assert [h.id for h in engine.queries.migration_targets(["a"], closure=True)] == ["h1"]
