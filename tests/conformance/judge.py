@@ -33,7 +33,7 @@ def _unordered(value: object) -> object:
         return {key: _unordered(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return sorted((_unordered(inner) for inner in value), key=repr)
-    return value
+    return str(value) if isinstance(value, str) else value
 
 
 def _sorted(tiers: Tiers) -> list[list[str]]:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import (
+    conflicts,
     ha_balance,
     ha_check,
     ha_weight,
@@ -94,6 +95,17 @@ def _rank_selector(vector: Vector) -> str | None:
     return None if best in allowed else f"best {best!r} instead of one of {allowed!r}"
 
 
+def _conflicts(vector: Vector) -> str | None:
+    found = conflicts.find_conflicts(vector.snapshot, vector.request["cluster"])
+    savable = all(conflict.savable for conflict in found)
+    described = [
+        {field: getattr(conflict, field) for field in conflict.__struct_fields__} for conflict in found
+    ]
+    return difference_of_sets(vector, "conflicts", described) or difference_of_sets(
+        vector, "savable", savable
+    )
+
+
 def _unified_groups(vector: Vector) -> str | None:
     cluster = vector.request["cluster"]
     groups = (group for group in vector.snapshot.affinity_groups if group.cluster == cluster)
@@ -110,6 +122,7 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "ha_balance": _ha_balance,
         "ha_check": _ha_check,
         "rank_selector": _rank_selector,
+        "conflicts": _conflicts,
         "unified_groups": _unified_groups,
     }
 )
