@@ -1,0 +1,176 @@
+"""Reader and actions against a simulated engine: what a state file says comes back through the REST API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement import statefile
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine import actions
+from ovirt_placement.engine.actions import Progress
+from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.events import DONE, STARTED, find_migration_events
+from ovirt_placement.engine.reader import read_snapshot
+from ovirt_placement.model import Disk, Network, Nic, Rule, Snapshot, VnicProfile
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve, serve_recording
+from tests import builders
+from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
+from tests.placement.test_statefile import AROUND, VECTORS
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@contextmanager
+def simulated(state: Snapshot) -> Iterator[tuple[Engine, EngineConnection]]:
+    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+    server = serve(engine)
+    settings = EngineSettings(url=server.api_url, username="admin@internal")
+    try:
+        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
+            yield engine, connection
+    finally:
+        server.close()
+
+
+def vector(path: Path) -> Snapshot:
+    state = {key: value for key, value in json.loads(path.read_text()).items() if key not in AROUND}
+    return statefile.loads(json.dumps(state).encode())
+
+
+def shown(state: Snapshot) -> Snapshot:
+    """Leave of a state what the REST API shows of it, in the order of ids."""
+    return replace(
+        state,
+        data_centers=(),
+        clusters=tuple(replace(cluster, data_center=None, policy={}) for cluster in state.clusters),
+        hosts=tuple(
+            replace(
+                host, threads=None, memory_free_mb=None, cpu_percent=host.cpu_percent if host.up else None
+            )
+            for host in state.hosts
+        ),
+        vms=tuple(sorted((replace(vm, template=None) for vm in state.vms), key=lambda vm: vm.id)),
+        affinity_groups=tuple(
+            replace(group, vms_rule=shown_rule(group.vms_rule), hosts_rule=shown_rule(group.hosts_rule))
+            for group in state.affinity_groups
+        ),
+        pending=(),
+    )
+
+
+def shown_rule(rule: Rule) -> Rule:
+    """A disabled rule has no polarity."""
+    return rule if rule.enabled else replace(rule, positive=False)
+
+
+@pytest.mark.parametrize("path", VECTORS[::3], ids=lambda path: path.stem)
+def test_what_a_state_says_comes_back(path: Path) -> None:
+    state = vector(path)
+    with simulated(state) as (_, connection):
+        assert shown(read_snapshot(connection, statistics=True)) == shown(state)
+
+
+def test_devices_and_what_they_refer_to_come_back() -> None:
+    bare = builders.snapshot(
+        builders.host("h", tags=("ssd",)),
+        builders.vm(
+            "v",
+            "h",
+            tags=("gold",),
+            custom_properties={"k": "<v>"},
+            template="t",
+            instance_type="small",
+            quota="q",
+            cpu_profile="p",
+            disks=(Disk(id="d", bootable=True, profile="fast"), Disk(id="e", bootable=False)),
+            nics=(Nic(id="n", name="nic1", vnic_profile="vp"),),
+        ),
+    )
+    state = replace(
+        bare,
+        networks=(Network(id="net", name="net"),),
+        vnic_profiles=(VnicProfile(id="vp", name="vp", network="net"),),
+    )
+    with simulated(state) as (_, connection):
+        found = read_snapshot(connection, statistics=True, devices=True)
+    assert found.vms == state.vms
+    assert found.hosts[0].tags == ("ssd",)
+    assert (found.networks, found.vnic_profiles) == (state.networks, state.vnic_profiles)
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Engine, EngineConnection]]:
+    """Two hosts, and a VM on the first."""
+    state = builders.snapshot(builders.host("h1"), builders.host("h2"), builders.vm("v", "h1"))
+    with simulated(state) as engine:
+        yield engine
+
+
+def followed(engine: Engine, connection: EngineConnection) -> list[Progress]:
+    """Watch the migration from `h1` to `h2`, second by simulated second, until it ends."""
+    watch = actions.watch("h1", "h2", accepted_at=0.0)
+    seen = []
+    for second in range(1, 600):
+        engine.advance(1.0)
+        watch = watch.step(actions.read_vm(connection, "v"), float(second))
+        seen.append(watch.progress)
+        if watch.ended:
+            return seen
+    raise AssertionError("the migration never ended")
+
+
+def test_a_migration_is_accepted_watched_to_its_end_and_found_again(
+    pair: tuple[Engine, EngineConnection],
+) -> None:
+    engine, connection = pair
+    actions.migrate(connection, "v", "h2", "repair-1")
+    progress = followed(engine, connection)
+    assert (progress[0], progress[-1]) == (Progress.UNDER_WAY, Progress.ARRIVED)
+    events = find_migration_events(connection, correlation_id="repair-1")
+    assert [event.code in STARTED for event in events] == [True, False]
+    assert events[-1].code in DONE
+    assert {event.vm for event in events} == {"v"}
+    assert find_migration_events(connection, correlation_id="repair-2") == ()
+    assert read_snapshot(connection).vms[0].host == "h2"
+
+
+def test_a_second_migration_of_a_moving_vm_conflicts(pair: tuple[Engine, EngineConnection]) -> None:
+    _, connection = pair
+    actions.migrate(connection, "v", "h2", "repair-1")
+    with pytest.raises(actions.Conflict):
+        actions.migrate(connection, "v", "h2", "repair-2")
+
+
+@pytest.mark.parametrize(
+    ("vm", "host", "kind"),
+    [("v", "h1", actions.Refused), ("v", "h9", actions.Gone), ("w", "h2", actions.Gone)],
+)
+def test_what_cannot_be_is_refused_by_type(
+    pair: tuple[Engine, EngineConnection], vm: str, host: str, kind: type[actions.Rejection]
+) -> None:
+    with pytest.raises(kind):
+        actions.migrate(pair[1], vm, host, "repair-1")
+
+
+def test_the_recording_is_read_through_the_simulator() -> None:
+    recorded = serve_recording(RECORDING)
+    try:
+        settings = EngineSettings(url=recorded.api_url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": "anything"}) as connection:
+            through_simulator = read_snapshot(connection, devices=True)
+    finally:
+        recorded.close()
+    with serving(EngineServer()) as server:
+        settings = EngineSettings(url=server.url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            assert through_simulator == read_snapshot(connection, devices=True)
+    assert len(through_simulator.vms) == 5
