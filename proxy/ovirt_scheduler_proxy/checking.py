@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-import sys
 
 import msgspec
 from tabulate import tabulate
 
-from .plugins.loading import load_all
+from .plugins.loading import close_pool, load_all
 from .settings import Settings
 from .units import Registry
 
 
 def check(settings: Settings, as_json: bool) -> int:
     """Print the units and problems of all plugin folders. Returns 1 when there is a problem, else 0."""
-    logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(message)s")
+    logging.disable()  # what is wrong is printed below
     workers = msgspec.structs.replace(settings.workers, warm=1)
-    plugins = load_all(msgspec.structs.replace(settings, workers=workers))
-    for pool in plugins.pools.values():
-        pool.close()
-    registry = plugins.registry
+    registry = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
     print(_as_json(registry) if as_json else _as_text(registry))
     return 1 if registry.problems else 0
+
+
+async def _load(settings: Settings) -> Registry:
+    plugins = await load_all(settings)
+    for pool in plugins.pools.values():
+        await close_pool(pool)
+    return plugins.registry
 
 
 def _as_text(registry: Registry) -> str:

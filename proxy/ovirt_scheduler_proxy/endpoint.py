@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 
+from .contract.answer import Answer
 from .contract.arguments import read_question, take_none
 from .contract.scheduler import Scheduler
 from .reporting import Reporter
-from .server.access import Gate, check_content
-from .server.request import Head, HttpError, RequestReader
+from .server.access import check_content
+from .server.connection import Respond
+from .server.request import HttpError, Request
 from .server.response import Response
 from .wire import writing
 from .wire.fault import INTERNAL_ERROR, Fault
@@ -26,25 +29,25 @@ _PATHS = ("/", "/RPC2")
 class Endpoint:
     """Answers what comes over HTTP: calls by POST, and `/metrics` by GET."""
 
-    def __init__(self, scheduler: Scheduler, reporter: Reporter, gate: Gate, most_elements: int) -> None:
+    def __init__(self, scheduler: Scheduler, reporter: Reporter, most_elements: int) -> None:
         self._scheduler = scheduler
         self._reporter = reporter
-        self._gate = gate
         self._most_elements = most_elements
 
-    def answer(self, head: Head, reader: RequestReader) -> Response:
+    def answer(self, request: Request, respond: Respond) -> None:
         """Raises `HttpError` for what is no call."""
-        self._gate.check(head)
+        head = request.head
         if head.method == "GET" and head.path == "/metrics":
-            return self._reporter.metrics_page()
+            respond(self._reporter.metrics_page())
+            return
         if head.method != "POST":
             raise HttpError(405, "calls come by POST")
         if head.path not in _PATHS:
             raise HttpError(404, "calls go to /")
         check_content(head)
-        return self._answer_call(reader.read_body(head), TROUBLE_SHOOTING not in head.headers)
+        self._answer_call(request.body, TROUBLE_SHOOTING not in head.headers, respond)
 
-    def _answer_call(self, body: bytes, damped: bool) -> Response:
+    def _answer_call(self, body: bytes, damped: bool, respond: Respond) -> None:
         arrived = time.monotonic()
         method = "unread"
         try:
@@ -53,23 +56,22 @@ class Endpoint:
             if method == "discover":
                 take_none(method, call.parameters)
                 found = self._scheduler.discover()
-                return Response(
-                    writing.response(found), afterwards=lambda: self._reporter.discovered(found, arrived)
-                )
-            question = read_question(method, call.parameters)
-            answer = self._scheduler.answer(question, arrived, damped)
-            seconds = time.monotonic() - arrived
-            return Response(
-                writing.response(answer.reply()), afterwards=lambda: self._reporter.answered(answer, seconds)
-            )
+                self._reporter.discovered(found, arrived)
+                respond(Response(writing.response(found)))
+            else:
+                question = read_question(method, call.parameters)
+                self._scheduler.answer(question, arrived, partial(self._send, arrived, respond), damped)
         except Fault as fault:
-            return self._fault(fault, method)
+            self._refuse(fault, method, respond)
         except Exception:
-            log.exception("a call of %s ended by an error of the proxy's own", method[:80])
-            return self._fault(Fault(INTERNAL_ERROR, "the proxy erred; its log says more"), method)
+            log.exception("a call of %r ended by an error of the proxy's own", method[:80])
+            self._refuse(Fault(INTERNAL_ERROR, "the proxy erred; its log says more"), method, respond)
 
-    def _fault(self, fault: Fault, method: str) -> Response:
-        return Response(
-            writing.fault(fault.code, fault.sentence),
-            afterwards=lambda: self._reporter.faulted(fault, method),
-        )
+    def _send(self, arrived: float, respond: Respond, answer: Answer) -> None:
+        body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
+        seconds = time.monotonic() - arrived
+        respond(Response(body, afterwards=lambda: self._reporter.answered(answer, seconds)))
+
+    def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
+        self._reporter.faulted(fault, method)
+        respond(Response(writing.fault(fault.code, fault.sentence)))

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Thread-safe. Each call gets an id of its own, by which its lines in the log belong together."""
+    """Each call gets an id of its own, by which its lines in the log belong together."""
 
     def __init__(self, scheduler: Scheduler, decisions: DecisionLog | None) -> None:
         self._scheduler = scheduler

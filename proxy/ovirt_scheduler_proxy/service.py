@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 import os
 import signal
 import ssl
-import sys
-import time
 
 from .contract.scheduler import Scheduler
 from .endpoint import Endpoint
@@ -19,74 +19,73 @@ from .plugins.loading import load_all
 from .plugins.reloading import Reloader
 from .reporting import Reporter
 from .server.access import Gate, tls_context
-from .server.listener import Listener
-from .server.request import Limits
+from .server.listener import Limits, Listener
 from .settings import Settings
 
 log = logging.getLogger(__name__)
 
-_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-
-#: Threads hand the interpreter over after this, in seconds: a large answer must not hold up small ones.
-_SWITCH_INTERVAL = 0.0005
-
 
 def run(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises `UserError` when that cannot begin."""
-    # Blocked before any thread starts, so that only the loop below receives them.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     kernel.adopt_orphans()
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    logs.set_up(settings.log)
+    log_handler = logs.set_up(settings.log)
     context = tls_context(settings.server)
     decisions = DecisionLog(settings.decisions) if settings.decisions.file else None
-    scheduler = Scheduler(load_all(settings), settings.calls.deadline_seconds, settings.rejects)
-    reloader = Reloader(settings, scheduler)
-    reporter = Reporter(scheduler, decisions)
     try:
-        listener = _listen(settings, context, scheduler, reporter)
-        _attend(settings, listener, reloader)
-        listener.close(settings.calls.deadline_seconds)
+        asyncio.run(_serve(settings, context, decisions))
     finally:
-        reloader.close()
-        reporter.close()
         _end_children()
-    log.info("stopped")
+        log.info("stopped")
+        log_handler.close()
 
 
-def _listen(
-    settings: Settings, context: ssl.SSLContext | None, scheduler: Scheduler, reporter: Reporter
-) -> Listener:
-    """Open the port, now that the workers are warm, and say so."""
+async def _serve(settings: Settings, context: ssl.SSLContext | None, decisions: DecisionLog | None) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # there is nothing to reload yet
+    plugins = await load_all(settings)
+    scheduler = Scheduler(plugins, settings.calls.deadline_seconds, settings.rejects)
+    reporter = Reporter(scheduler, decisions)
+    reloader = Reloader(settings, scheduler)
+    try:
+        if not stopped.is_set():
+            await _attend(settings, context, scheduler, reporter, reloader, stopped)
+    finally:
+        await reloader.close()
+        reporter.close()
+
+
+async def _attend(
+    settings: Settings,
+    context: ssl.SSLContext | None,
+    scheduler: Scheduler,
+    reporter: Reporter,
+    reloader: Reloader,
+    stopped: asyncio.Event,
+) -> None:
+    """Open the port, now that the workers are warm, and look after all until it is time to stop."""
     server = settings.server
-    gate = Gate(server)
-    limits = Limits(server.body_mib << 20, server.idle_seconds, server.request_seconds)
-    listener = Listener(server.listen, gate, context, limits, server.most_connections)
-    listener.start(Endpoint(scheduler, reporter, gate, server.most_elements).answer)
-    log.info("listening on %s with %d units", listener.url, len(scheduler.plugins.registry.units))
-    print(f"ovirt-scheduler-proxy: listening on {listener.url}", flush=True)
-    return listener
-
-
-def _attend(settings: Settings, listener: Listener, reloader: Reloader) -> None:
-    """Wait for signals; between them, look for changed plugins and tell systemd that all is well."""
+    limits = Limits(
+        server.body_mib << 20, server.most_connections, server.idle_seconds, server.request_seconds
+    )
+    endpoint = Endpoint(scheduler, reporter, server.most_elements)
+    listener = Listener(server.listen, Gate(server), limits, endpoint.answer)
+    url = await listener.start(context)
+    gc.freeze()  # what stands now will stand for long: no collection need look at it
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, reloader.reload_all)
     notifier = Notifier()
+    tasks = [loop.create_task(reloader.watch()), loop.create_task(notifier.keep_alive())]
+    log.info("listening on %s with %d units", url, len(scheduler.plugins.registry.units))
+    print(f"ovirt-scheduler-proxy: listening on {url}", flush=True)
     notifier.ready()
-    watch = settings.reload.watch_seconds
-    interval = min(each for each in (notifier.interval, watch or None, 60.0) if each is not None)
-    look_at = time.monotonic() + watch
-    while True:
-        received = signal.sigtimedwait(_SIGNALS, interval)
-        if received is not None and received.si_signo != signal.SIGHUP:
-            notifier.stopping()
-            return
-        if received is not None:
-            reloader.reload_all()
-        elif watch and time.monotonic() >= look_at:
-            reloader.look()
-            look_at = time.monotonic() + watch
-        if listener.alive and reloader.well:
-            notifier.alive()
+    await stopped.wait()
+    notifier.stopping()
+    for task in tasks:
+        task.cancel()
+    await listener.close(settings.calls.deadline_seconds)
 
 
 def _end_children() -> None:

@@ -42,12 +42,7 @@ class Answer:
         scored = [asked for asked in self.asked if asked.outcome.failure is None]
         return {asked.unit: array("i", asked.outcome.body).tolist() for asked in scored}
 
-    def reply(self) -> dict[str, Any]:
-        """The struct that the engine reads. Every key is always there and nothing is ever null."""
-        failed = any(asked.outcome.failure for asked in self.asked)
-        return {
-            "result_code": int(failed),
-            "result": self.result,
-            "plugin_errors": self.plugin_errors,
-            "errors": [],
-        }
+    @property
+    def result_code(self) -> int:
+        """0 when every unit could be heard, else 1."""
+        return int(any(asked.outcome.failure is not None for asked in self.asked))

@@ -96,10 +96,11 @@ def _texts(method: str, name: str, value: Any) -> list[str]:
     """A list of texts, each once, in the order of first mention."""
     if not isinstance(value, list):
         raise _wrong(method, name, "a list of texts", value)
-    try:
-        return list(dict.fromkeys(_checked(value)))
-    except TypeError as error:
-        raise Fault(INVALID_PARAMETERS, f"{method}: {name} must be a list of texts: {error}") from None
+    others = set(map(type, value)) - {str}
+    if others:
+        first = next(item for item in value if type(item) in others)
+        raise Fault(INVALID_PARAMETERS, f"{method}: {name} must be a list of texts, but holds {_kind(first)}")
+    return value if len(set(value)) == len(value) else list(dict.fromkeys(value))
 
 
 def _text(method: str, name: str, value: Any) -> str:
@@ -131,13 +132,6 @@ def _weighted_names(method: str, value: Any) -> list[str]:
         if isinstance(pair[1], bool) or not isinstance(pair[1], int):
             raise _wrong(method, f"the factor of {pair[0]}", "an integer", pair[1])
     return list(dict.fromkeys(pair[0] for pair in value))
-
-
-def _checked(values: list[Any]) -> list[str]:
-    for value in values:
-        if type(value) is not str:
-            raise TypeError(f"it holds {_kind(value)}")
-    return values
 
 
 def _wrong(method: str, name: str, wanted: str, value: Any) -> Fault:

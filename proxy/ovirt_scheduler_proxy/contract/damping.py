@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
@@ -14,23 +13,21 @@ QUIET_SECONDS = 600.0
 
 
 class Damping:
-    """One message per unit, method and cause in ten minutes. Thread-safe."""
+    """One message per unit, method and cause in ten minutes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
         self._told: dict[tuple[str, Kind, Cause], float] = {}
 
     def may_tell(self, unit: str, kind: Kind, cause: Cause) -> bool:
         """Whether the failure is to be told now; if so, it counts as told."""
         now = self._clock()
         key = unit, kind, cause
-        with self._lock:
-            if now - self._told.get(key, -QUIET_SECONDS) < QUIET_SECONDS:
-                return False
-            self._forget(now)
-            self._told[key] = now
-            return True
+        if now - self._told.get(key, -QUIET_SECONDS) < QUIET_SECONDS:
+            return False
+        self._forget(now)
+        self._told[key] = now
+        return True
 
     def _forget(self, now: float) -> None:
         """Callers may ask for any name as a unit: what is long past must not pile up."""

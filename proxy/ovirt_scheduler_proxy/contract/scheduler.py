@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class Plugins:
 
 
 class Scheduler:
-    """Answers the engine's calls. Thread-safe; `plugins` may be replaced at any time."""
+    """Answers the engine's calls, on an event loop. `plugins` may be replaced at any time."""
 
     def __init__(self, plugins: Plugins, deadline: float, rejects: merging.Rejects) -> None:
         self.plugins = plugins
@@ -60,20 +60,25 @@ class Scheduler:
             for key, kind in keys.items()
         }
 
-    def answer(self, question: Question, arrived: float, damped: bool = True) -> Answer:
-        """Ask the units; the deadline counts from `arrived` (of `time.monotonic`).
+    def answer(
+        self, question: Question, arrived: float, done: Callable[[Answer], None], damped: bool = True
+    ) -> None:
+        """Ask the units and hand the answer to `done`; the deadline counts from `arrived` (the loop's time).
 
         `damped` is false for an administrator who looks for trouble: that call tells of every failure.
         """
-        asked = self._ask(question, arrived + self._deadline)
-        result, hosts_out = self._merge(question, asked)
-        return Answer(question, asked, result, self._errors(question, asked, damped), hosts_out)
+
+        def merge(asked: list[Asked]) -> None:
+            result, hosts_out = self._merge(question, asked)
+            done(Answer(question, asked, result, self._errors(question, asked, damped), hosts_out))
+
+        self._ask(question, arrived + self._deadline, merge)
 
     def fallen(self, answer: Answer) -> dict[str, list[str]]:
         """For each host that fell, the units that dropped it."""
         return merging.fallen_hosts(answer.asked, answer.question.hosts, self._rejects)
 
-    def _ask(self, question: Question, deadline: float) -> list[Asked]:
+    def _ask(self, question: Question, deadline: float, done: Callable[[list[Asked]], None]) -> None:
         """Ask all units at once, but for those that are missing or cut off."""
         plugins = self.plugins
         loaded = plugins.registry.of_kind(question.kind)
@@ -92,11 +97,15 @@ class Scheduler:
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
                 jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body))
-        for (name, job), outcome in zip(jobs.items(), run(list(jobs.values()), deadline), strict=True):
-            whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
-            self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
-            outcomes[name] = whole
-        return [Asked(name, outcomes[name]) for name in question.units]
+
+        def collect(landed: list[Outcome]) -> None:
+            for (name, job), outcome in zip(jobs.items(), landed, strict=True):
+                whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
+                self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
+                outcomes[name] = whole
+            done([Asked(name, outcomes[name]) for name in question.units])
+
+        run(list(jobs.values()), deadline, collect)
 
     def _merge(self, question: Question, asked: list[Asked]) -> tuple[Any, int]:
         if question.kind is Kind.FILTER:

@@ -13,7 +13,7 @@ from .logs import open_rotated
 
 
 class DecisionLog:
-    """A rotated JSON-lines file. Thread-safe. Raises `UserError` when it cannot be opened."""
+    """A rotated JSON-lines file.  Raises `UserError` when it cannot be opened."""
 
     def __init__(self, settings: Decisions) -> None:
         self._handler = open_rotated(settings.file, settings.file_mib, settings.files)

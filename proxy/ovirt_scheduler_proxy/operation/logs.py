@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+import threading
 from logging.handlers import RotatingFileHandler
 
 from ..errors import UserError
 from ..settings import Log
+
+#: Seconds between two batches.
+_INTERVAL = 0.1
 
 # syslog's severities, which the journal reads from the start of a line.
 _SEVERITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
@@ -22,24 +27,66 @@ class _JournalFormatter(logging.Formatter):
         return "\n".join(f"<{severity}>{line}" for line in super().format(record).splitlines())
 
 
-def set_up(settings: Log) -> None:
-    """Send what is logged where the settings say. Raises `UserError` when the file cannot be opened."""
-    handler: logging.Handler
+class BatchedHandler(logging.Handler):
+    """Hands records on in batches, from a thread: a slow disk must not delay a call."""
+
+    def __init__(self, target: logging.Handler) -> None:
+        super().__init__()
+        self._target = target
+        self._lines: list[str] = []
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.append(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Write what is left, and close the other handler."""
+        if not self._closing.is_set():
+            self._closing.set()
+            self._thread.join()
+            self._target.close()
+        super().close()
+
+    def _write(self) -> None:
+        while not self._closing.wait(_INTERVAL):
+            self._write_batch()
+        self._write_batch()
+
+    def _write_batch(self) -> None:
+        with self.lock or contextlib.nullcontext():
+            lines, self._lines = self._lines, []
+        if lines:
+            self._target.handle(logging.makeLogRecord({"msg": "\n".join(lines), "levelno": logging.INFO}))
+
+
+def set_up(settings: Log) -> BatchedHandler:
+    """Send what is logged where the settings say. Raises `UserError` if the file cannot be opened."""
     plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
     if settings.file:
         handler = open_rotated(settings.file, settings.file_mib, settings.files)
         handler.setFormatter(plain)
     else:
-        handler = logging.StreamHandler()
+        handler = BatchedHandler(logging.StreamHandler())
         handler.setFormatter(_JournalFormatter("%(message)s") if _stderr_is_journal() else plain)
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
+    # The formats above use none of these, and finding them out takes half the time of a record.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging.logAsyncioTasks = False
+    return handler
 
 
-def open_rotated(file: str, mib: int, files: int) -> RotatingFileHandler:
+def open_rotated(file: str, mib: int, files: int) -> BatchedHandler:
     """A file that makes way for a new one when it is full. Raises `UserError`."""
     try:
-        return RotatingFileHandler(
-            file, maxBytes=mib << 20, backupCount=files, encoding="utf-8", errors="replace"
+        return BatchedHandler(
+            RotatingFileHandler(
+                file, maxBytes=mib << 20, backupCount=files, encoding="utf-8", errors="replace"
+            )
         )
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror}") from error

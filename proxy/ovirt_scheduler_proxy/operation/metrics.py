@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -22,7 +23,7 @@ _MISSING = "(not loaded)"
 
 
 class Metrics:
-    """Counts and times. Thread-safe."""
+    """Counts and times."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._registry = CollectorRegistry()
@@ -44,6 +45,9 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
+        # The library looks its labels up slowly; loaded units are few, so each is looked up once.
+        self._of_unit = cache(self._find_unit)
+        self._of_method = cache(self._find_method)
         self._failures = Counter(
             f"{_PREFIX}_unit_failures",
             "Failures of units by cause",
@@ -57,13 +61,20 @@ class Metrics:
         for asked in answer.asked:
             failure = asked.outcome.failure
             if failure is None:
-                self._unit_seconds.labels(method, asked.unit).observe(asked.outcome.seconds)
+                self._of_unit(method, asked.unit).observe(asked.outcome.seconds)
                 continue
             result = "unit_failed"
             unit = _MISSING if failure.cause is Cause.MISSING else asked.unit
             self._failures.labels(method, unit, failure.cause.value).inc()
-        self._calls.labels(method, result).inc()
-        self._seconds.labels(method).observe(seconds)
+        counter, histogram = self._of_method(method, result)
+        counter.inc()
+        histogram.observe(seconds)
+
+    def _find_unit(self, method: str, unit: str) -> Histogram:
+        return self._unit_seconds.labels(method, unit)
+
+    def _find_method(self, method: str, result: str) -> tuple[Counter, Histogram]:
+        return self._calls.labels(method, result), self._seconds.labels(method)
 
     def discovered(self, seconds: float) -> None:
         self._calls.labels("discover", "ok").inc()

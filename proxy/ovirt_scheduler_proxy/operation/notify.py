@@ -1,11 +1,11 @@
-"""Tells systemd that the proxy is ready, alive, reloading or stopping."""
+"""Tells systemd that the proxy is ready, alive or stopping."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
-import time
 
 
 class Notifier:
@@ -14,24 +14,21 @@ class Notifier:
     def __init__(self) -> None:
         self._address = os.environ.get("NOTIFY_SOCKET", "")
         microseconds = os.environ.get("WATCHDOG_USEC", "")
-        self._watched = microseconds.isdigit() and os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(
-            os.getpid()
-        )
+        watched = microseconds.isdigit() and os.environ.get("WATCHDOG_PID", "") in {"", str(os.getpid())}
         #: Seconds between signs of life: a third of what systemd waits for. None when it does not watch.
-        self.interval = int(microseconds) / 3e6 if self._watched else None
+        self._interval = int(microseconds) / 3e6 if watched else None
 
     def ready(self) -> None:
         self._send("READY=1")
 
-    def reloading(self) -> None:
-        self._send(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
-
     def stopping(self) -> None:
         self._send("STOPPING=1")
 
-    def alive(self) -> None:
-        if self._watched:
+    async def keep_alive(self) -> None:
+        """Tell systemd that the event loop turns, for as long as it does."""
+        while self._interval is not None:
             self._send("WATCHDOG=1")
+            await asyncio.sleep(self._interval)
 
     def _send(self, state: str) -> None:
         if not self._address:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..contract.scheduler import Plugins
 from ..settings import PluginFolder, Settings, python_of
-from ..workers.pool import Pool, PoolSettings
+from ..workers.pool import Pool, PoolSettings, start_nursery
 from .reading import Folder, read
 
 log = logging.getLogger(__name__)
@@ -17,40 +19,49 @@ log = logging.getLogger(__name__)
 _WARM_UP = 10.0
 
 
-def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
+async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
     """Load one folder and warm its workers up. Raises `UserError` when its interpreter cannot be run."""
     workers = settings.workers
-    pool = Pool(
-        PoolSettings(
-            folder=Path(os.path.realpath(folder.directory)),
-            python=python_of(folder),
-            warm=workers.warm,
-            most=workers.most,
-            memory_limit=workers.memory_mib << 20,
-            calls_per_worker=folder.calls_per_worker,
-            load_timeout=workers.load_seconds,
-            log_level=logging.getLogger().getEffectiveLevel(),
-        )
+    pool_settings = PoolSettings(
+        folder=Path(os.path.realpath(folder.directory)),
+        python=python_of(folder),
+        warm=workers.warm,
+        most=workers.most,
+        memory_limit=workers.memory_mib << 20,
+        calls_per_worker=folder.calls_per_worker,
+        load_timeout=workers.load_seconds,
+        log_level=logging.getLogger().getEffectiveLevel(),
     )
-    if not pool.wait_until_warm(_WARM_UP):
-        log.warning("the workers of %s are not ready yet; its calls will wait for them", folder.directory)
+    pool = Pool(pool_settings, await asyncio.to_thread(start_nursery, pool_settings))
+    try:
+        await asyncio.wait_for(pool.warm.wait(), _WARM_UP)
+    except TimeoutError:
+        log.warning("the workers of %s are not ready yet; calls will wait for them", folder.directory)
     return pool
 
 
-def load_all(settings: Settings) -> Plugins:
+async def close_pool(pool: Pool) -> None:
+    """End a pool's workers and wait until they are gone."""
+    await asyncio.to_thread(pool.close().close)
+
+
+async def load_all(settings: Settings) -> Plugins:
     """Start every folder's pool. Raises `UserError`, after ending those that were started."""
-    pools: list[Pool] = []
-    try:
-        for folder in settings.plugins:
-            pools.append(start_pool(settings, folder))
-    except BaseException:
+    started = await asyncio.gather(
+        *(start_pool(settings, folder) for folder in settings.plugins), return_exceptions=True
+    )
+    pools = [pool for pool in started if isinstance(pool, Pool)]
+    failures = [failure for failure in started if isinstance(failure, BaseException)]
+    if failures:
         for pool in pools:
-            pool.close()
-        raise
+            await close_pool(pool)
+        raise failures[0]
     return combine(pools)
 
 
-def combine(pools: list[Pool]) -> Plugins:
-    """What the pools offer together."""
+def combine(pools: Sequence[Pool]) -> Plugins:
+    """What the pools offer together; what is wrong with them goes to the log."""
     registry = read([Folder(pool.settings.folder, pool.modules) for pool in pools])
+    for problem in registry.problems:
+        log.error("%s", problem)
     return Plugins(registry, {pool.settings.folder: pool for pool in pools})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
-from ..contract.scheduler import Plugins, Scheduler
+from ..contract.scheduler import Scheduler
 from ..errors import UserError
 from ..settings import PluginFolder, Settings
 from ..units import Registry
 from ..workers.pool import Pool
-from .loading import combine, start_pool
+from .loading import close_pool, combine, start_pool
 
 log = logging.getLogger(__name__)
 
@@ -25,73 +24,73 @@ _GRACE = 1.0
 
 
 class Reloader:
-    """Owns the pools that `scheduler` uses. Reloads happen one after the other, in threads of their own."""
+    """Owns the pools that `scheduler` uses. Reloads happen one after the other."""
 
     def __init__(self, settings: Settings, scheduler: Scheduler) -> None:
         self._settings = settings
         self._scheduler = scheduler
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        #: Pools that were replaced and may still have calls.
+        self._leaving: set[Pool] = set()
         self._loaded = {folder.directory: stamp(folder.directory) for folder in settings.plugins}
-        self._seen = dict(self._loaded)
 
-    @property
-    def well(self) -> bool:
-        """Whether every pool is looked after."""
-        return all(pool.alive for pool in self._scheduler.plugins.pools.values())
-
-    def look(self) -> None:
+    async def watch(self) -> None:
         """Reload the folders whose files have changed and are quiet: an editor may still be writing."""
-        for folder in self._settings.plugins:
-            name = folder.directory
-            now = stamp(name)
-            if now != self._loaded[name] and now == self._seen[name]:
-                self._loaded[name] = now
-                self._in_thread(lambda folder=folder: self._reload(folder))  # type: ignore[misc]
-            self._seen[name] = now
+        interval = self._settings.reload.watch_seconds
+        seen = dict(self._loaded)
+        while interval:
+            await asyncio.sleep(interval)
+            for folder in self._settings.plugins:
+                name = folder.directory
+                now = await asyncio.to_thread(stamp, name)
+                if now != self._loaded[name] and now == seen[name]:
+                    self._start(folder, now)
+                seen[name] = now
 
     def reload_all(self) -> None:
         for folder in self._settings.plugins:
-            self._loaded[folder.directory] = stamp(folder.directory)
-            self._in_thread(lambda folder=folder: self._reload(folder))  # type: ignore[misc]
+            self._start(folder, stamp(folder.directory))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End all pools, the replaced ones too."""
-        self._closing.set()
-        for thread in self._threads:
-            thread.join()
-        for pool in self._scheduler.plugins.pools.values():
-            pool.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        pools = {*self._scheduler.plugins.pools.values(), *self._leaving}
+        await asyncio.gather(*(close_pool(pool) for pool in pools))
 
-    def _reload(self, folder: PluginFolder) -> None:
-        with self._lock:
-            if self._closing.is_set():
-                return
-            path = Path(os.path.realpath(folder.directory))
+    def _start(self, folder: PluginFolder, now: Stamp) -> None:
+        self._loaded[folder.directory] = now
+        task = asyncio.get_running_loop().create_task(self._reload(folder))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload(self, folder: PluginFolder) -> None:
+        path = Path(os.path.realpath(folder.directory))
+        async with self._lock:
             before = self._scheduler.plugins
             try:
-                fresh = start_pool(self._settings, folder)
+                fresh = await start_pool(self._settings, folder)
             except UserError as error:
                 log.error("%s; its plugins stay as they were", error)
                 return
             broken = _newly_broken(before.pools[path], fresh)
             if broken:
-                log.error("plugins of %s stay as they were, for %s", path, "; ".join(broken))
-                fresh.close()
+                log.error("the plugins of %s stay as they were, for %s", path, "; ".join(broken))
+                await close_pool(fresh)
                 return
-            after = combine([fresh if pool is before.pools[path] else pool for pool in before.pools.values()])
+            old = before.pools[path]
+            after = combine([fresh if pool is old else pool for pool in before.pools.values()])
             self._scheduler.plugins = after
-        _tell(path, before, after)
+            self._leaving.add(old)
+        log.info("reloaded the plugins of %s", path)
+        for sentence in engine_will_miss(before.registry, after.registry):
+            log.warning("%s", sentence)
         # The calls that began before may use the old workers until their deadline.
-        self._closing.wait(self._settings.calls.deadline_seconds + _GRACE)
-        before.pools[path].close()
-
-    def _in_thread(self, work: Callable[[], None]) -> None:
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=work, name="reload", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        await asyncio.sleep(self._settings.calls.deadline_seconds + _GRACE)
+        self._leaving.discard(old)
+        await close_pool(old)
 
 
 def stamp(directory: str) -> Stamp:
@@ -136,11 +135,3 @@ def _newly_broken(before: Pool, after: Pool) -> list[str]:
         for module in after.modules
         if module["error"] is not None and module["module"] in worked
     ]
-
-
-def _tell(path: Path, before: Plugins, after: Plugins) -> None:
-    log.info("reloaded the plugins of %s", path)
-    for problem in after.registry.problems:
-        log.error("%s", problem)
-    for sentence in engine_will_miss(before.registry, after.registry):
-        log.warning("%s", sentence)

@@ -1,14 +1,11 @@
-"""Reads HTTP requests from a connection, within limits of size and time."""
+"""Reads HTTP requests from the bytes as they come, within limits of size."""
 
 from __future__ import annotations
 
-import socket
-import time
 import zlib
 from dataclasses import dataclass
 
 _LONGEST_HEAD = 32 << 10
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _END_OF_HEAD = b"\r\n\r\n"
 
 
@@ -19,15 +16,6 @@ class HttpError(Exception):
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a client may take of us."""
-
-    body: int
-    idle_seconds: float
-    request_seconds: float
 
 
 @dataclass(frozen=True)
@@ -45,131 +33,140 @@ class Head:
         return wish != "close" if self.version == "HTTP/1.1" else wish == "keep-alive"
 
 
-class RequestReader:
-    """Reads one request after the other. A pipelined next request waits in the buffer."""
+@dataclass(frozen=True)
+class Request:
+    head: Head
+    body: bytes
 
-    def __init__(self, connection: socket.socket, limits: Limits) -> None:
-        self._connection = connection
-        self._limits = limits
+
+class RequestParser:
+    """Takes bytes in and gives requests out, one after the other.
+
+    Methods raise `HttpError` for what is no request or is too long; the parser is of no use after that.
+    """
+
+    def __init__(self, longest_body: int) -> None:
+        self._longest_body = longest_body
         self._buffer = bytearray()
-        self._expires = 0.0
+        #: The head of the request whose body is still coming.
+        self.head: Head | None = None
+        self._body = bytearray()
+        self._chunked = False
+        self._length = 0
 
-    def read_head(self) -> Head | None:
-        """Wait for the next request; None when the client is gone or was silent for too long.
+    @property
+    def pending(self) -> bool:
+        """Whether a request has begun to come."""
+        return bool(self._buffer) or self.head is not None
 
-        Raises `HttpError` for what is no request, and `TimeoutError` for one that comes too slowly.
-        """
-        if not self._buffer:
-            self._connection.settimeout(self._limits.idle_seconds)
-            try:
-                received = self._connection.recv(65536)
-            except TimeoutError:
-                return None
-            if not received:
-                return None
-            self._buffer += received
-        self._expires = time.monotonic() + self._limits.request_seconds
-        while (end := self._buffer.find(_END_OF_HEAD)) < 0:
+    @property
+    def held(self) -> int:
+        """Bytes that wait to be read."""
+        return len(self._buffer)
+
+    def feed(self, received: bytes) -> None:
+        self._buffer += received
+
+    def next(self) -> Request | None:
+        """The next whole request; None while it has not come in full."""
+        if self.head is None and not self._read_head():
+            return None
+        head = self.head
+        if head is None or not self._read_body():
+            return None
+        body = self._unpacked(head, bytes(self._body))
+        self.head = None
+        self._body = bytearray()
+        return Request(head, body)
+
+    def _read_head(self) -> bool:
+        end = self._buffer.find(_END_OF_HEAD)
+        if end < 0 or end > _LONGEST_HEAD:
             if len(self._buffer) > _LONGEST_HEAD:
                 raise HttpError(431, "the headers are too long")
-            if not self._receive():
-                return None
-        head = bytes(self._buffer[:end])
+            return False
+        head = parse_head(bytes(self._buffer[:end]))
         del self._buffer[: end + len(_END_OF_HEAD)]
-        return _parse_head(head)
-
-    def read_body(self, head: Head) -> bytes:
-        """The whole body, unpacked. Raises as `read_head` does, and when the limit is passed."""
-        if head.headers.get("expect", "").lower() == "100-continue":
-            self._connection.sendall(_CONTINUE)
         coding = head.headers.get("transfer-encoding", "").lower()
-        if coding == "chunked":
-            body = self._read_chunks()
-        elif coding:
+        if coding not in {"", "chunked"}:
             raise HttpError(501, f"transfer encoding {coding[:40]!r} is not known")
-        else:
-            body = self._take(self._length(head))
-        packing = head.headers.get("content-encoding", "identity").lower()
-        if packing in {"gzip", "x-gzip"}:
-            return self._unpack(body)
-        if packing != "identity":
-            raise HttpError(415, f"content encoding {packing[:40]!r} is not known")
-        return body
+        self._chunked = bool(coding)
+        self._length = 0 if self._chunked else self._content_length(head)
+        self.head = head
+        return True
 
-    def _length(self, head: Head) -> int:
-        text = head.headers.get("content-length")
-        if text is None:
+    def _read_body(self) -> bool:
+        """Move what has come of the body; whether it is complete."""
+        if self._chunked:
+            return self._read_chunks()
+        if len(self._buffer) < self._length:
+            return False
+        self._body = self._buffer[: self._length]
+        del self._buffer[: self._length]
+        return True
+
+    def _read_chunks(self) -> bool:
+        while (end := self._buffer.find(b"\r\n")) >= 0:
+            size = _chunk_size(bytes(self._buffer[:end]))
+            if size == 0:
+                return self._read_trailers(end)
+            self._check_length(len(self._body) + size)
+            if len(self._buffer) < end + 2 + size + 2:
+                return False
+            start = end + 2
+            if self._buffer[start + size : start + size + 2] != b"\r\n":
+                raise HttpError(400, "a chunk does not end where it says")
+            self._body += self._buffer[start : start + size]
+            del self._buffer[: start + size + 2]
+        if len(self._buffer) > _LONGEST_HEAD:
+            raise HttpError(400, "a line of the body does not end")
+        return False
+
+    def _read_trailers(self, end: int) -> bool:
+        """Drop what follows the last chunk up to an empty line: it says nothing to us."""
+        if self._buffer[end : end + 4] == _END_OF_HEAD:
+            del self._buffer[: end + 4]
+            return True
+        last = self._buffer.find(_END_OF_HEAD, end)
+        if last < 0:
+            if len(self._buffer) > _LONGEST_HEAD:
+                raise HttpError(431, "the trailers are too long")
+            return False
+        del self._buffer[: last + 4]
+        return True
+
+    def _content_length(self, head: Head) -> int:
+        text = head.headers.get("content-length", "0" if head.method == "GET" else "")
+        if not text:
             raise HttpError(411, "the request has neither a Content-Length nor chunks")
         if not text.isascii() or not text.isdigit() or len(text) > 12:
             raise HttpError(400, "the Content-Length is no number")
-        self._check_size(int(text))
+        self._check_length(int(text))
         return int(text)
 
-    def _check_size(self, size: int) -> None:
-        if size > self._limits.body:
-            raise HttpError(413, f"the body is longer than {self._limits.body >> 20} MiB")
+    def _check_length(self, length: int) -> None:
+        if length > self._longest_body:
+            raise HttpError(413, f"the body is longer than {self._longest_body >> 20} MiB")
 
-    def _read_chunks(self) -> bytes:
-        body = bytearray()
-        while size := self._chunk_size():
-            self._check_size(len(body) + size)
-            body += self._take(size)
-            if self._take(2) != b"\r\n":
-                raise HttpError(400, "a chunk does not end where it says")
-        while self._line():
-            pass  # trailers say nothing to us
-        return bytes(body)
-
-    def _chunk_size(self) -> int:
-        text = self._line().split(b";")[0].strip()
-        try:
-            return (
-                int(text, 16) if len(text) <= 8 and not text.startswith((b"+", b"-")) else self._bad_chunk()
-            )
-        except ValueError:
-            return self._bad_chunk()
-
-    def _bad_chunk(self) -> int:
-        raise HttpError(400, "the size of a chunk is no number")
-
-    def _line(self) -> bytes:
-        while (end := self._buffer.find(b"\r\n")) < 0:
-            if len(self._buffer) > _LONGEST_HEAD or not self._receive():
-                raise HttpError(400, "a line of the body does not end")
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 2]
-        return line
-
-    def _take(self, size: int) -> bytes:
-        while len(self._buffer) < size:
-            if not self._receive():
-                raise HttpError(400, "the body ended early")
-        taken = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return taken
-
-    def _receive(self) -> bool:
-        remaining = self._expires - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        self._connection.settimeout(remaining)
-        received = self._connection.recv(262144)
-        self._buffer += received
-        return bool(received)
-
-    def _unpack(self, packed: bytes) -> bytes:
+    def _unpacked(self, head: Head, body: bytes) -> bytes:
+        packing = head.headers.get("content-encoding", "identity").lower()
+        if packing == "identity":
+            return body
+        if packing not in {"gzip", "x-gzip"}:
+            raise HttpError(415, f"content encoding {packing[:40]!r} is not known")
         unpacking = zlib.decompressobj(wbits=31)
         try:
-            body = unpacking.decompress(packed, self._limits.body + 1)
+            unpacked = unpacking.decompress(body, self._longest_body + 1)
         except zlib.error as error:
             raise HttpError(400, f"the body is not gzip: {error}") from error
-        self._check_size(len(body))
+        self._check_length(len(unpacked))
         if not unpacking.eof:
             raise HttpError(400, "the gzip body ended early")
-        return body
+        return unpacked
 
 
-def _parse_head(head: bytes) -> Head:
+def parse_head(head: bytes) -> Head:
+    """Read the first line and the headers. Raises `HttpError`."""
     first, *lines = head.decode("latin-1").split("\r\n")
     parts = first.split(" ")
     if len(parts) != 3 or parts[2] not in {"HTTP/1.1", "HTTP/1.0"}:
@@ -186,3 +183,10 @@ def _parse_head(head: bytes) -> Head:
     if "transfer-encoding" in headers and "content-length" in headers:
         raise HttpError(400, "a body cannot have both a Content-Length and chunks")
     return Head(parts[0], parts[1], parts[2], headers)
+
+
+def _chunk_size(line: bytes) -> int:
+    text = line.split(b";")[0].strip()
+    if not text or len(text) > 8 or text.strip(b"0123456789abcdefABCDEF"):
+        raise HttpError(400, "the size of a chunk is no number")
+    return int(text, 16)

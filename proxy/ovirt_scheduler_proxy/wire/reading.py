@@ -1,11 +1,10 @@
-"""Reads a method call. lxml does so in a fraction of the time of the standard library's parser."""
+"""Reads a method call: the engine's own in the quick way, all others with lxml."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Any
 
 from lxml import etree
 
+from . import quick
 from .fault import INVALID_REQUEST, NOT_WELL_FORMED, Fault
 
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
@@ -33,21 +33,14 @@ class MethodCall:
     parameters: list[Any]
 
 
-class _Parser(threading.local):
-    """A parser for each thread: one cannot be used by two at a time."""
-
-    def __init__(self) -> None:
-        self.parser = etree.XMLParser(
-            resolve_entities=False,
-            load_dtd=False,
-            no_network=True,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
-
-
-_local = _Parser()
+_parser = etree.XMLParser(
+    resolve_entities=False,
+    load_dtd=False,
+    no_network=True,
+    huge_tree=False,
+    remove_comments=True,
+    remove_pis=True,
+)
 
 
 def read_call(body: bytes, most_elements: int) -> MethodCall:
@@ -58,8 +51,14 @@ def read_call(body: bytes, most_elements: int) -> MethodCall:
     """
     if body.count(b"<") > 2 * most_elements:
         raise Fault(INVALID_REQUEST, f"the call has more than {most_elements} elements")
+    found = quick.read(body)
+    return MethodCall(*found) if found is not None else parse_call(body)
+
+
+def parse_call(body: bytes) -> MethodCall:
+    """Read any `methodCall` with the full parser. Raises `Fault` as `read_call` does."""
     try:
-        root = etree.fromstring(body, _local.parser)
+        root = etree.fromstring(body, _parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise Fault(NOT_WELL_FORMED, f"the call is not well-formed XML: {_one_line(error)}") from None
     if root.getroottree().docinfo.internalDTD is not None:

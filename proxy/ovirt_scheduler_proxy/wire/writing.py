@@ -10,9 +10,9 @@ from typing import Any
 # What XML 1.0 cannot hold, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_NEEDS_ESCAPE = re.compile("[&<>]")
-
 _BETWEEN_TEXTS = "</string></value>\n<value><string>"
+_NO_MEMBERS = "<value><struct>\n</struct></value>"
+_NO_ELEMENTS = "<value><array><data>\n</data></array></value>"
 
 
 class Rendered(str):
@@ -24,6 +24,19 @@ class Rendered(str):
 def response(value: Any) -> bytes:
     """A method's answer."""
     return _document(f"<params>\n<param>\n{_value(value)}\n</param>\n</params>")
+
+
+def answer(result_code: int, result: Any, plugin_errors: dict[str, list[str]]) -> bytes:
+    """The struct that the engine reads. Every key is always there and nothing is ever null."""
+    errors = _value(plugin_errors) if plugin_errors else _NO_MEMBERS
+    return _document(
+        "<params>\n<param>\n<value><struct>\n"
+        f"<member>\n<name>result_code</name>\n<value><int>{result_code}</int></value>\n</member>\n"
+        f"<member>\n<name>result</name>\n{_value(result)}\n</member>\n"
+        f"<member>\n<name>plugin_errors</name>\n{errors}\n</member>\n"
+        f"<member>\n<name>errors</name>\n{_NO_ELEMENTS}\n</member>\n"
+        "</struct></value>\n</param>\n</params>"
+    )
 
 
 def fault(code: int, sentence: str) -> bytes:
@@ -72,11 +85,11 @@ def _value(value: Any) -> str:
 
 
 def _list(values: Sequence[Any]) -> str:
-    if all(type(value) is str for value in values):
+    if set(map(type, values)) == {str}:
         together = "".join(values)
-        if together.isprintable() and not _NEEDS_ESCAPE.search(together):
+        if together.isprintable() and not ("&" in together or "<" in together or ">" in together):
             texts = _BETWEEN_TEXTS.join(values)
-            return array([f"<value><string>{texts}</string></value>\n"] if values else [])
+            return array([f"<value><string>{texts}</string></value>\n"])
     return array([f"{_value(value)}\n" for value in values])
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
-import threading
-import time
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from ..inside.frames import BadFrame, Inbox
-from .lending import Ticket
 from .outcome import Cause, Failure, Outcome, failed
 from .pool import Pool
+from .worker import Worker
 
-#: A call whose worker was killed from outside (by the kernel, by an administrator) starts over so many times.
+#: A unit whose worker was killed from outside (by the kernel, by an administrator) starts over so many times.
 RETRIES = 3
 
 #: Seconds to wait for the report of how a worker ended.
@@ -47,182 +43,157 @@ class _Head(msgspec.Struct):
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
-class _Wake(threading.local):
-    """One eventfd for each thread that runs calls: written to when a worker is granted."""
-
-    def __init__(self) -> None:
-        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-
-    def __del__(self) -> None:
-        os.close(self.descriptor)
-
-    def drain(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self.descriptor)
+def run(jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
+    """Ask all units at once. `done` gets their outcomes in order, by `deadline` (the loop's time)."""
+    if jobs:
+        _Call(jobs, deadline, done)
+    else:
+        done([])
 
 
-_wake = _Wake()
+class _Call:
+    """The flights of one call and the timer that ends them."""
 
+    def __init__(self, jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._done = done
+        self._open = len(jobs)
+        self._timer = loop.call_at(deadline, self._expire)
+        self._flights = [_Flight(job, loop, self._landed) for job in jobs]
+        for flight in self._flights:
+            flight.start()
 
-def run(jobs: Sequence[Job], deadline: float) -> list[Outcome]:
-    """Ask all units at once; their outcomes in order, by `deadline` (of `time.monotonic`) at the latest."""
-    poll = select.poll()
-    flights = [_Flight(job, poll) for job in jobs]
-    try:
-        _run_all(flights, poll, deadline)
-    finally:
-        for flight in flights:
-            flight.give_up(deadline)
-    return [flight.outcome or failed(Cause.NO_WORKER, "was not asked") for flight in flights]
+    def _landed(self) -> None:
+        self._open -= 1
+        if self._open == 0:
+            self._timer.cancel()
+            self._done([flight.outcome for flight in self._flights])
 
-
-def _run_all(flights: list[_Flight], poll: select.poll, deadline: float) -> None:
-    by_descriptor: dict[int, _Flight] = {}
-    for flight in flights:
-        flight.start(by_descriptor)
-    pending = flights
-    wake = _wake.descriptor
-    waiting_for_worker = any(flight.waits for flight in flights)
-    if waiting_for_worker:
-        poll.register(wake, select.POLLIN)
-    while pending:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return
-        events = poll.poll(remaining * 1000 + 1)
-        touched = {by_descriptor[number] for number, _ in events if number in by_descriptor}
-        if any(number == wake for number, _ in events):
-            _wake.drain()
-        for flight in touched:
-            flight.proceed(by_descriptor, deadline)
-        for flight in pending:
-            if flight.waits:
-                flight.start(by_descriptor)
-        pending = [flight for flight in pending if flight.outcome is None]
-        if not waiting_for_worker and any(flight.waits for flight in pending):
-            waiting_for_worker = True
-            poll.register(wake, select.POLLIN)
+    def _expire(self) -> None:
+        for flight in self._flights:
+            flight.expire()
 
 
 class _Flight:
-    """One unit on its way: waits for a worker, then for its answer."""
+    """One unit on its way: waits for a worker, then for its answer. It is the worker's user meanwhile."""
 
-    def __init__(self, job: Job, poll: select.poll) -> None:
-        self.outcome: Outcome | None = None
+    #: What stands here until the unit has landed.
+    outcome = failed(Cause.NO_WORKER, "was not asked")
+
+    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop, landed: Callable[[], None]) -> None:
         self._job = job
-        self._poll = poll
+        self._loop = loop
+        self._landed = landed
+        self._over = False
         self._attempts = 0
-        self._ticket: Ticket = job.pool.request(job.key, _wake.descriptor)
+        self._worker: Worker | None = None
         self._inbox = Inbox()
         self._unsent = memoryview(b"")
-        self._sent = False
-        self._watched: tuple[int, int] | None = None
 
-    @property
-    def waits(self) -> bool:
-        return self.outcome is None and not self._sent
+    def start(self) -> None:
+        self._ticket = self._job.pool.request(self._job.key, self._granted)
 
-    def start(self, by_descriptor: dict[int, _Flight]) -> None:
-        """Send the request if a worker is granted."""
-        worker = self._ticket.worker
+    def expire(self) -> None:
+        """The deadline has come: end the worker that is still at it, and say so."""
+        if self._over:
+            return
+        worker = self._worker
+        if worker is None:
+            self._job.pool.withdraw(self._ticket)
+            self._land(failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them"))
+            return
+        words = worker.last_words()
+        self._release(worker, discard=True)
+        self._land(failed(Cause.OVERRAN, "did not answer in time", errors=words))
+
+    def readable(self) -> None:
+        worker = self._worker
         if worker is None:
             return
-        self._sent = True
-        self._inbox = Inbox()
-        self._unsent = memoryview(self._job.request)
-        self._watched = worker.connection.fileno(), worker.pidfd
-        for descriptor in self._watched:
-            by_descriptor[descriptor] = self
-            self._poll.register(descriptor, select.POLLIN)
-        self._send()
-
-    def proceed(self, by_descriptor: dict[int, _Flight], deadline: float) -> None:
-        """Something has happened to the worker: it wrote, it can be written to, or it ended."""
-        worker = self._ticket.worker
-        if worker is None or self.outcome is not None:
-            return
-        if self._unsent:
-            self._send()
         try:
             received = worker.connection.recv(self._inbox.wanted())
             frame = self._inbox.feed(received) if received else None
         except BlockingIOError:
-            if select.select([worker.pidfd], [], [], 0)[0]:
-                self._lost(by_descriptor, deadline)
             return
-        except (OSError, BadFrame):
-            self._lost(by_descriptor, deadline)
+        except ConnectionError:
+            received, frame = b"", None
+        except BadFrame:
+            self._release(worker, discard=True)
+            self._land(failed(Cause.CRASHED, "confused its worker process"))
             return
         if frame is not None:
-            self._unwatch(by_descriptor)
-            self._land(*frame)
+            self._read(worker, *frame)
         elif not received:
-            self._lost(by_descriptor, deadline)
+            # It has ended, and how is about to be reported; or a unit has closed what is not its own.
+            self._job.pool.stop_reading(worker)
+            self._loop.call_later(_REPORT_WAIT, self._gone, worker)
 
-    def give_up(self, deadline: float) -> None:
-        """The deadline has come: end the worker that is still at it, and say so."""
-        if self.outcome is not None:
+    def ended(self) -> None:
+        worker = self._worker
+        if worker is None:
             return
-        if self._sent and self._ticket.worker is not None:
-            words = self._ticket.worker.last_words()
-            self._job.pool.discard(self._ticket)
-            self.outcome = failed(Cause.OVERRAN, "did not answer in time", errors=words)
-        else:
-            self._job.pool.withdraw(self._ticket)
-            self.outcome = failed(Cause.NO_WORKER, "got no worker in time: its earlier calls still hold them")
+        self.readable()  # it may have answered before it ended
+        self._gone(worker)
 
-    def _send(self) -> None:
-        worker = self._ticket.worker
+    def _granted(self, worker: Worker) -> None:
+        self._worker = worker
+        worker.user = self
+        self._inbox = Inbox()
+        self._unsent = memoryview(self._job.request)
+        self._send(first=True)
+
+    def _send(self, first: bool = False) -> None:
+        """Write what the worker takes; the rest when it is ready for more."""
+        worker = self._worker
         if worker is None:
             return
         try:
-            while self._unsent:
-                self._unsent = self._unsent[worker.connection.send(self._unsent) :]
+            self._unsent = self._unsent[worker.connection.send(self._unsent) :]
         except BlockingIOError:
-            self._poll.modify(worker.connection, select.POLLIN | select.POLLOUT)
-            return
+            pass
         except OSError:
             self._unsent = memoryview(b"")  # it has ended; reading will tell
-        self._poll.modify(worker.connection, select.POLLIN)
+        if self._unsent and first:
+            self._loop.add_writer(worker.connection, self._send)
+        elif not self._unsent and not first:
+            self._loop.remove_writer(worker.connection)
 
-    def _land(self, head: bytes, body: bytes) -> None:
+    def _read(self, worker: Worker, head: bytes, body: bytes) -> None:
         try:
             told = _decode_head(head)
             cause = Cause(told.cause) if told.cause is not None else None
         except (msgspec.MsgspecError, ValueError):
-            self._job.pool.discard(self._ticket)
-            self.outcome = failed(Cause.CRASHED, "confused its worker process")
+            self._release(worker, discard=True)
+            self._land(failed(Cause.CRASHED, "confused its worker process"))
             return
-        self._job.pool.give_back(self._ticket, retire=told.retire)
+        self._release(worker, discard=False, retire=told.retire)
         failure = Failure(cause, told.sentence) if cause is not None else None
-        self.outcome = Outcome(body, failure, told.seconds, told.printed, told.errors)
+        self._land(Outcome(body, failure, told.seconds, told.printed, told.errors))
 
-    def _lost(self, by_descriptor: dict[int, _Flight], deadline: float) -> None:
-        """The worker is gone. Unless that was the unit's own doing, try another."""
-        worker = self._ticket.worker
-        if worker is None:
+    def _gone(self, worker: Worker) -> None:
+        """The worker has ended. Unless that was the unit's own doing, try another."""
+        if self._worker is not worker:
             return
-        self._unwatch(by_descriptor)
-        alive = not select.select([worker.pidfd], [], [], 0)[0]
         words = worker.last_words()
-        if not alive:
-            worker.ended.wait(max(0.0, min(_REPORT_WAIT, deadline - time.monotonic())))
-        self._job.pool.discard(self._ticket)
-        failure = (
-            Failure(Cause.CRASHED, "closed its worker's connection to the proxy") if alive else worker.death()
-        )
+        failure = worker.death()
+        self._release(worker, discard=True)
         if failure is None and self._attempts < RETRIES:
             self._attempts += 1
-            self._sent = False
-            self._ticket = self._job.pool.request(self._job.key, _wake.descriptor)
-        else:
-            failure = failure or Failure(
-                Cause.CRASHED, "lost its worker process several times: it was killed"
-            )
-            self.outcome = Outcome(failure=failure, errors=words)
+            self.start()
+            return
+        failure = failure or Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
+        self._land(Outcome(failure=failure, errors=words))
 
-    def _unwatch(self, by_descriptor: dict[int, _Flight]) -> None:
-        for descriptor in self._watched or ():
-            by_descriptor.pop(descriptor, None)
-            self._poll.unregister(descriptor)
-        self._watched = None
+    def _release(self, worker: Worker, discard: bool, retire: bool = False) -> None:
+        if self._unsent:
+            self._loop.remove_writer(worker.connection)
+        self._worker = None
+        if discard:
+            self._job.pool.discard(self._job.key, worker)
+        else:
+            self._job.pool.give_back(self._job.key, worker, retire)
+
+    def _land(self, outcome: Outcome) -> None:
+        self._over = True
+        self.outcome = outcome
+        self._landed()

@@ -1,9 +1,9 @@
-"""Who may use which worker next: the pure bookkeeping of a pool. Not thread-safe; the pool holds a lock."""
+"""Who may use which worker next: the pure bookkeeping of a pool."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
+from collections.abc import Callable
 
 from .worker import Worker
 
@@ -12,35 +12,30 @@ WORKERS_PER_UNIT = 2
 
 
 class Ticket:
-    """A wish for a worker. Once granted, `worker` is set and `wake` (an eventfd) becomes readable."""
+    """A wish for a worker. `granted` is called once, at once or later, unless the ticket is withdrawn."""
 
-    def __init__(self, unit: str, wake: int) -> None:
+    __slots__ = ("granted", "unit")
+
+    def __init__(self, unit: str, granted: Callable[[Worker], None]) -> None:
         self.unit = unit
-        self.worker: Worker | None = None
-        self._wake = wake
-
-    def grant(self, worker: Worker, at_once: bool) -> None:
-        self.worker = worker
-        if not at_once:
-            os.eventfd_write(self._wake, 1)
+        self.granted = granted
 
 
 class Lending:
     """Idle workers, waiting tickets, and how many workers each unit holds."""
 
     def __init__(self) -> None:
-        self.idle: list[Worker] = []
+        self._idle: list[Worker] = []
         self._waiting: deque[Ticket] = deque()
         self._held: Counter[str] = Counter()
 
-    def request(self, unit: str, wake: int) -> Ticket:
-        """Grant at once if possible, else queue. Tickets are granted in order of arrival."""
-        ticket = Ticket(unit, wake)
-        if self.idle and self._held[unit] < WORKERS_PER_UNIT:
-            self._lend(ticket, at_once=True)
-        else:
-            self._waiting.append(ticket)
-        return ticket
+    def request(self, ticket: Ticket) -> bool:
+        """Grant at once if possible, else queue: tickets are granted in order of arrival. Whether it was."""
+        if self._idle and self._held[ticket.unit] < WORKERS_PER_UNIT:
+            self._lend(ticket)
+            return True
+        self._waiting.append(ticket)
+        return False
 
     def withdraw(self, ticket: Ticket) -> None:
         """Forget a ticket that was not granted."""
@@ -51,38 +46,34 @@ class Lending:
         """The unit holds one worker less; the worker is idle now, unless it is gone."""
         self._held[unit] -= 1
         if worker is not None:
-            self.idle.append(worker)
-        self.grant()
+            self._idle.append(worker)
+        self._grant()
 
     def add(self, worker: Worker) -> None:
-        self.idle.append(worker)
-        self.grant()
+        self._idle.append(worker)
+        self._grant()
 
     def remove(self, worker: Worker) -> bool:
         """Take a worker out of the idle ones; False when it is lent."""
-        if worker in self.idle:
-            self.idle.remove(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
             return True
         return False
 
-    def grant(self) -> None:
-        """Hand idle workers to the tickets that may have one."""
-        if not self._waiting:
-            return
-        still_waiting: deque[Ticket] = deque()
-        for ticket in self._waiting:
-            if self.idle and self._held[ticket.unit] < WORKERS_PER_UNIT:
-                self._lend(ticket, at_once=False)
-            else:
-                still_waiting.append(ticket)
-        self._waiting = still_waiting
-
     def wanted(self) -> int:
         """How many more workers would be put to use at once."""
-        free = Counter({unit: WORKERS_PER_UNIT - held for unit, held in self._held.items()})
         asked = Counter(ticket.unit for ticket in self._waiting)
-        return sum(min(count, free.get(unit, WORKERS_PER_UNIT)) for unit, count in asked.items())
+        return sum(min(count, WORKERS_PER_UNIT - self._held[unit]) for unit, count in asked.items())
 
-    def _lend(self, ticket: Ticket, at_once: bool) -> None:
+    def _grant(self) -> None:
+        """Hand idle workers to the tickets that may have one."""
+        if not self._waiting or not self._idle:
+            return
+        for ticket in list(self._waiting):
+            if self._idle and self._held[ticket.unit] < WORKERS_PER_UNIT:
+                self._waiting.remove(ticket)
+                self._lend(ticket)
+
+    def _lend(self, ticket: Ticket) -> None:
         self._held[ticket.unit] += 1
-        ticket.grant(self.idle.pop(), at_once)
+        ticket.granted(self._idle.pop())

@@ -31,7 +31,7 @@ class Event:
 
 
 class Nursery:
-    """A running zygote process. All methods are for one thread at a time, but for `spawn`."""
+    """A running zygote process. It loads the plugins first, and then starts workers on demand."""
 
     def __init__(self, python: str, settings: dict[str, Any]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -53,17 +53,28 @@ class Nursery:
                     f" cannot be started: {error.strerror}"
                 ) from error
         self.control = ours
+        #: What the folder's modules reported when they were loaded: see `inside.probing`.
+        self.modules: list[dict[str, Any]] = []
         self._tell(json.dumps(settings).encode())
+
+    def wait_until_loaded(self) -> bool:
+        """Wait until the plugins are loaded; False when the process ended instead."""
+        while (event := self.receive()) is not None:
+            if event.name == "loaded":
+                self.control.setblocking(False)
+                return True
+            self.modules.append(event.facts)
+        return False
 
     def spawn(self) -> None:
         """Ask for one more worker; it comes with an event "spawned", or "refused"."""
         self._tell(b"spawn")
 
     def receive(self) -> Event | None:
-        """Wait for the next event; None when the process has ended."""
+        """The next event; None when the process has ended. Raises `BlockingIOError` when there is none."""
         try:
             message, handles, _, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
-        except OSError:
+        except ConnectionError:
             return None
         if not message:
             return None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import os
-import select
-import threading
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,251 +42,244 @@ class PoolSettings:
     log_level: int
 
 
-class Pool:
-    """Thread-safe. `modules` holds what the folder's modules reported when they were loaded."""
+def start_nursery(settings: PoolSettings) -> Nursery:
+    """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot."""
+    nursery = Nursery(
+        settings.python,
+        {
+            "folder": str(settings.folder),
+            "load_timeout": settings.load_timeout,
+            "memory_limit": settings.memory_limit,
+            "log_level": settings.log_level,
+        },
+    )
+    if nursery.wait_until_loaded():
+        return nursery
+    nursery.close()
+    raise UserError(
+        f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
+        f" the plugins (exit status {nursery.process.returncode}); it must be a Python 3.9 or later"
+    )
 
-    def __init__(self, settings: PoolSettings) -> None:
+
+class Pool:
+    """Lives on an event loop: all methods are for its thread."""
+
+    def __init__(self, settings: PoolSettings, nursery: Nursery) -> None:
         self.settings = settings
-        self.modules: list[dict[str, Any]] = []
+        self.modules: list[dict[str, Any]] = nursery.modules
         #: Workers that ended without our asking, since the start.
         self.restarts = 0
-        self._lock = threading.Lock()
+        #: Set as soon as the warm workers stand ready.
+        self.warm = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._nursery = nursery
         self._lending = Lending()
         #: Every worker whose end was not yet reported, and those of them that are ready and not discarded.
         self._known: dict[int, Worker] = {}
         self._workers: dict[int, Worker] = {}
-        #: Workers that are asked for, and by the descriptor of their connection those not yet ready.
+        #: How many workers are asked for but not ready.
         self._coming = 0
-        self._starting: dict[int, Worker] = {}
         self._failed_starts = 0
         self._not_before = 0.0
         self._closing = False
-        self._warm = threading.Event()
-        self._epoll = select.epoll()
-        self._stop = os.eventfd(0)
-        self._epoll.register(self._stop, select.EPOLLIN)
-        self._nursery = self._start_nursery()
         units = sum(len(unit["kinds"]) for module in self.modules for unit in module["units"])
         self._most = min(settings.most, max(settings.warm, WORKERS_PER_UNIT * units))
-        self._keeper = threading.Thread(target=self._keep, name=f"keeper of {settings.folder}", daemon=True)
-        self._keeper.start()
+        self._loop.add_reader(nursery.control, self._hear)
+        self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
+        self._fill_up()
 
-    def request(self, unit: str, wake: int) -> Ticket:
-        """Ask for a worker to run the unit; the ticket may be granted at once, else `wake` is written to."""
-        with self._lock:
-            ticket = self._lending.request(unit, wake)
-            if ticket.worker is None:
-                self._fill_up()
+    def request(self, unit: str, granted: Callable[[Worker], None]) -> Ticket:
+        """Ask for a worker to run the unit; `granted` is called with it, at once or later."""
+        ticket = Ticket(unit, granted)
+        if not self._lending.request(ticket):
+            self._fill_up()
         return ticket
 
     def withdraw(self, ticket: Ticket) -> None:
-        """Give up a wish, or the worker that was granted in the meantime."""
-        with self._lock:
-            self._lending.withdraw(ticket)
-            self._return(ticket, ticket.worker)
+        """Give up a wish that was not granted."""
+        self._lending.withdraw(ticket)
 
-    def give_back(self, ticket: Ticket, retire: bool = False) -> None:
+    def give_back(self, unit: str, worker: Worker, retire: bool = False) -> None:
         """The call is over and the worker is well, but for what `retire` says."""
-        worker = ticket.worker
-        if worker is None:
-            return
+        worker.user = None
         worker.calls += 1
         limit = self.settings.calls_per_worker
         if retire or (limit and worker.calls >= limit):
-            self.discard(ticket)
+            self.discard(unit, worker)
         else:
-            with self._lock:
-                self._return(ticket, worker)
+            standing = self._workers.get(worker.pid) is worker
+            self._lending.take_back(unit, worker if standing else None)
 
-    def discard(self, ticket: Ticket) -> None:
+    def discard(self, unit: str, worker: Worker) -> None:
         """The worker is not to be used again: kill it and start another at once."""
-        worker = ticket.worker
-        if worker is None:
-            return
+        worker.user = None
         worker.kill()
-        with self._lock:
-            self._workers.pop(worker.pid, None)
-            self._return(ticket, worker)
-            self._fill_up()
+        self._forget(worker)
+        self._lending.take_back(unit, None)
+        self._fill_up()
 
-    def wait_until_warm(self, timeout: float) -> bool:
-        """Wait until the warm workers stand ready; False if they do not in time (seconds)."""
-        with self._lock:
-            self._fill_up()
-        return self._warm.wait(timeout)
+    def stop_reading(self, worker: Worker) -> None:
+        """Its connection has closed: there is nothing more to hear."""
+        self._loop.remove_reader(worker.connection)
 
     def worker_pids(self) -> list[int]:
-        with self._lock:
-            return list(self._workers)
+        return list(self._workers)
 
-    @property
-    def alive(self) -> bool:
-        """Whether the thread that replaces workers runs."""
-        return self._keeper.is_alive()
-
-    def close(self) -> None:
-        """End all workers and wait until they are gone."""
+    def close(self) -> Nursery:
+        """Use no worker any more. The nursery that is returned is then to be closed, which takes a moment."""
         self._closing = True
-        os.eventfd_write(self._stop, 1)
-        self._keeper.join()
-        self._nursery.close()
-        self._epoll.close()
-        os.close(self._stop)
-
-    def _return(self, ticket: Ticket, worker: Worker | None) -> None:
-        if worker is not None:
-            ticket.worker = None
-            usable = self._workers.get(worker.pid) is worker
-            self._lending.take_back(ticket.unit, worker if usable else None)
+        self._watching.cancel()
+        self._loop.remove_reader(self._nursery.control)
+        for worker in self._known.values():
+            self._loop.remove_reader(worker.connection)
+        return self._nursery
 
     def _fill_up(self) -> None:
-        """Start as many workers as are missing, unless they keep failing to start. The lock is held."""
-        if self._closing or time.monotonic() < self._not_before:
-            return
+        """Start as many workers as are missing, unless they keep failing to start."""
         standing = len(self._workers)
         target = min(max(self.settings.warm, standing + self._lending.wanted()), self._most)
-        for _ in range(target - standing - self._coming):
+        missing = target - standing - self._coming
+        if missing <= 0 or self._closing or self._loop.time() < self._not_before:
+            return
+        for _ in range(missing):
             self._coming += 1
             self._nursery.spawn()
 
     def _start_failed(self, reason: str) -> None:
-        """Try again later, and each time later. The lock is held."""
+        """Try again later, and each time later."""
         delay = min(_FIRST_BACK_OFF * 2**self._failed_starts, _LONGEST_BACK_OFF)
         self._failed_starts += 1
         self._coming -= 1
-        self._not_before = time.monotonic() + delay
+        self._not_before = self._loop.time() + delay
         log.error("no new worker for %s: %s; next try in %.1f s", self.settings.folder, reason, delay)
 
-    def _start_nursery(self) -> Nursery:
-        """Start the process that loads the folder, and wait until it has."""
-        settings = self.settings
-        nursery = Nursery(
-            settings.python,
-            {
-                "folder": str(settings.folder),
-                "load_timeout": settings.load_timeout,
-                "memory_limit": settings.memory_limit,
-                "log_level": settings.log_level,
-            },
-        )
-        modules: list[dict[str, Any]] = []
-        while (event := nursery.receive()) is not None:
-            if event.name == "loaded":
-                self.modules = modules
-                self._epoll.register(nursery.control, select.EPOLLIN)
-                return nursery
-            modules.append(event.facts)
-        nursery.close()
-        raise UserError(
-            f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
-            f" the plugins (exit status {nursery.process.returncode}); it must be a Python 3.9 or later"
-        )
-
-    def _keep(self) -> None:
-        """Take what the zygote and new workers tell; between that, look after memory and missing workers."""
-        watch_at = time.monotonic() + _WATCH_INTERVAL
+    def _hear(self) -> None:
+        """Take what the zygote tells."""
         while not self._closing:
-            for descriptor, _ in self._epoll.poll(max(0.0, watch_at - time.monotonic())):
-                if descriptor in self._starting:
-                    self._became_ready(self._starting.pop(descriptor))
-                elif descriptor != self._stop:
-                    self._take(self._nursery.receive())
-            if time.monotonic() >= watch_at:
-                self._watch_memory()
-                with self._lock:
-                    self._fill_up()
-                watch_at = time.monotonic() + _WATCH_INTERVAL
+            try:
+                event = self._nursery.receive()
+            except BlockingIOError:
+                return
+            if event is None:
+                self._replace_nursery()
+                return
+            self._take(event)
 
-    def _take(self, event: Event | None) -> None:
-        if event is None:
-            self._replace_nursery()
-        elif event.worker is not None:
-            connection = event.worker.connection
+    def _take(self, event: Event) -> None:
+        if event.worker is not None:
             self._known[event.worker.pid] = event.worker
-            self._starting[connection.fileno()] = event.worker
-            self._epoll.register(connection, select.EPOLLIN | select.EPOLLONESHOT)
+            event.worker.user = _Starting(self, event.worker)
+            self._loop.add_reader(event.worker.connection, self._heard, event.worker)
         elif event.name == "ended":
             self._ended(event.facts["pid"], event.facts["status"])
         elif event.name == "refused":
-            with self._lock:
-                self._start_failed(event.facts["error"])
+            self._start_failed(event.facts["error"])
 
-    def _became_ready(self, worker: Worker) -> None:
-        self._epoll.unregister(worker.connection)
-        try:
-            greeting = worker.connection.recv(4096)
-        except OSError:
-            greeting = b""
-        if not greeting:
+    def _heard(self, worker: Worker) -> None:
+        if worker.user is not None:
+            worker.user.readable()
+        else:
+            # An idle worker has nothing to say: it has ended, or something that a unit left behind writes.
             worker.kill()
-            with self._lock:
-                self._start_failed("it ended before it was ready")
+            self._forget(worker)
+            self._fill_up()
+
+    def became_ready(self, worker: Worker, well: bool) -> None:
+        """A worker that was asked for is there, or has ended before it was."""
+        worker.user = None
+        if not well:
+            worker.kill()
+            self._forget(worker)
+            self._start_failed("it ended before it was ready")
             return
         worker.first_size = worker.size()
-        with self._lock:
-            self._coming -= 1
-            self._failed_starts = 0
-            self._workers[worker.pid] = worker
-            self._lending.add(worker)
-            if len(self._workers) >= self.settings.warm:
-                self._warm.set()
+        self._coming -= 1
+        self._failed_starts = 0
+        self._workers[worker.pid] = worker
+        self._lending.add(worker)
+        if len(self._workers) >= self.settings.warm:
+            self.warm.set()
 
-    def _ended(self, pid: int, status: int) -> None:
+    def _forget(self, worker: Worker) -> bool:
+        """Never lend the worker again. Returns whether it was one to be lent."""
+        self._loop.remove_reader(worker.connection)
+        self._lending.remove(worker)
+        if self._workers.get(worker.pid) is not worker:
+            return False
+        del self._workers[worker.pid]
+        return True
+
+    def _ended(self, pid: int, status: int | None) -> None:
         worker = self._known.pop(pid, None)
         if worker is None:
             return
         worker.status = status
-        with self._lock:
-            if self._workers.pop(pid, None) is not None:
-                self.restarts += 1
-                self._lending.remove(worker)
-                self._fill_up()
-        worker.ended.set()
+        worker.reported = True
+        if worker.user is not None:
+            worker.user.ended()
+        if self._forget(worker):
+            self.restarts += 1
+        self._fill_up()
 
-    def _watch_memory(self) -> None:
-        """End the workers that grew too large: idle ones at half the limit already, before a call is hurt."""
+    def _watch(self) -> None:
+        """Look after the workers' memory, and after starts that were put off."""
+        self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         limit = self.settings.memory_limit
-        with self._lock:
-            workers = list(self._workers.values())
-        for worker in workers:
+        for worker in list(self._workers.values()):
             grown = worker.size() - worker.first_size
-            if grown > limit // 2:
-                with self._lock:
-                    idle = self._lending.remove(worker)
-                    if idle:
-                        del self._workers[worker.pid]
-                if not idle and grown > limit:
-                    worker.verdict = Failure(Cause.MEMORY, "outgrew its memory limit")
-                if idle or grown > limit:
-                    log.warning(
-                        "worker %d of %s grew by %d MiB", worker.pid, self.settings.folder, grown >> 20
-                    )
-                    worker.kill()
+            # An idle worker goes at half the limit already, before a call is hurt.
+            if grown > limit or (grown > limit // 2 and worker.user is None):
+                log.warning("worker %d of %s grew by %d MiB", worker.pid, self.settings.folder, grown >> 20)
+                worker.verdict = Failure(Cause.MEMORY, "outgrew its memory limit")
+                if worker.user is None:
+                    self._forget(worker)
+                worker.kill()
+        self._fill_up()
 
     def _replace_nursery(self) -> None:
         """The zygote has ended, and the kernel has ended its workers with it: start all anew."""
-        log.error(
-            "the process that starts the workers of %s has ended; starting another", self.settings.folder
-        )
-        self._epoll.unregister(self._nursery.control)
-        self._nursery.close()
-        with self._lock:
-            for worker in self._workers.values():
-                self._lending.remove(worker)
-            self._workers.clear()
-            self._starting.clear()
-            self._coming = 0
-        for worker in self._known.values():
+        log.error("the process that starts the workers of %s has ended; restarting it", self.settings.folder)
+        self._loop.remove_reader(self._nursery.control)
+        self._coming = 0
+        self._not_before = float("inf")
+        for worker in list(self._known.values()):
             worker.kill()
-            worker.ended.set()
-        self._known.clear()
+            self._ended(worker.pid, None)
+        self._restarting = self._loop.create_task(self._restart_nursery(self._nursery))
+
+    async def _restart_nursery(self, old: Nursery) -> None:
+        await asyncio.to_thread(old.close)
         while not self._closing:
             try:
-                self._nursery = self._start_nursery()
+                nursery = await asyncio.to_thread(start_nursery, self.settings)
             except UserError as error:
                 log.error("%s", error)
-                time.sleep(1)
-            else:
-                break
-        with self._lock:
+                await asyncio.sleep(1)
+                continue
+            if self._closing:
+                nursery.close()
+                return
+            self._nursery = nursery
+            self._loop.add_reader(nursery.control, self._hear)
+            self._not_before = 0.0
             self._fill_up()
+            return
+
+
+class _Starting:
+    """The user of a worker that is not ready yet: waits for its greeting."""
+
+    def __init__(self, pool: Pool, worker: Worker) -> None:
+        self._pool = pool
+        self._worker = worker
+
+    def readable(self) -> None:
+        try:
+            greeting = self._worker.connection.recv(4096)
+        except OSError:
+            greeting = b""
+        self._pool.became_ready(self._worker, well=bool(greeting))
+
+    def ended(self) -> None:
+        self._pool.became_ready(self._worker, well=False)

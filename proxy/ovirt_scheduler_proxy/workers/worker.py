@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
-import threading
 import weakref
 from pathlib import Path
+from typing import Protocol
 
 from ..inside.capture import read_memory
 from .outcome import Cause, Failure
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class User(Protocol):
+    """Who uses a worker at the moment, and hears of what happens to it."""
+
+    def readable(self) -> None:
+        """The worker wrote, or closed its side."""
+
+    def ended(self) -> None:
+        """Its parent has reported its end; `Worker.status` is set."""
 
 
 class Worker:
@@ -23,21 +34,25 @@ class Worker:
         connection.setblocking(False)
         self.pid = pid
         self.connection = connection
-        self.pidfd = pidfd
-        self._memories = (stdout, stderr)
+        self._pidfd = pidfd
+        self._stderr = stderr
+        self.user: User | None = None
         self.calls = 0
         #: Resident bytes when it became ready.
         self.first_size = 0
         #: The failure that we ended it for, where it was us and not the unit.
         self.verdict: Failure | None = None
-        #: Set once its parent has reported how it ended.
-        self.ended = threading.Event()
+        #: Whether its end was reported, and how it ended, where that is known.
+        self.reported = False
         self.status: int | None = None
         weakref.finalize(self, _close, connection, (pidfd, stdout, stderr))
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def lives(self) -> bool:
+        return not select.select([self._pidfd], [], [], 0)[0]
 
     def size(self) -> int:
         """Resident bytes now; 0 when it has ended."""
@@ -48,15 +63,14 @@ class Worker:
 
     def last_words(self) -> str:
         """What it wrote to stderr in its last call: where a crash happened, for the log."""
-        try:
-            return read_memory(self._memories[1])
-        except OSError:
-            return ""
+        return read_memory(self._stderr)
 
     def death(self) -> Failure | None:
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
         if self.verdict is not None:
             return self.verdict
+        if self.lives():
+            return Failure(Cause.CRASHED, "closed its worker's connection to the proxy")
         if self.status is None or self.status == -signal.SIGKILL:
             return None
         if self.status < 0:

@@ -1,0 +1,129 @@
+"""One client's connection: HTTP/1.1 with keep-alive, one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import cast
+
+from .request import Head, HttpError, Request, RequestParser
+from .response import TEXT, Response, render
+
+log = logging.getLogger(__name__)
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+#: So much may be sent ahead while an answer is on its way.
+_MOST_AHEAD = 64 << 10
+
+#: Takes the response to a request, now or later.
+Respond = Callable[[Response], None]
+#: Judges a head before its body is read. Raises `HttpError`.
+Check = Callable[[Head], None]
+#: Answers a request. May raise `HttpError`.
+Answer = Callable[[Request, Respond], None]
+
+
+class Connection(asyncio.Protocol):
+    """Created for each client by the listener, which hears of its beginning and its end."""
+
+    def __init__(self, check: Check, answer: Answer, longest_body: int) -> None:
+        self._check = check
+        self._answer = answer
+        self._parser = RequestParser(longest_body)
+        self._longest_body = longest_body
+        self._transport: asyncio.Transport | None = None
+        #: The request that is being answered.
+        self._answering: Head | None = None
+        self._checked: Head | None = None
+        #: Since when the client has been expected to do something; None while it waits for us.
+        self.waiting_since: float | None = time.monotonic()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no part of a request has come and no part of an answer is left to go."""
+        return self._answering is None and not self._parser.pending and not self._unsent
+
+    @property
+    def _unsent(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed(data)
+        if self._answering is None:
+            if self.idle or not self._parser.pending:
+                self.waiting_since = time.monotonic()
+            self._proceed()
+        elif self._parser.held > self._longest_body + _MOST_AHEAD:
+            self.abort()
+
+    def eof_received(self) -> bool:
+        """A client that has sent all its requests may still read our answer."""
+        return self._answering is not None
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+
+    def close(self) -> None:
+        """Let what is written go out, then end."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """End at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _proceed(self) -> None:
+        """Answer the next request if it is there."""
+        request = None
+        try:
+            request = self._parser.next()
+            self._check_head(request.head if request is not None else self._parser.head)
+            if request is not None:
+                self._answering = request.head
+                self.waiting_since = None
+                self._answer(request, self._respond)
+        except HttpError as error:
+            self._refuse(error)
+        except Exception:
+            log.exception("a request ended by an error of the proxy's own")
+            self._refuse(HttpError(500, "the proxy erred; its log says more"))
+
+    def _check_head(self, head: Head | None) -> None:
+        """Refuse early, and encourage a client that asks whether to send the body."""
+        if head is None or head is self._checked:
+            return
+        self._checked = head
+        self._check(head)
+        if self._parser.head is head and head.headers.get("expect", "").lower() == "100-continue":
+            self._write(_CONTINUE)
+
+    def _respond(self, response: Response) -> None:
+        head = self._answering
+        if head is None:
+            return
+        self._answering = None
+        self.waiting_since = time.monotonic()
+        stays = head.keeps_alive
+        self._write(render(response, head, stays))
+        if response.afterwards is not None:
+            response.afterwards()
+        if not stays:
+            self.close()
+        elif self._parser.pending:
+            asyncio.get_running_loop().call_soon(self._proceed)
+
+    def _refuse(self, error: HttpError) -> None:
+        self._answering = None
+        self._write(render(Response(f"{error.sentence}\n".encode(), TEXT, error.status), None, False))
+        self.close()
+
+    def _write(self, written: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(written)
