@@ -25,6 +25,11 @@ _SENTENCES = {
     Kind.FIXED_PEERS_HERE: "{number:g} of them cannot be moved",
     Kind.HA_VMS_HERE: "{number:g} highly available VMs are here",
     Kind.FAILOVER_HOST: "kept free for a failover",
+    Kind.MEMORY_HANDED_OUT: "only {number:g} MiB of its memory are not handed out yet",
+    Kind.MEMORY_IN_USE: "only {number:g} MiB of its memory are physically free",
+    Kind.KEYS_REFUSE: "the placement keys give it {number:g}, which is not above the last threshold",
+    Kind.KEYS_ROUND: "found in round {number:g} of the operator's placement keys",
+    Kind.KEYS_CUSTOMER_SCORE: "the customer's placement keys give it {number:g}",
 }
 
 

@@ -185,7 +185,8 @@ class PlacementKey(Struct, frozen=True):
     #: The class of key: system, be or customer.
     key_class: str = msgspec.field(name="class")
     name: str
-    value: float
+    #: A number, or whatever its author wrote in place of one.
+    value: float | str
     weight: float | None = None
     sticky: bool = False
 

@@ -19,6 +19,7 @@ from ovirt_placement.rules import (
 )
 from ovirt_placement.rules.unified_groups import unify
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
+from tests.conformance import placement_keys
 from tests.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
 from tests.conformance.vector import Vector
 
@@ -124,5 +125,6 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "rank_selector": _rank_selector,
         "conflicts": _conflicts,
         "unified_groups": _unified_groups,
+        "keys": placement_keys.judge,
     }
 )

@@ -28,7 +28,13 @@ class Kind(StrEnum):
     HOST_NOT_LISTED = "host_not_listed"
     #: `group` keeps `vm` off this host.
     HOST_FORBIDDEN = "host_forbidden"
-    #: The host is not up.
+    #: Of the memory of `host`, only `number` MiB are not handed out to VMs.
+    MEMORY_HANDED_OUT = "memory_handed_out"
+    #: Of the memory of `host`, only `number` MiB are physically free.
+    MEMORY_IN_USE = "memory_in_use"
+    #: The VM's placement keys give `host` the score `number`, which is not acceptable.
+    KEYS_REFUSE = "keys_refuse"
+    #: The host is not up, or not known.
     HOST_NOT_UP = "host_not_up"
     #: The host may hand out `number` MiB, less than the VMs have.
     MEMORY_TOO_SMALL = "memory_too_small"
@@ -53,6 +59,10 @@ class Kind(StrEnum):
     HA_VMS_HERE = "ha_vms_here"
     #: The host is a dedicated failover host: no weight prefers it.
     FAILOVER_HOST = "failover_host"
+    #: `host` is found in round `number` of the operator's placement keys; the first is best.
+    KEYS_ROUND = "keys_round"
+    #: The customer's placement keys give `host` the score `number`, which counts within a round.
+    KEYS_CUSTOMER_SCORE = "keys_customer_score"
 
     @property
     def veto(self) -> bool:
@@ -66,6 +76,9 @@ _VETOES = frozenset(
         Kind.REQUEST_MUST_PART,
         Kind.HOST_NOT_LISTED,
         Kind.HOST_FORBIDDEN,
+        Kind.MEMORY_HANDED_OUT,
+        Kind.MEMORY_IN_USE,
+        Kind.KEYS_REFUSE,
         Kind.HOST_NOT_UP,
         Kind.MEMORY_TOO_SMALL,
         Kind.PINNED_ELSEWHERE,

@@ -1,0 +1,68 @@
+"""Step 1: whether a host could run the VM at all, if there were no keys."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+
+from ovirt_placement.rules.verdict import Struct
+
+
+class Capacity(Struct, frozen=True, kw_only=True):
+    """A host's memory and CPUs without the VM to be placed, and what is handed out of them. Memory in MiB."""
+
+    up: bool
+    memory_mb: int
+    #: How often its memory and its CPUs may be handed out.
+    memory_ratio: Fraction = Fraction(1)
+    cpu_ratio: Fraction = Fraction(1)
+    #: What belongs to the VMs on the host and to those on their way to it.
+    allocated_mb: int
+    allocated_vcpus: int
+    cpus: int
+    #: Really free, whatever was handed out.
+    free_mb: int
+    #: Whether `free_mb` leaves the host's own software out already.
+    free_without_overhead: bool = False
+    #: The part of its CPU time that is used, 0 to 1; None where there are no statistics.
+    load: Fraction | None = None
+
+
+class Shortage(StrEnum):
+    NOT_UP = "not_up"
+    #: Too little that is not handed out yet.
+    UNCONTENDED = "uncontended"
+    #: Too little really free.
+    CONTENDED = "contended"
+
+
+class Room(Struct, frozen=True):
+    """What a VM needs on a host and what there is, in MiB."""
+
+    up: bool
+    uncontended_mb: Fraction
+    uncontended_need_mb: int
+    contended_mb: int
+    contended_need_mb: int
+
+    @property
+    def shortages(self) -> tuple[Shortage, ...]:
+        """Why the VM does not fit, nothing if it does; what is there must exceed what is needed."""
+        found = (
+            (Shortage.NOT_UP, not self.up),
+            (Shortage.UNCONTENDED, self.uncontended_mb <= self.uncontended_need_mb),
+            (Shortage.CONTENDED, self.contended_mb <= self.contended_need_mb),
+        )
+        return tuple(shortage for shortage, short in found if short)
+
+
+def room(capacity: Capacity, memory_mb: int, overhead_mb: int) -> Room:
+    """Hold the memory of a VM against a host's."""
+    need = memory_mb + overhead_mb
+    return Room(
+        up=capacity.up,
+        uncontended_mb=capacity.memory_mb * capacity.memory_ratio - capacity.allocated_mb,
+        uncontended_need_mb=need,
+        contended_mb=capacity.free_mb,
+        contended_need_mb=memory_mb if capacity.free_without_overhead else need,
+    )

@@ -1,0 +1,69 @@
+"""Step 2: which keys a VM is placed by. On each name the strongest level wins, and its weight comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.rules.placement_keys.exact import ZERO, number
+from ovirt_placement.rules.placement_keys.keys import Code, validate
+from ovirt_placement.rules.placement_keys.levels import CUSTOMER, SYSTEM, strength
+from ovirt_placement.rules.verdict import Struct
+
+#: Mistakes that need no ignoring: such a name is on no host's list of that class and matches nothing.
+_INERT = frozenset({Code.RESERVED_AS_SYSTEM, Code.SPECIAL_UNKNOWN, Code.SPECIAL_NOT_SYSTEM})
+
+
+class CompiledKey(Struct, frozen=True):
+    """A key that takes part, where it came from, and the weaker keys of its name that it hides."""
+
+    name: str
+    value: Fraction
+    weight: Fraction
+    source: PlacementKey
+    hidden: tuple[PlacementKey, ...] = ()
+
+
+class IgnoredKey(Struct, frozen=True):
+    """A key that takes no part and hides nothing, and what is wrong with it."""
+
+    key: PlacementKey
+    codes: tuple[Code, ...]
+
+
+class CompiledKeys(Struct, frozen=True):
+    """The keys of one VM by name; the customer's are those of its billing entity and its own together."""
+
+    system: Mapping[str, CompiledKey] = {}
+    customer: Mapping[str, CompiledKey] = {}
+    ignored: tuple[IgnoredKey, ...] = ()
+
+
+def compile_keys(keys: Iterable[PlacementKey]) -> CompiledKeys:
+    """Compile the keys of all resources that a VM depends on, given in any order.
+
+    On one resource a customer's key wins over the billing entity's, and a later key over an earlier
+    one. Keys of other levels, such as a host's, have no effect.
+    """
+    ordered = sorted(
+        (level, key.key_class == CUSTOMER, position, key)
+        for position, key in enumerate(keys)
+        if (level := strength(key.level)) is not None
+    )
+    system: dict[str, CompiledKey] = {}
+    customer: dict[str, CompiledKey] = {}
+    ignored = []
+    for _, _, _, key in ordered:
+        codes = validate(key)
+        if _INERT.issuperset(codes):
+            compiled = system if key.key_class == SYSTEM else customer
+            compiled[key.name] = _compiled(key, compiled.get(key.name))
+        else:
+            ignored.append(IgnoredKey(key, codes))
+    return CompiledKeys(system, customer, tuple(ignored))
+
+
+def _compiled(key: PlacementKey, weaker: CompiledKey | None) -> CompiledKey:
+    hidden = (*weaker.hidden, weaker.source) if weaker else ()
+    return CompiledKey(key.name, number(key.value) or ZERO, number(key.weight) or ZERO, key, hidden)

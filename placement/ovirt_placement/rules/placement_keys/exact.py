@@ -1,0 +1,38 @@
+"""Numbers as they are written: 0.1 is a tenth, so that a score on a threshold is on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+from typing import TypeAlias
+
+#: A number as somebody wrote it, or as it was computed.
+Written: TypeAlias = float | str | Fraction
+
+#: Bounded, so that no text can make the arithmetic of a placement slow.
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
+
+ZERO = Fraction(0)
+
+
+def number(written: Written | None) -> Fraction | None:
+    """The exact decimal that was written; None for words, nothing, NaN and the infinite."""
+    if written is None or isinstance(written, Fraction):
+        return written
+    return _decimal(written)
+
+
+@lru_cache(maxsize=4096)
+def _decimal(written: float | str) -> Fraction | None:
+    text = written.strip() if isinstance(written, str) else repr(written)
+    return Fraction(text) if _NUMBER.fullmatch(text) else None
+
+
+def total(terms: Sequence[Fraction]) -> Fraction:
+    """The sum, brought to one denominator once instead of with every addition."""
+    ratios = [term.as_integer_ratio() for term in terms]
+    common = lcm(*{denominator for _, denominator in ratios})
+    return Fraction(sum(numerator * (common // denominator) for numerator, denominator in ratios), common)

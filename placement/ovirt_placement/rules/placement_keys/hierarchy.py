@@ -1,0 +1,101 @@
+"""What stands on each level of a VM's hierarchy in an engine, and the keys that are set there.
+
+The engine has no billing entities, customers and offers. A quota stands for the billing entity, the
+owner for the customer, a data center for the VDC, a template for the image; the instance type and the
+CPU profile are the server's offer, a disk profile and a vNIC profile the disk's and the NIC's. The
+offers of customer, image, VDC and network have no object of their own: their keys name the customer,
+template, data center or network itself, and are weaker than keys set on that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm
+from ovirt_placement.rules.index import once_per_snapshot
+from ovirt_placement.rules.placement_keys.levels import CLUSTER, SERVER
+from ovirt_placement.rules.placement_keys.property import property_keys
+from ovirt_placement.rules.placement_keys.sticky import as_key
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def resources(snapshot: Snapshot, vm: Vm) -> Iterator[tuple[str, str]]:
+    """Levels and the ids of what stands there for a VM; what it lacks is left out. Of two, the later wins."""
+    profile_networks = _network_of_profile(snapshot)
+    cluster = snapshot.cluster_by_id.get(vm.cluster)
+    disk, nic = first_disk(vm), first_nic(vm)
+    profile = nic.vnic_profile if nic else None
+    data_center = cluster.data_center if cluster else None
+    network = profile_networks.get(profile) if profile else None
+    standing = (
+        (CLUSTER, vm.cluster),
+        ("billing_entity", vm.quota),
+        ("customer_offer", vm.owner),
+        ("customer", vm.owner),
+        ("image_offer", vm.template),
+        ("image", vm.template),
+        ("vdc_offer", data_center),
+        ("vdc", data_center),
+        ("server_offer", vm.cpu_profile),
+        ("server_offer", vm.instance_type),
+        (SERVER, vm.id),
+        ("disk_offer", disk.profile if disk else None),
+        ("disk", disk.id if disk else None),
+        ("network_offer", network),
+        ("network", network),
+        ("nic_offer", profile),
+        ("nic", nic.id if nic else None),
+    )
+    return ((level, resource) for level, resource in standing if resource is not None)
+
+
+def keys_of(snapshot: Snapshot, vm: Vm) -> Iterator[PlacementKey]:
+    """Every key that a VM's placement may depend on; of two that are equally strong, the later wins."""
+    keys = keys_by_resource(snapshot)
+    for place in resources(snapshot, vm):
+        yield from keys.get(place, ())
+    yield from property_keys(vm)
+    for copy in sticky_copies(snapshot).get(vm.id, ()):
+        yield as_key(copy)
+
+
+def first_disk(vm: Vm) -> Disk | None:
+    """The disk that a VM boots from, else the first one attached."""
+    return next((disk for disk in vm.disks if disk.bootable), vm.disks[0] if vm.disks else None)
+
+
+def first_nic(vm: Vm) -> Nic | None:
+    """The first NIC by name; nic2 comes before nic10."""
+    return min(vm.nics, key=lambda nic: _natural(nic.name), default=None)
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    return [
+        (part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in _DIGITS.split(name) if part
+    ]
+
+
+@once_per_snapshot
+def keys_by_resource(snapshot: Snapshot) -> dict[tuple[str, str], tuple[PlacementKey, ...]]:
+    """Keys by level and the id of the resource; those of hosts, too."""
+    found = defaultdict(list)
+    for key in snapshot.placement_keys:
+        found[key.level, key.resource].append(key)
+    return {place: tuple(keys) for place, keys in found.items()}
+
+
+@once_per_snapshot
+def sticky_copies(snapshot: Snapshot) -> dict[str, tuple[StickyCopy, ...]]:
+    """The copies that a VM took from hosts, by VM id."""
+    found = defaultdict(list)
+    for copy in snapshot.sticky_copies:
+        found[copy.vm].append(copy)
+    return {vm: tuple(copies) for vm, copies in found.items()}
+
+
+@once_per_snapshot
+def _network_of_profile(snapshot: Snapshot) -> dict[str, str]:
+    return {profile.id: profile.network for profile in snapshot.vnic_profiles}

@@ -1,0 +1,128 @@
+"""What a placement key is: its kind by name and flag, and the codes of what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.rules.placement_keys.exact import number
+from ovirt_placement.rules.placement_keys.levels import CLUSTER, NODE, SYSTEM, may_set
+
+#: Computed for every host, from 0 (idle) to 1 (full).
+RAM, CPU, LOAD = "#RAM", "#CPU", "#LOAD"
+SPECIAL_NAMES = frozenset({RAM, CPU, LOAD})
+
+_RESERVED_PREFIX = "_"
+_SPECIAL_PREFIX = "#"
+
+
+class KeyKind(StrEnum):
+    #: Not a placement key at all: no weight or no number, and not on a host.
+    NORMAL = "normal"
+    PLACEMENT = "placement"
+    #: On a host, with a weight: copied to the VMs that start there.
+    STICKY = "sticky"
+    #: Shows a property of hosts to customers; named with a leading underscore.
+    RESERVED = "reserved"
+    #: Computed; named with a leading hash sign.
+    SPECIAL = "special"
+
+
+class Code(StrEnum):
+    """What is wrong with a key; told when it is written. At a placement such a key is ignored."""
+
+    NAME_EMPTY = "name-empty"
+    VALUE_NOT_NUMERIC = "value-not-numeric"
+    WEIGHT_ZERO = "weight-zero"
+    RESERVED_AS_SYSTEM = "reserved-as-system"
+    SPECIAL_UNKNOWN = "special-unknown"
+    SPECIAL_NOT_SYSTEM = "special-not-system"
+    SPECIAL_ON_NODE = "special-on-node"
+    SPECIAL_CLUSTER_VALUE_NOT_0 = "special-cluster-value-not-0"
+    CUSTOMER_KEY_NOT_ALLOWED_HERE = "customer-key-not-allowed-here"
+    STICKY_NOT_ON_NODE = "sticky-not-on-node"
+    STICKY_WITHOUT_WEIGHT = "sticky-without-weight"
+    STICKY_AND_RESERVED = "sticky-and-reserved"
+    #: Of a cluster's hosts, not of one key: they must carry the same names.
+    NODE_KEY_SET_DIFFERS = "node-key-set-differs"
+
+
+def is_reserved(name: str) -> bool:
+    return name.startswith(_RESERVED_PREFIX)
+
+
+def is_special(name: str) -> bool:
+    return name.startswith(_SPECIAL_PREFIX)
+
+
+def kind(key: PlacementKey) -> KeyKind:
+    on_node = key.level == NODE
+    if not on_node and (number(key.value) is None or not number(key.weight)):
+        return KeyKind.NORMAL
+    if is_special(key.name):
+        return KeyKind.SPECIAL
+    if is_reserved(key.name):
+        return KeyKind.RESERVED
+    return KeyKind.STICKY if on_node and key.sticky and number(key.weight) else KeyKind.PLACEMENT
+
+
+def validate(key: PlacementKey, *, placement: bool = True) -> tuple[Code, ...]:
+    """All that is wrong with a key; nothing, if it is fine.
+
+    `placement` says that the writer means a placement key. Otherwise one without a weight or with a
+    word for a value is a normal key, and nothing is wrong with that.
+    """
+    if not placement and kind(key) is KeyKind.NORMAL:
+        return ()
+    checks = _ON_NODE if key.level == NODE else _ON_RESOURCE
+    return tuple(code for code, broken in checks if broken(key))
+
+
+def missing_node_keys(names_by_host: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Names that other hosts of the cluster carry and this one lacks, by host; none for most hosts.
+
+    Not empty means `Code.NODE_KEY_SET_DIFFERS`. At a placement a missing name counts nothing.
+    """
+    names = {host: frozenset(carried) for host, carried in names_by_host.items()}
+    every = frozenset[str]().union(*names.values())
+    return {host: tuple(sorted(every - carried)) for host, carried in names.items() if carried != every}
+
+
+def _bare(key: PlacementKey) -> bool:
+    return key.name.strip() in {"", _RESERVED_PREFIX, _SPECIAL_PREFIX}
+
+
+def _special(key: PlacementKey) -> bool:
+    return is_special(key.name) and not _bare(key)
+
+
+def _reserved(key: PlacementKey) -> bool:
+    return is_reserved(key.name) and not _bare(key)
+
+
+_Checks = tuple[tuple[Code, Callable[[PlacementKey], bool]], ...]
+
+_ANYWHERE: _Checks = (
+    (Code.NAME_EMPTY, _bare),
+    (Code.VALUE_NOT_NUMERIC, lambda key: number(key.value) is None),
+    (Code.CUSTOMER_KEY_NOT_ALLOWED_HERE, lambda key: not may_set(key.key_class, key.level)),
+)
+_ON_NODE: _Checks = (
+    *_ANYWHERE,
+    (Code.SPECIAL_ON_NODE, _special),
+    (Code.STICKY_WITHOUT_WEIGHT, lambda key: key.sticky and not number(key.weight)),
+    (Code.STICKY_AND_RESERVED, lambda key: key.sticky and _reserved(key)),
+)
+_ON_RESOURCE: _Checks = (
+    *_ANYWHERE,
+    (Code.WEIGHT_ZERO, lambda key: not number(key.weight)),
+    (Code.RESERVED_AS_SYSTEM, lambda key: key.key_class == SYSTEM and _reserved(key)),
+    (Code.SPECIAL_UNKNOWN, lambda key: _special(key) and key.name not in SPECIAL_NAMES),
+    (Code.SPECIAL_NOT_SYSTEM, lambda key: key.key_class != SYSTEM and _special(key)),
+    (
+        Code.SPECIAL_CLUSTER_VALUE_NOT_0,
+        lambda key: key.level == CLUSTER and key.name in SPECIAL_NAMES and bool(number(key.value)),
+    ),
+    (Code.STICKY_NOT_ON_NODE, lambda key: key.sticky),
+)

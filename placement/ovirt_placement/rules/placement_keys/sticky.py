@@ -1,0 +1,41 @@
+"""Step 6: a VM that starts takes the sticky keys of its host along, and is drawn to their like ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ovirt_placement.model import PlacementKey, StickyCopy
+from ovirt_placement.rules.placement_keys.exact import ZERO, number
+from ovirt_placement.rules.placement_keys.levels import STICKY, SYSTEM
+
+
+def copies_after_start(
+    vm: str, copies: Iterable[StickyCopy], sticky: Iterable[PlacementKey]
+) -> tuple[StickyCopy, ...]:
+    """The copies of a VM once it has started on a host with these sticky keys.
+
+    A copy of the same name is replaced, others stay. A migration copies nothing.
+    """
+    fresh = {
+        key.name: StickyCopy(
+            vm=vm,
+            name=key.name,
+            value=float(number(key.value) or ZERO),
+            weight=float(number(key.weight) or ZERO),
+        )
+        for key in sticky
+    }
+    kept = {copy.name: copy for copy in copies if copy.vm == vm}
+    return tuple((kept | fresh).values())
+
+
+def as_key(copy: StickyCopy) -> PlacementKey:
+    """A copy as it takes part in the compilation of its VM's keys: the operator's, just below the server."""
+    return PlacementKey(
+        level=STICKY,
+        resource=copy.vm,
+        key_class=SYSTEM,
+        name=copy.name,
+        value=copy.value,
+        weight=copy.weight,
+    )
