@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from lxml import etree
 
+from ovirt_placement.engine import unfollowed
 from ovirt_placement.engine.connection import EngineConnection, EngineFault, EngineSetupError
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings, vms
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Host, Snapshot, Vm
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
+_STATISTICS = ("statistics",)
+_HOST_DEVICES = ("tags",)
 _VM_DEVICES = ("tags", "nics", "disk_attachments.disk")
 
 
@@ -21,14 +24,14 @@ def read_snapshot(
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to. Raises what `EngineConnection.get` raises.
     """
-    measured = ("statistics",) if statistics else ()
+    measured = _STATISTICS if statistics else ()
     try:
         found_clusters, groups = clusters.read(_first(connection))
         snapshot = Snapshot(
             clusters=found_clusters,
             affinity_groups=groups,
-            hosts=hosts.read(_get(connection, "/hosts", *measured, *(("tags",) if devices else ()))),
-            vms=vms.read(_get(connection, "/vms", *measured, *(_VM_DEVICES if devices else ()))),
+            hosts=_hosts(connection, measured + (_HOST_DEVICES if devices else ())),
+            vms=_vms(connection, measured + (_VM_DEVICES if devices else ())),
             affinity_labels=affinity.labels(_get(connection, "/affinitylabels", "vms", "hosts")),
             data_centers=surroundings.data_centers(_get(connection, "/datacenters")),
             networks=surroundings.networks(_get(connection, "/networks")) if devices else (),
@@ -37,6 +40,22 @@ def read_snapshot(
     except etree.XMLSyntaxError as error:
         raise EngineSetupError(f"{connection.url}: what answers there sends broken XML: {error}") from None
     return consistent(snapshot)
+
+
+def _hosts(connection: EngineConnection, follow: tuple[str, ...]) -> tuple[Host, ...]:
+    content = _get(connection, "/hosts", *follow)
+    found = hosts.read(content)
+    if unfollowed.ignored(content, follow):
+        return tuple(unfollowed.complete_host(connection, host, follow) for host in found)
+    return found
+
+
+def _vms(connection: EngineConnection, follow: tuple[str, ...]) -> tuple[Vm, ...]:
+    content = _get(connection, "/vms", *follow)
+    found = vms.read(content)
+    if unfollowed.ignored(content, follow):
+        return tuple(unfollowed.complete_vm(connection, vm, follow) for vm in found)
+    return found
 
 
 def _first(connection: EngineConnection) -> bytes:

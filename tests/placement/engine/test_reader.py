@@ -143,6 +143,30 @@ def test_every_field_is_as_recorded(connection: EngineConnection) -> None:
     assert (snapshot.affinity_groups, snapshot.affinity_labels) == ((), ())
 
 
+def test_statistics_and_devices_are_as_recorded_beside_hosts_and_vms(connection: EngineConnection) -> None:
+    """The recording ignores `follow`, and has what was to be followed in files of their own."""
+    snapshot = read_snapshot(connection, statistics=True, devices=True)
+    for host in snapshot.hosts:
+        values = {
+            each.findtext("name"): float(each.findtext("values/value/datum", "nan"))
+            for each in recorded(f"hosts_{host.id}_statistics")
+        }
+        used = values["cpu.current.user"] + values["cpu.current.system"]
+        assert host.cpu_percent == (used if used or values["cpu.current.idle"] else None)
+        assert host.memory_free_mb == values["memory.free"] // MIB
+    assert [host.cpu_percent is None for host in snapshot.hosts] == [True, False]
+    for vm in snapshot.vms:
+        assert [(nic.id, nic.name, nic.vnic_profile) for nic in vm.nics] == [
+            (each.get("id"), each.findtext("name"), identity(each, "vnic_profile"))
+            for each in recorded(f"vms_{vm.id}_nics")
+        ]
+        assert [(disk.id, disk.bootable) for disk in vm.disks] == [
+            (identity(each, "disk"), each.findtext("bootable") == "true")
+            for each in recorded(f"vms_{vm.id}_diskattachments")
+        ]
+    assert sum(len(vm.nics) for vm in snapshot.vms) > 5
+
+
 def test_networks_and_profiles_come_with_the_devices(connection: EngineConnection) -> None:
     snapshot = read_snapshot(connection, devices=True)
     assert every_field(snapshot.networks) == [
