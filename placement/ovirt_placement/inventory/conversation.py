@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -40,12 +43,23 @@ class NoAnswer(Exception):
     """The service did not answer in time."""
 
 
+@contextmanager
+def address(directory: Path) -> Iterator[str]:
+    """The socket's path by way of a descriptor: as it stands it may be longer than a socket's path can be."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
+    finally:
+        os.close(descriptor)
+
+
 def ask(directory: Path, question: Question, timeout: float) -> Reply:
     """Ask the service and wait for its answer, at most so many seconds."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(max(timeout, 0.001))
         try:
-            connection.connect(str(directory / SOCKET_NAME))
+            with address(directory) as path:
+                connection.connect(path)
             connection.sendall(msgspec.json.encode(question) + b"\n")
             answer = connection.makefile("rb").readline()
         except TimeoutError:

@@ -18,7 +18,7 @@ from ovirt_placement.engine.connection import EngineAway, EngineConnection, conn
 from ovirt_placement.engine.reader import read_snapshot
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.conversation import Question, Refresh, Reply
+from ovirt_placement.inventory.conversation import Question, Refresh, Reply, address
 from ovirt_placement.inventory.publication import FILE_NAME, SOCKET_NAME
 from ovirt_placement.model import Snapshot
 
@@ -82,12 +82,12 @@ class _Service:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
         self._changed = asyncio.Condition()
         self._wanted = asyncio.Event()
-        socket = self._directory / SOCKET_NAME
         try:
-            server = await asyncio.start_unix_server(self._answer, socket)
+            with address(self._directory) as path:
+                server = await asyncio.start_unix_server(self._answer, path)
         except OSError as error:
             raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
-        socket.chmod(0o660)
+        (self._directory / SOCKET_NAME).chmod(0o660)
         reading = asyncio.create_task(self._keep_reading())
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, reading.cancel)
