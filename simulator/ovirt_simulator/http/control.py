@@ -4,7 +4,9 @@ GET    /state                  the present state, as a state file
 POST   /advance                {"seconds": 5}
 POST   /hosts/ID/fail          the host crashes
 POST   /hosts/ID/recover       ... and comes back
+POST   /vms/ID/crash           the VM dies
 POST   /migrations/faults      {"fail": true} or hang, refuse, slow; with "count" and "vm": the next ones
+DELETE /migrations/faults      migrations go well again
 GET    /disturbances           what waits to happen to requests
 POST   /disturbances           {"method": "POST", "path": "/migrate", "drop": "answer"}; see Disturbance
 DELETE /disturbances           nothing goes wrong any more
@@ -13,6 +15,7 @@ POST   /tokens/expire          every client must log in again
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,6 +26,7 @@ from werkzeug.routing import Map, Rule
 from ovirt_placement import statefile
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.http.answers import JSON
 from ovirt_simulator.http.disturbances import Disturbance, Disturbances
 from ovirt_simulator.http.sso import Tokens
@@ -68,8 +72,10 @@ class Control:
             return response
         except HTTPException as error:
             return _json({"error": error.description}, error.code or 500)
-        except (msgspec.DecodeError, ValueError) as error:
+        except (msgspec.DecodeError, re.error, ValueError) as error:
             return _json({"error": str(error)}, 400)
+        except Rejected as error:
+            return _json({"error": str(error)}, error.http_status)
         except LookupError as error:
             return _json({"error": f"no such thing: {error}"}, 404)
 
@@ -99,7 +105,9 @@ class EngineControl(Control):
             Rule("/advance", endpoint=self._advance, methods=["POST"]),
             Rule("/hosts/<host_id>/fail", endpoint=self._fail, methods=["POST"]),
             Rule("/hosts/<host_id>/recover", endpoint=self._recover, methods=["POST"]),
+            Rule("/vms/<vm_id>/crash", endpoint=self._crash, methods=["POST"]),
             Rule("/migrations/faults", endpoint=self._fail_migrations, methods=["POST"]),
+            Rule("/migrations/faults", endpoint=self._clear_migration_faults, methods=["DELETE"]),
         )
         self._engine = engine
 
@@ -118,10 +126,18 @@ class EngineControl(Control):
         self._engine.hosts.recover(host_id)
         return _json({})
 
+    def _crash(self, _: Request, vm_id: str) -> Response:
+        self._engine.vms.crash(vm_id)
+        return _json({})
+
     def _fail_migrations(self, request: Request) -> Response:
         asked = _read(request, MigrationFaults)
         fault = MigrationFault(fail=asked.fail, hang=asked.hang, slow=asked.slow, refuse=asked.refuse)
         self._engine.faults.next_migrations(fault, count=asked.count, vm_id=asked.vm)
+        return _json({})
+
+    def _clear_migration_faults(self, _: Request) -> Response:
+        self._engine.faults.clear()
         return _json({})
 
 

@@ -1,0 +1,132 @@
+"""What goes wrong between client and engine when a test asks for it, and the simulator's other controls."""
+
+from __future__ import annotations
+
+import json
+import time
+from http.client import HTTPException
+from typing import Any
+
+import pytest
+from ovirtsdk4 import Connection, Error
+
+from ovirt_placement import statefile
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import Reply, request
+
+
+def control(server: Server, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
+    return request(f"{server.url}/simulator{path}", method, json.dumps(body or {}), user=None)
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_an_error_once(server: Server, status: int) -> None:
+    assert control(server, "POST", "/disturbances", {"status": status, "path": "/vms"}).status == 200
+    assert request(f"{server.api_url}/hosts").status == 200, "another path"
+    reply = request(f"{server.api_url}/vms")
+    assert (reply.status, reply.headers["content-type"]) == (status, "text/html;charset=UTF-8")
+    assert request(f"{server.api_url}/vms").status == 200
+
+
+def test_errors_until_they_are_cleared(server: Server, sdk: Connection) -> None:
+    server.disturbances.add(Disturbance(status=503, method="GET", times=None))
+    for _ in range(3):
+        with pytest.raises(Error, match="text/html"):
+            sdk.system_service().vms_service().list()
+    waiting = json.loads(control(server, "GET", "/disturbances").body)
+    assert [each["status"] for each in waiting] == [503]
+    control(server, "DELETE", "/disturbances")
+    assert sdk.system_service().vms_service().list()
+
+
+def test_a_request_that_is_lost_is_not_carried_out(engine: Engine, server: Server) -> None:
+    server.disturbances.add(Disturbance(path="/migrate$", drop="request"))
+    with pytest.raises((ConnectionError, HTTPException)):
+        request(f"{server.api_url}/vms/web2/migrate", "POST", "<action/>")
+    vm = engine.queries.vm("web2")
+    assert vm is not None
+    assert vm.status == "up"
+
+
+def test_an_answer_that_is_lost_leaves_the_migration_under_way(
+    engine: Engine, server: Server, sdk: Connection
+) -> None:
+    server.disturbances.add(Disturbance(method="POST", path="/migrate", drop="answer"))
+    with pytest.raises(Error):
+        sdk.system_service().vms_service().vm_service("web2").migrate()
+    vm = engine.queries.vm("web2")
+    assert vm is not None
+    assert vm.status == "migrating"
+    assert sdk.system_service().vms_service().vm_service("web2").get().status.value == "migrating"
+
+
+def test_a_slow_answer(server: Server) -> None:
+    server.disturbances.add(Disturbance(delay_seconds=0.3, times=2))
+    for _ in range(2):
+        begin = time.monotonic()
+        assert request(f"{server.api_url}/vms").status == 200
+        assert time.monotonic() - begin >= 0.3
+
+
+def test_single_sign_on_can_fail_too(server: Server, sdk: Connection) -> None:
+    server.disturbances.add(Disturbance(path="/sso/oauth/token", status=500))
+    with pytest.raises(Error):
+        sdk.system_service().vms_service().list()
+    assert sdk.system_service().vms_service().list()
+
+
+def test_tokens_end_on_demand(server: Server, sdk: Connection) -> None:
+    sdk.system_service().vms_service().list()
+    assert json.loads(control(server, "POST", "/tokens/expire").body) == {"expired": 1}
+    assert sdk.system_service().vms_service().list()
+
+
+def test_time_passes_and_hosts_crash_on_demand(server: Server, sdk: Connection) -> None:
+    service = sdk.system_service().hosts_service().host_service("host2")
+    assert control(server, "POST", "/hosts/host2/fail").status == 200
+    control(server, "POST", "/advance", {"seconds": 10})
+    assert service.get().status.value == "non_responsive"
+    assert control(server, "POST", "/hosts/host2/recover").status == 200
+    control(server, "POST", "/advance", {"seconds": 600})
+    assert service.get().status.value == "up"
+
+
+def test_a_vm_dies_on_demand(server: Server, sdk: Connection) -> None:
+    assert control(server, "POST", "/vms/stuck/crash").status == 200
+    assert sdk.system_service().vms_service().vm_service("stuck").get().status.value == "down"
+
+
+def test_migrations_fail_on_demand(server: Server, sdk: Connection) -> None:
+    service = sdk.system_service().vms_service().vm_service("web2")
+    control(server, "POST", "/migrations/faults", {"refuse": True, "vm": "web2", "count": 1})
+    with pytest.raises(Error, match="VDSM"):
+        service.migrate()
+    control(server, "POST", "/migrations/faults", {"refuse": True})
+    control(server, "DELETE", "/migrations/faults")
+    service.migrate()
+    assert service.get().status.value == "migrating"
+
+
+def test_the_state_can_be_taken_out(engine: Engine, server: Server) -> None:
+    snapshot = statefile.loads(control(server, "GET", "/state").body)
+    assert snapshot == engine.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/advance", {"minutes": 1}, 400),
+        ("POST", "/advance", {}, 400),
+        ("POST", "/disturbances", {"path": "("}, 400),
+        ("POST", "/disturbances", {"drop": "everything"}, 400),
+        ("POST", "/hosts/none/fail", {}, 404),
+        ("GET", "/nonsense", {}, 404),
+        ("DELETE", "/advance", {}, 405),
+    ],
+)
+def test_mistakes_are_told(server: Server, method: str, path: str, body: dict[str, Any], status: int) -> None:
+    reply = control(server, method, path, body)
+    assert reply.status == status
+    assert json.loads(reply.body)["error"]

@@ -1,0 +1,103 @@
+"""Faults, pages and headers are those of a real engine, as plain HTTP and as the SDK's exceptions."""
+
+from __future__ import annotations
+
+import pytest
+from ovirtsdk4 import Connection, Error, NotFoundError, types
+
+from ovirt_simulator.http.server import Server
+from tests.simulator.http.plain import request
+
+GROUPS = "clusters/cluster1/affinitygroups"
+
+
+@pytest.mark.parametrize("body", ["", "no xml", "<vm/>", "<affinity_group>"])
+def test_a_body_that_cannot_be_read_is_answered_with_a_usage_message(server: Server, body: str) -> None:
+    reply = request(f"{server.api_url}/{GROUPS}", "POST", body)
+    assert (reply.status, reply.xml.tag) == (400, "usage_message")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<affinity_group><name>x</name><priority>high</priority></affinity_group>",
+        "<affinity_group><name>x</name><positive>perhaps</positive></affinity_group>",
+    ],
+)
+def test_a_value_that_is_none_is_400(server: Server, body: str) -> None:
+    reply = request(f"{server.api_url}/{GROUPS}", "POST", body)
+    assert (reply.status, reply.xml.tag, reply.xml.findtext("reason")) == (400, "fault", "Invalid value")
+
+
+def test_a_body_cannot_make_the_server_read_files(server: Server, tmp_path: object) -> None:
+    body = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><affinity_group><name>&e;</name></affinity_group>'
+    assert request(f"{server.api_url}/{GROUPS}", "POST", body).status == 400
+
+
+def test_commands_name_what_they_do_not_find(sdk: Connection) -> None:
+    label = sdk.system_service().affinity_labels_service().label_service("backend")
+    with pytest.raises(NotFoundError) as caught:
+        label.vms_service().vm_service("web1").remove()
+    assert caught.value.code == 404
+    assert caught.value.fault.detail.startswith("Entity not found: ")
+    assert caught.value.fault.reason == "Operation Failed"
+
+
+def test_the_sdks_message(sdk: Connection) -> None:
+    with pytest.raises(Error) as caught:
+        sdk.system_service().vms_service().vm_service("spare").stop()
+    assert str(caught.value) == (
+        'Fault reason is "Operation Failed". '
+        f'Fault detail is "{caught.value.fault.detail}". HTTP response code is 409.'
+    )
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "vms"), ("PUT", "hosts"), ("POST", "clusters")])
+def test_a_method_that_is_not_there(server: Server, method: str, path: str) -> None:
+    assert request(f"{server.api_url}/{path}", method, "<x/>").status == 405
+
+
+def test_addresses_that_are_not_there(server: Server) -> None:
+    reply = request(f"{server.api_url}/nonsense")
+    assert (reply.status, reply.body) == (404, b"")
+    assert request(f"{server.url}/elsewhere").status == 404
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v4", "/v4/vms", "//vms", "/vms/"])
+def test_spellings_of_an_address(server: Server, path: str) -> None:
+    assert request(server.api_url + path).status == 200
+
+
+def test_versions(server: Server) -> None:
+    assert request(f"{server.api_url}/vms", headers={"Version": "4"}).status == 200
+    assert request(f"{server.api_url}/vms", headers={"Version": "3"}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("abc-DEF_1", "abc-DEF_1"), ("a b/c:d", "abcd"), ("x" * 50, "x" * 36)],
+)
+def test_the_correlation_id_is_cleaned_cut_and_echoed(server: Server, given: str, shown: str) -> None:
+    by_header = request(f"{server.api_url}/vms/idle", headers={"Correlation-Id": given})
+    assert by_header.headers["correlation-id"] == shown
+    if given.isascii() and " " not in given:
+        assert request(f"{server.api_url}/vms/x?correlation_id={given}").headers["correlation-id"] == shown
+
+
+def test_without_one_a_correlation_id_is_made_up(server: Server) -> None:
+    ids = {request(f"{server.api_url}/vms/idle").headers["correlation-id"] for _ in range(3)}
+    assert len(ids) == 3
+
+
+def test_every_answer_can_be_read(server: Server) -> None:
+    """Answers with a body say what it is; the SDK fails on those that do not."""
+    for path in ("vms", "vms/none", "events/x", "vms?follow=nonsense", "nonsense"):
+        reply = request(f"{server.api_url}/{path}")
+        assert ("content-type" in reply.headers) == bool(reply.body), path
+
+
+def test_names_come_through_whatever_they_hold(sdk: Connection) -> None:
+    labels = sdk.system_service().affinity_labels_service()
+    for name in ("<a> & \"b\" 'c'", "ünïcödé ✓ 𝄞", "]]>"):
+        label = labels.add(types.AffinityLabel(name=name))
+        assert labels.label_service(label.id).get().name == name

@@ -1,0 +1,122 @@
+"""The server itself: addresses, TLS, kept-alive connections, many clients, and speed on a large engine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import ovirtsdk4
+import pytest
+import trustme
+
+from ovirt_placement.errors import UserError
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Certificate, Server, serve
+from tests.builders import APART, group, host, snapshot, vm
+from tests.simulator.http.plain import request
+
+
+def test_tls(engine: Engine, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    certificate = Certificate(tmp_path / "chain.pem", tmp_path / "key.pem")
+    for blob in issued.cert_chain_pems:
+        blob.write_to_path(certificate.chain, append=True)
+    issued.private_key_pem.write_to_path(certificate.private_key)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    server = serve(engine, certificate=certificate)
+    assert server.url.startswith("https://")
+    arguments = {"url": server.api_url, "username": "admin@internal", "password": "password"}
+    trusting = ovirtsdk4.Connection(ca_file=str(tmp_path / "ca.pem"), **arguments)
+    assert len(trusting.system_service().vms_service().list()) == 11
+    trusting.close()
+    with pytest.raises(ovirtsdk4.Error, match="SSL certificate"):
+        ovirtsdk4.Connection(**arguments).system_service().get()
+    server.close()
+
+
+@pytest.mark.parametrize("listen", ["", "8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:99999", ":80"])
+def test_an_address_that_is_none(engine: Engine, listen: str) -> None:
+    with pytest.raises(UserError, match="HOST:PORT"):
+        serve(engine, listen)
+
+
+def test_an_address_that_is_taken(engine: Engine, server: Server) -> None:
+    with pytest.raises(UserError, match="cannot listen on"):
+        serve(engine, urlsplit(server.url).netloc)
+
+
+def test_a_closed_server_is_gone(engine: Engine) -> None:
+    server = serve(engine)
+    before = threading.active_count()
+    server.close()
+    assert threading.active_count() < before
+    with pytest.raises(ConnectionError):
+        request(f"{server.api_url}/vms")
+
+
+def test_a_connection_is_kept_alive(server: Server) -> None:
+    parts = urlsplit(server.url)
+    connection = HTTPConnection(parts.hostname or "", parts.port)
+    sockets = set()
+    for _ in range(5):
+        connection.request("GET", "/ovirt-engine/api/vms")
+        connection.getresponse().read()
+        sockets.add(connection.sock)
+    assert len(sockets) == 1
+    assert None not in sockets
+    connection.close()
+
+
+def test_many_clients_at_once(engine: Engine, server: Server) -> None:
+    """Readers, writers and the clock together: every answer is whole."""
+    failures: list[object] = []
+
+    def read() -> None:
+        for _ in range(10):
+            reply = request(f"{server.api_url}/vms?follow=statistics")
+            if reply.status != 200 or len(reply.xml) != 11:
+                failures.append(reply)
+
+    def write() -> None:
+        for _ in range(10):
+            request(f"{server.api_url}/vms/spare/start", "POST", "<action/>")
+            engine.advance(60)
+            request(f"{server.api_url}/vms/spare/stop", "POST", "<action/>")
+            engine.advance(60)
+
+    threads = [threading.Thread(target=each) for each in (read, read, read, write)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_large_engine_is_read_quickly() -> None:
+    """Bounds are wide: they tell a rendering that is cached from one that is quadratic, on any machine."""
+    world = snapshot(
+        *(host(f"host{number}") for number in range(500)),
+        *(vm(f"vm{number}", f"host{number % 500}") for number in range(10_000)),
+        *(group(f"group{number}", APART, f"vm{number} vm{number + 1}") for number in range(1_000)),
+    )
+    engine = Engine.from_snapshot(world, clock=datetime(2026, 3, 1, tzinfo=UTC), settings=PROMPT)
+    server = serve(engine)
+
+    def seconds(path: str) -> float:
+        begin = time.perf_counter()
+        assert request(f"{server.api_url}/{path}").status == 200
+        return time.perf_counter() - begin
+
+    first = seconds("vms")
+    assert first < 15
+    assert min(seconds("vms") for _ in range(3)) < first
+    assert seconds("hosts") < 2
+    assert seconds("clusters?follow=affinity_groups") < 2
+    assert min(seconds("vms/vm77") for _ in range(20)) < 0.05
+    server.close()

@@ -1,0 +1,135 @@
+"""What users see and may do: all, all but nothing to change, or next to nothing (engine-api.md 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import ovirtsdk4
+import pytest
+from ovirtsdk4 import AuthError, Connection, Error, types
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.users import Permit, User, default_users
+from tests.simulator.http.plain import request
+
+
+@pytest.fixture
+def connect(engine: Engine) -> Iterator[Callable[[str], Connection]]:
+    """Connects as one of four users; `owner` has a role on one VM."""
+    users = {
+        **default_users("password"),
+        "owner@internal": User(
+            password="password",
+            permits=frozenset({Permit.RUN_VM, Permit.MIGRATE_VM}),
+            vms=frozenset({"web1"}),
+        ),
+    }
+    server = serve(engine, users=users)
+    connections: list[Connection] = []
+
+    def connect_as(name: str) -> Connection:
+        connections.append(
+            ovirtsdk4.Connection(url=server.api_url, username=f"{name}@internal", password="password")
+        )
+        return connections[-1]
+
+    yield connect_as
+    for connection in connections:
+        connection.close()
+    server.close()
+
+
+def test_a_reader_reads_all(connect: Callable[[str], Connection]) -> None:
+    system = connect("reader").system_service()
+    assert len(system.vms_service().list()) == 11
+    assert len(system.clusters_service().list(follow="affinity_groups")[0].affinity_groups) == 3
+    assert system.vms_service().vm_service("web1").get().host.id == "host1"
+    assert len(system.affinity_labels_service().list(follow="vms,hosts")) == 2
+
+
+def test_a_reader_changes_nothing(connect: Callable[[str], Connection]) -> None:
+    system = connect("reader").system_service()
+    cluster = system.clusters_service().cluster_service("cluster1")
+    changes: list[Callable[[], object]] = [
+        lambda: system.vms_service().vm_service("web2").migrate(),
+        lambda: system.vms_service().vm_service("spare").start(),
+        lambda: system.hosts_service().host_service("host1").deactivate(),
+        lambda: cluster.affinity_groups_service().add(types.AffinityGroup(name="x")),
+        lambda: cluster.affinity_groups_service().group_service("apart").remove(),
+        lambda: (
+            cluster.affinity_groups_service().group_service("apart").vms_service().vm_service("web1").remove()
+        ),
+        lambda: cluster.update(types.Cluster(description="x")),
+        lambda: system.affinity_labels_service().add(types.AffinityLabel(name="x")),
+        lambda: system.scheduling_policies_service().add(types.SchedulingPolicy(name="x")),
+        lambda: system.events_service().add(
+            types.Event(origin="x", custom_id=1, severity=types.LogSeverity.NORMAL, description="x")
+        ),
+    ]
+    for change in changes:
+        with pytest.raises(AuthError) as caught:
+            change()
+        assert caught.value.code == 403
+        assert caught.value.fault.detail == "[User is not authorized to perform this action.]"
+    assert system.vms_service().list(search="status=migratingfrom") == []
+
+
+def test_a_user_sees_only_its_vms_and_not_where_they_run(connect: Callable[[str], Connection]) -> None:
+    system = connect("owner").system_service()
+    (vm,) = system.vms_service().list()
+    assert (vm.id, vm.status, vm.host, vm.placement_policy) == ("web1", types.VmStatus.UP, None, None)
+    assert [cluster.id for cluster in system.clusters_service().list()] == ["cluster1"]
+    assert system.hosts_service().list() == []
+    with pytest.raises(Error) as caught:
+        system.vms_service().vm_service("web2").get()
+    assert caught.value.code == 404
+    assert connect("user").system_service().vms_service().list() == []
+
+
+def test_a_user_cannot_ask_for_what_only_admins_may(connect: Callable[[str], Connection]) -> None:
+    """Denied queries are 400, not 403."""
+    system = connect("owner").system_service()
+    queries: list[Callable[[], object]] = [
+        lambda: system.clusters_service().cluster_service("cluster1").affinity_groups_service().list(),
+        system.affinity_labels_service().list,
+        system.scheduling_policies_service().list,
+        system.scheduling_policy_units_service().list,
+        system.vms_service().vm_service("web1").affinity_labels_service().list,
+        lambda: system.vms_service().list(query={"filter": "false"}),
+    ]
+    for query in queries:
+        with pytest.raises(Error, match="insufficient permissions") as caught:
+            query()
+        assert caught.value.code == 400
+
+
+def test_a_permit_is_enough_to_act(connect: Callable[[str], Connection], engine: Engine) -> None:
+    connect("owner").system_service().vms_service().vm_service("web2").migrate()
+    vm = engine.queries.vm("web2")
+    assert vm is not None
+    assert vm.status == "migrating"
+    assert engine.queries.events()[0].user is not None
+    assert engine.queries.events()[0].user.name == "owner@internal-authz"
+
+
+def test_an_admin_may_ask_for_filtered_answers(server: Server) -> None:
+    assert len(request(f"{server.api_url}/vms?filter=true").xml) == 0
+    assert len(request(f"{server.api_url}/vms", headers={"Filter": "yes"}).xml) == 0
+    assert len(request(f"{server.api_url}/vms?filter=nonsense").xml) == 11
+
+
+def test_an_alert_is_dismissed_by_another_permit(engine: Engine) -> None:
+    users = {"x@internal": User(password="p", admin=True, permits=frozenset({Permit.INJECT_EXTERNAL_EVENTS}))}
+    server = serve(engine, users=users)
+    sdk = ovirtsdk4.Connection(url=server.api_url, username="x@internal", password="p")
+    events = sdk.system_service().events_service()
+    ids = [
+        events.add(types.Event(origin="x", custom_id=number, severity=severity, description="x")).id
+        for number, severity in enumerate((types.LogSeverity.ERROR, types.LogSeverity.ALERT))
+    ]
+    events.event_service(ids[0]).remove()
+    with pytest.raises(AuthError):
+        events.event_service(ids[1]).remove()
+    sdk.close()
+    server.close()
