@@ -16,7 +16,11 @@ from tests.plugins.published import Publisher
 
 #: The unit that answers a kind of vector.
 _FILTERS = {"vm_affinity_filter": "AffinityFilter", "vm_to_host_filter": "HostAffinityFilter"}
-_WEIGHTS = {"vm_affinity_weight": "SoftAffinityWeight", "vm_to_host_weight": "HostAffinityWeight"}
+_WEIGHTS = {
+    "vm_affinity_weight": "SoftAffinityWeight",
+    "vm_to_host_weight": "HostAffinityWeight",
+    "ha_weight": "HaReservationWeight",
+}
 
 
 class ServedUnits:
@@ -38,7 +42,7 @@ class ServedUnits:
             reply = self._proxy.runFilters([_FILTERS[vector.kind]], hosts, vm, {})
             why = difference_of_sets(vector, "hosts", reply["result"])
         else:
-            reply = self._proxy.runCostFunctions([[_WEIGHTS[vector.kind], 1]], hosts, vm, {})
+            reply = self._proxy.runCostFunctions([[_WEIGHTS[vector.kind], 1]], hosts, vm, _properties(vector))
             ranks = {host: rank for host, rank, _ in reply["result"]}
             why = difference_of_tiers(vector, tiers_of(ranks))
         return f"over XML-RPC: {reply['plugin_errors'] or why}" if why else None
@@ -70,3 +74,8 @@ def _can_be_asked(vector: Vector) -> bool:
         for peer in vector.snapshot.group_vms[group.id]
         if peer != asked.id
     )
+
+
+def _properties(vector: Vector) -> dict[str, str]:
+    scale_down = vector.request.get("scale_down")
+    return {} if scale_down is None else {"HaReservationWeight_ScaleDown": str(scale_down)}

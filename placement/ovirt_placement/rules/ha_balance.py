@@ -6,19 +6,32 @@ from collections.abc import Iterator
 from math import ceil
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules import host_affinity, vm_affinity
 from ovirt_placement.rules.ha_vms import ha_vms_of
-from ovirt_placement.rules.verdict import Request, Struct
+from ovirt_placement.rules.moves import Move, admitted, kept_free, may_move
+from ovirt_placement.rules.verdict import Struct
 
 #: Percent of the even share from which on a host holds too many; the engine's default.
 OVER_UTILIZATION = 200
 
 
-class Move(Struct, frozen=True):
-    """A VM to migrate and the hosts that may take it, the best first."""
+class Spread(Struct, frozen=True):
+    """How the highly available VMs of a cluster are spread over some of its hosts."""
 
-    vm: str
-    hosts: tuple[str, ...]
+    #: VMs by host.
+    counts: dict[str, int]
+    #: VMs that each host would have if all had the same, rounded up.
+    share: int
+    #: VMs from which on a host holds too many.
+    threshold: int
+
+
+def spread(
+    snapshot: Snapshot, cluster_id: str, hosts: tuple[str, ...], over_utilization: int = OVER_UTILIZATION
+) -> Spread:
+    """Count over these hosts alone, so that sources and shares speak of the same ones (HA7)."""
+    counts = {host: len(ha_vms_of(snapshot).get((cluster_id, host), ())) for host in hosts}
+    share = ceil(sum(counts.values()) / max(1, len(hosts)))
+    return Spread(counts, share, ceil(share * over_utilization / 100))
 
 
 def balance(
@@ -27,49 +40,37 @@ def balance(
     candidate_hosts: tuple[str, ...],
     over_utilization: int = OVER_UTILIZATION,
 ) -> Move | None:
-    """Choose a highly available VM to move, if that makes the cluster more even; None if all is well.
+    """Choose a highly available VM to move; None if all is well.
 
-    A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts below the
-    share, and only if it leaves its host fuller than it makes the other (HA3, HA6); the fullest host
-    that has a movable VM comes first (HA5, HA8). Sources and shares are counted over the same hosts (HA7).
+    A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
+    below the share, and only if it leaves its host fuller than it makes the other (HA3, HA6); the
+    fullest host that has a movable VM comes first (HA5, HA8).
     """
     if not snapshot.cluster_by_id[cluster_id].ha_reservation or len(candidate_hosts) < 2:
         return None
-    counts = {host: len(ha_vms_of(snapshot).get((cluster_id, host), ())) for host in candidate_hosts}
-    share = ceil(sum(counts.values()) / len(candidate_hosts))
-    threshold = ceil(share * over_utilization / 100)
-    for source in sorted(candidate_hosts, key=lambda host: (-counts[host], host)):
-        if counts[source] and counts[source] >= threshold:
-            targets = _targets(snapshot, counts, source, share)
+    now = spread(snapshot, cluster_id, candidate_hosts, over_utilization)
+    for source in sorted(candidate_hosts, key=lambda host: (-now.counts[host], host)):
+        if now.counts[source] and now.counts[source] >= now.threshold:
+            targets = _targets(snapshot, now, source)
             for vm in _movable(snapshot, cluster_id, source):
-                if hosts := _admitted(snapshot, vm, targets):
+                if hosts := admitted(snapshot, vm, targets):
                     return Move(vm.id, hosts)
     return None
 
 
-def _targets(snapshot: Snapshot, counts: dict[str, int], source: str, share: int) -> tuple[str, ...]:
+def _targets(snapshot: Snapshot, now: Spread, source: str) -> tuple[str, ...]:
     """Hosts below the share that stay below the source, the emptiest first; never a failover host."""
-    known = snapshot.host_by_id
-    below = (host for host in counts if counts[host] < share and counts[host] + 1 < counts[source])
-    free = (host for host in below if host not in known or not known[host].failover)
-    return tuple(sorted(free, key=lambda host: (counts[host], host)))
+    fits = (
+        host
+        for host, count in now.counts.items()
+        if count < now.share and count + 1 < now.counts[source] and not kept_free(snapshot, host)
+    )
+    return tuple(sorted(fits, key=lambda host: (now.counts[host], host)))
 
 
 def _movable(snapshot: Snapshot, cluster_id: str, source: str) -> Iterator[Vm]:
     """The source's highly available VMs that may be migrated now, by id."""
-    vms = (snapshot.vm_by_id[vm] for vm in sorted(ha_vms_of(snapshot).get((cluster_id, source), ())))
-    for vm in vms:
-        if vm.movable and vm.host == source and vm.status == "up" and vm.id not in snapshot.pending_hosts:
+    for vm_id in sorted(ha_vms_of(snapshot).get((cluster_id, source), ())):
+        vm = snapshot.vm_by_id[vm_id]
+        if vm.host == source and may_move(snapshot, vm):
             yield vm
-
-
-def _admitted(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The targets that both hard affinity rules admit: the engine would not choose any other."""
-    request = Request((vm.id,), targets)
-    refused = {
-        verdict.host
-        for judge in (vm_affinity.filter_hosts, host_affinity.filter_hosts)
-        for verdict in judge(snapshot, request)
-        if not verdict.accepted
-    }
-    return tuple(host for host in targets if host not in refused)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha_balance import Move, balance
+from ovirt_placement.rules.ha_balance import balance
+from ovirt_placement.rules.moves import Move
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, snapshots
 

@@ -1,0 +1,105 @@
+"""The units for HA reservation as both proxies run them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xmlrpc.client import ServerProxy
+
+import pytest
+
+from tests.builders import cluster, host, snapshot, vm
+from tests.plugins.proxy_process import PLUGINS, running_proxy
+from tests.plugins.published import Publisher
+
+HOSTS = ["h1", "h2", "h3"]
+RESERVING = cluster(ha_reservation=True)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Publisher, ServerProxy]]:
+    """A proxy of its own for each test: the balance remembers since when hosts have been overloaded."""
+    publisher = Publisher(tmp_path)
+    with running_proxy(publisher.environment) as proxy:
+        yield publisher, proxy
+
+
+def test_units_print_their_answers_in_processes_of_their_own(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    vms = [vm(f"v{number}", "h1", ha=True) for number in range(3)]
+    publisher.publish(snapshot(RESERVING, *map(host, HOSTS), *vms, vm("new", ha=True)))
+    answers = {}
+    for call in ("Weight().do_score(['h1', 'h2'], 'new', {})", f"Balance().do_balance({HOSTS}, {{}})"):
+        answers[call[:6]] = subprocess.run(
+            [sys.executable, "-c", f"import ha_reservation; ha_reservation.HaReservation{call}"],
+            cwd=PLUGINS,
+            env=publisher.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert {ended.stderr for ended in answers.values()} == {""}
+    assert ast.literal_eval(answers["Weight"].stdout) == [("h1", 1), ("h2", 0)]
+    assert ast.literal_eval(answers["Balanc"].stdout) == ("v0", ["h2", "h3"])
+
+
+def balanced(served: tuple[Publisher, ServerProxy], hosts: list[str], **parameters: str) -> Any:
+    _, proxy = served
+    properties = {f"HaReservationBalance_{name}": value for name, value in parameters.items()}
+    reply: Any = proxy.runLoadBalancing("HaReservationBalance", hosts, properties)
+    assert reply["result_code"] == 0
+    return reply["result"]
+
+
+def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
+    served: tuple[Publisher, ServerProxy],
+) -> None:
+    publisher, _ = served
+    crowd = [vm(f"v{number}", "h1", ha=True) for number in range(2)]
+    publisher.publish(
+        snapshot(
+            RESERVING,
+            host("h1", cpu_percent=95),
+            host("h2"),
+            host("h3"),
+            *crowd,
+            vm("w", "h1", usage_cpu_percent=1),
+        )
+    )
+    assert balanced(served, HOSTS) == ["v0", ["h2", "h3"]]
+    assert balanced(served, HOSTS, OverUtilization="300") == ["w", ["h2", "h3"]]
+    publisher.publish(snapshot(RESERVING, *map(host, HOSTS), crowd[0]))
+    assert balanced(served, HOSTS) == ["", []]
+    assert balanced(served, ["unknown"]) == ["", []]
+
+
+def test_load_moves_no_ha_vm_to_where_it_would_crowd(served: tuple[Publisher, ServerProxy]) -> None:
+    publisher, _ = served
+    spread = [vm(f"v{number}", f"h{number}", ha=True) for number in (1, 2)]
+    busy = host("h1", cpu_percent=95)
+    publisher.publish(snapshot(RESERVING, busy, host("h2"), *spread))
+    assert balanced(served, ["h1", "h2"]) == ["", []]
+    publisher.publish(snapshot(cluster(), busy, host("h2"), *spread))
+    assert balanced(served, ["h1", "h2"]) == ["v1", ["h2"]]
+
+
+def test_host_must_stay_overloaded_for_the_minutes_set(served: tuple[Publisher, ServerProxy]) -> None:
+    """Only what is overloaded at the first look is taken to have been so for long."""
+    publisher, _ = served
+    publisher.publish(snapshot(host("h1"), host("h2"), vm("a", "h1")))
+    assert balanced(served, ["h1", "h2"]) == ["", []]
+    publisher.publish(snapshot(host("h1", cpu_percent=95), host("h2"), vm("a", "h1")))
+    assert balanced(served, ["h1", "h2"]) == ["", []]
+
+
+def test_parameters_reach_the_policy_editor(served: tuple[Publisher, ServerProxy]) -> None:
+    _, proxy = served
+    found: Any = proxy.discover()
+    assert found["scores"]["HaReservationWeight"][1].startswith("HaReservationWeight_ScaleDown=")
+    names = [part.partition("=")[0] for part in found["balance"]["HaReservationBalance"][1].split(";")]
+    assert len(names) == 6
+    assert all(name.startswith("HaReservationBalance_") for name in names)
