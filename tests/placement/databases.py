@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,12 +42,9 @@ def _owner() -> pwd.struct_passwd:
 
 
 def _run(owner: pwd.struct_passwd, *command: str) -> None:
-    switch = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": ()} if os.geteuid() == 0 else {}
+    switch: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        switch = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": ()}
     subprocess.run(
-        command,
-        check=True,
-        cwd="/",
-        stdout=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        **switch,  # type: ignore[call-overload] # the switch is all or nothing
+        command, check=True, cwd="/", stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, **switch
     )

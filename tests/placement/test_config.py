@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -100,7 +101,7 @@ def test_the_sample_holds_every_key_with_its_default() -> None:
     uncommented = "\n".join(
         line.removeprefix("#") for line in sample.read_text().splitlines() if not line.startswith("# ")
     )
-    file = config.tomllib.loads(uncommented)
+    file = tomllib.loads(uncommented)
     for name, settings in (("inventory", defaults.inventory), ("store", defaults.store)):
         assert file[name] == {key: _plain(value) for key, value in msgspec.structs.asdict(settings).items()}
     assert set(file["engine"]) == set(msgspec.structs.asdict(defaults.engine))

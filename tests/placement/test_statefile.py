@@ -93,7 +93,7 @@ def test_what_is_written_says_all_that_was_read() -> None:
 
 
 def test_required_lists_are_written_even_if_empty() -> None:
-    empty = {"clusters": [], "hosts": [], "vms": [], "affinity_groups": [], "affinity_labels": []}
+    empty: State = {"clusters": [], "hosts": [], "vms": [], "affinity_groups": [], "affinity_labels": []}
     written = json.loads(statefile.dumps(loaded({**empty, "pending": []})))
     assert written == {"format": 1, "pending": [], **empty}
 

@@ -61,9 +61,9 @@ def test_the_engine_is_read_over_tls_by_its_own_authority(
 def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(other)
-    for settings in ({"ca_file": other}, {}):
+    for ca_file in (other, None):
         with (
-            connected(url=tls_engine.url, **settings) as connection,
+            connected(url=tls_engine.url, ca_file=ca_file) as connection,
             pytest.raises(EngineSetupError, match=r"not trusted.*set ca_file.*ca-certificate"),
         ):
             connection.get("/vms")

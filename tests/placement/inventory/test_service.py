@@ -196,6 +196,18 @@ def test_the_end_does_not_wait_for_an_engine_that_hangs(engine: EngineServer, fi
         release.set()
 
 
+def test_a_directory_may_be_deeper_than_a_sockets_path_can_tell(engine: EngineServer, tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    file = configured(deep, engine)
+    with running(file) as service:
+        before = inventory.snapshot(config=loaded(file), max_age=60)
+        assert inventory.snapshot(config=loaded(file), max_age=0, deadline=30) is before
+        assert readings(engine) == 2
+        assert engine.logins == 1  # the service's: nobody had to read the engine for himself
+        ended(service)
+
+
 def test_one_directory_has_one_publisher(file: Path) -> None:
     with running(file) as service:
         second = subprocess.run(service.args, capture_output=True, text=True, timeout=60, check=False)
