@@ -1,0 +1,108 @@
+"""Our plugins as ovirt-scheduler-proxy runs them, one process a call, reading the engine themselves."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import statefile
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.plugins.proxy_process import PLUGINS
+
+HOSTS = ["h1", "h2", "h3"]
+STATE = snapshot(
+    cluster(ha_reservation=True),
+    *map(host, HOSTS),
+    vm("new", ha=True),
+    vm("friend", "h2", ha=True),
+    vm("foe", "h3"),
+    vm("ha1", "h1", ha=True),
+    group("together", TOGETHER, "new friend"),
+    group("apart", APART, "new foe"),
+    group("near", SOFT_TOGETHER, "new friend", hosts_rule=SOFT_TOGETHER, hosts="h1"),
+)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A running simulated engine, and what a process needs to reach it."""
+    folder = tmp_path_factory.mktemp("engine")
+    state = folder / "state.json"
+    state.write_bytes(statefile.dumps(STATE))
+    config = folder / "ovirt-placement.toml"
+    config.write_text(f'[inventory]\ndirectory = "{folder}"\n[store]\nurl = "sqlite:///{folder}/store.db"\n')
+    simulator = Path(sys.executable).with_name("ovirt-simulator")
+    with subprocess.Popen(
+        [simulator, "run", "--state", state, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip().rpartition(" ")[2]
+            yield {
+                **os.environ,
+                "OVIRT_PLACEMENT_CONFIG": str(config),
+                "OVIRT_URL": f"{url}/ovirt-engine/api",
+                "OVIRT_USERNAME": "admin@internal",
+                "OVIRT_PASSWORD": "password",
+            }
+        finally:
+            process.terminate()
+
+
+def run(environment: dict[str, str], call: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", call],
+        cwd=PLUGINS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (f"import affinity; affinity.AffinityFilter().do_filter({HOSTS}, 'new', {{}})", ["h2"]),
+        (
+            f"import affinity; affinity.SoftAffinityWeight().do_score({HOSTS}, 'new', {{}})",
+            [("h1", 1), ("h2", 0), ("h3", 2)],
+        ),
+        (f"import host_affinity; host_affinity.HostAffinityFilter().do_filter({HOSTS}, 'new', {{}})", HOSTS),
+        (
+            f"import host_affinity; host_affinity.HostAffinityWeight().do_score({HOSTS}, 'new', {{}})",
+            [("h1", 0), ("h2", 1), ("h3", 1)],
+        ),
+        (
+            f"import ha_reservation; ha_reservation.HaReservationWeight().do_score({HOSTS}, 'new', {{}})",
+            [("h1", 1), ("h2", 1), ("h3", 0)],
+        ),
+        (f"import ha_reservation; ha_reservation.HaReservationBalance().do_balance({HOSTS}, {{}})", ("", [])),
+    ],
+)
+def test_unit_prints_its_answer_and_nothing_else(
+    environment: dict[str, str], call: str, answer: object
+) -> None:
+    ended = run(environment, call)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ast.literal_eval(ended.stdout) == answer
+
+
+def test_vm_that_the_engine_does_not_list_is_said_in_one_sentence(environment: dict[str, str]) -> None:
+    ended = run(environment, "import affinity; affinity.AffinityFilter().do_filter(['h1'], 'v9', {})")
+    assert ended.returncode != 0
+    assert ended.stdout == ""
+    assert "UnknownVmError: the engine lists no VM v9" in ended.stderr.splitlines()[-1]
+
+
+def test_engine_that_is_away_is_said_in_one_sentence(environment: dict[str, str]) -> None:
+    away = {**environment, "OVIRT_URL": "http://127.0.0.1:1/ovirt-engine/api"}
+    ended = run(away, "import affinity; affinity.AffinityFilter().do_filter(['h1'], 'new', {})")
+    assert ended.stdout == ""
+    assert "http://127.0.0.1:1/ovirt-engine/api" in ended.stderr.splitlines()[-1]
