@@ -51,8 +51,8 @@ def draw(seed: int) -> Snapshot:
 
 
 def _split_positive_group(chance: random.Random, hosts: list[str]) -> dict[str, str | None]:
-    majority = chance.randint(2, 3)
-    return {f"app-{n}": hosts[0] for n in range(1, majority + 1)} | {"app-stray": hosts[1]}
+    majority = range(1, chance.randint(2, 3) + 1)
+    return {**{f"app-{n}": hosts[0] for n in majority}, "app-stray": hosts[1]}
 
 
 def _crowded_negative_group(chance: random.Random, hosts: list[str]) -> dict[str, str | None]:

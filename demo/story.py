@@ -18,6 +18,8 @@ USER = "admin@internal"
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
 #: Simulated seconds a second: a migration takes a moment instead of half a minute.
 TIME_SCALE = 20
+#: Codes of the engine's events.
+MIGRATION_STARTED, MIGRATION_DONE = 62, 63
 
 _CONFIGURATION = """\
 [engine]
@@ -112,16 +114,14 @@ class Story:
         self._configure("enforce", url=self.url)
         self._start("ovirt-enforcer", "run")
         self._until(lambda: not self.read().broken_groups, "all rules to hold")
+        self._until(self._migrations_ended, "the last migration to end")
 
     def after(self) -> None:
         _say("After: every rule holds.")
         self._show()
         print("\nMigrations that the engine logged:")
-        with self.connection() as connection:
-            events = connection.system_service().events_service().list()
-            for event in sorted(events, key=lambda event: int(event.id)):
-                if event.code == 63:
-                    print(f"  {event.description}")
+        for description in self._events(MIGRATION_DONE):
+            print(f"  {description}")
 
     def read(self) -> tables.Placement:
         with self.connection() as connection:
@@ -145,6 +145,15 @@ class Story:
                 f"  logs:   {self.folder}",
             ]
         )
+
+    def _migrations_ended(self) -> bool:
+        return len(self._events(MIGRATION_STARTED)) == len(self._events(MIGRATION_DONE))
+
+    def _events(self, code: int) -> list[str]:
+        """What the engine's log says with this code, oldest first."""
+        with self.connection() as connection:
+            events = connection.system_service().events_service().list()
+        return [event.description for event in reversed(events) if event.code == code]
 
     def _show(self) -> None:
         placement = self.read()
@@ -177,7 +186,8 @@ class Story:
 
 
 def _id_of(vms: ovirtsdk4.services.VmsService, name: str) -> str:
-    return next(vm.id for vm in vms.list(search=f'name="{name}"'))
+    (vm,) = vms.list(search=f'name="{name}"')
+    return str(vm.id)
 
 
 def _say(words: str) -> None:
