@@ -27,6 +27,12 @@ class Capacity(Struct, frozen=True, kw_only=True):
     #: The part of its CPU time that is used, 0 to 1; None where there are no statistics.
     load: Fraction | None = None
 
+    @property
+    def uncontended_mb(self) -> Fraction:
+        """What may still be handed out; below 0 if too much is."""
+        times, parts = self.memory_ratio.as_integer_ratio()
+        return Fraction(self.memory_mb * times - self.allocated_mb * parts, parts)
+
 
 class Shortage(StrEnum):
     NOT_UP = "not_up"
@@ -37,32 +43,24 @@ class Shortage(StrEnum):
 
 
 class Room(Struct, frozen=True):
-    """What a VM needs on a host and what there is, in MiB."""
+    """What a VM needs on a host, what there is, and why it does not fit: nothing, if it does. In MiB."""
 
-    up: bool
     uncontended_mb: Fraction
     uncontended_need_mb: int
     contended_mb: int
     contended_need_mb: int
-
-    @property
-    def shortages(self) -> tuple[Shortage, ...]:
-        """Why the VM does not fit, nothing if it does; what is there must exceed what is needed."""
-        found = (
-            (Shortage.NOT_UP, not self.up),
-            (Shortage.UNCONTENDED, self.uncontended_mb <= self.uncontended_need_mb),
-            (Shortage.CONTENDED, self.contended_mb <= self.contended_need_mb),
-        )
-        return tuple(shortage for shortage, short in found if short)
+    shortages: tuple[Shortage, ...]
 
 
 def room(capacity: Capacity, memory_mb: int, overhead_mb: int) -> Room:
-    """Hold the memory of a VM against a host's."""
+    """Hold the memory of a VM against a host's; what there is must exceed what is needed."""
     need = memory_mb + overhead_mb
-    return Room(
-        up=capacity.up,
-        uncontended_mb=capacity.memory_mb * capacity.memory_ratio - capacity.allocated_mb,
-        uncontended_need_mb=need,
-        contended_mb=capacity.free_mb,
-        contended_need_mb=memory_mb if capacity.free_without_overhead else need,
+    contended_need = memory_mb if capacity.free_without_overhead else need
+    uncontended = capacity.uncontended_mb
+    found = (
+        (Shortage.NOT_UP, not capacity.up),
+        (Shortage.UNCONTENDED, uncontended <= need),
+        (Shortage.CONTENDED, capacity.free_mb <= contended_need),
     )
+    shortages = tuple(shortage for shortage, short in found if short)
+    return Room(uncontended, need, capacity.free_mb, contended_need, shortages)

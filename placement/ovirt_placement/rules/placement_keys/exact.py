@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
@@ -11,6 +11,9 @@ from typing import TypeAlias
 
 #: A number as somebody wrote it, or as it was computed.
 Written: TypeAlias = float | str | Fraction
+
+#: A numerator and a positive denominator, reduced or not.
+Ratio: TypeAlias = tuple[int, int]
 
 #: Bounded, so that no text can make the arithmetic of a placement slow.
 _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
@@ -26,13 +29,23 @@ def number(written: Written | None) -> Fraction | None:
 
 
 @lru_cache(maxsize=4096)
+def ratio(written: Written) -> Ratio:
+    """The same as a pair, which hashes and compares quickly; what is no number counts as 0."""
+    return (number(written) or ZERO).as_integer_ratio()
+
+
+@lru_cache(maxsize=4096)
 def _decimal(written: float | str) -> Fraction | None:
     text = written.strip() if isinstance(written, str) else repr(written)
     return Fraction(text) if _NUMBER.fullmatch(text) else None
 
 
-def total(terms: Sequence[Fraction]) -> Fraction:
-    """The sum, brought to one denominator once instead of with every addition."""
-    ratios = [term.as_integer_ratio() for term in terms]
-    common = lcm(*{denominator for _, denominator in ratios})
-    return Fraction(sum(numerator * (common // denominator) for numerator, denominator in ratios), common)
+def total(ratios: Iterable[Ratio]) -> Fraction:
+    """The exact sum; reduced once, at the end, which is many times as fast as adding fractions."""
+    numerator, denominator = 0, 1
+    for part, whole in ratios:
+        if denominator % whole:
+            common = lcm(denominator, whole)
+            numerator, denominator = numerator * (common // denominator), common
+        numerator += part * (denominator // whole)
+    return Fraction(numerator, denominator)

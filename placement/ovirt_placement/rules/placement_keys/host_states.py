@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.rules.index import once_per_snapshot
+from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.decision import HostState
 from ovirt_placement.rules.placement_keys.exact import number
@@ -23,12 +24,14 @@ def host_states(
     """Hosts without the VM that is to be placed. Those that do not have it are read once a snapshot."""
     known = _known_states(snapshot).setdefault(settings, {})
 
+    present = presences(snapshot)
+    held = occupied(snapshot, vm)
+
     def state(host: Host) -> HostState:
-        there = presences(snapshot).get(host.id, ())
-        if any(presence.vm == vm for presence in there):
-            return _read(snapshot, host, settings, there, vm)
+        if host.id in held:
+            return _read(snapshot, host, settings, present.get(host.id, ()), vm)
         if host.id not in known:
-            known[host.id] = _read(snapshot, host, settings, there)
+            known[host.id] = _read(snapshot, host, settings, present.get(host.id, ()))
         return known[host.id]
 
     return tuple(state(host) for host in hosts)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.capacity import Capacity
-from ovirt_placement.rules.placement_keys.exact import ZERO, Written
+from ovirt_placement.rules.placement_keys.exact import ZERO, Ratio, Written, ratio
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, is_reserved, validate
 from ovirt_placement.rules.verdict import Struct
 
-#: A multiset of values for each name: how many VMs (or the host itself, once) bring each value.
-Values: TypeAlias = Mapping[str, Mapping[Written, int]]
+#: A value, and how many VMs (or the host itself, once) bring it.
+Instances: TypeAlias = tuple[Ratio, int]
+
+#: By name, each value with its instances.
+Values: TypeAlias = Mapping[str, Sequence[Instances]]
 
 #: A VM's compiled customer keys as they were when it started; their weights do not count for others.
 FrozenSet: TypeAlias = tuple[tuple[str, float], ...]
@@ -42,21 +47,24 @@ def node_keys(
     them bring reserved names, too, as the letter of the original says; by default only hosts do.
     """
     valid = [key for key in own if not validate(key)]
-    system: dict[str, dict[Written, int]] = {
-        key.name: {key.value: 1} for key in valid if not is_reserved(key.name)
-    }
-    system |= {name: {value: 1} for name, value in special_keys(capacity)}
-    customer: dict[str, dict[Written, int]] = {}
-    for keys in frozen:
-        for name, value in keys:
-            if reserved_from_vms or not is_reserved(name):
-                values = customer.setdefault(name, {})
-                values[value] = values.get(value, 0) + 1
-    for key in valid:
-        if is_reserved(key.name):
-            values = customer.setdefault(key.name, {})
-            values[key.value] = values.get(key.value, 0) + 1
+    system = {key.name: ((ratio(key.value), 1),) for key in valid if not is_reserved(key.name)}
+    system |= {name: ((value.as_integer_ratio(), 1),) for name, value in special_keys(capacity)}
+    customer: dict[str, list[Instances]] = {}
+    for (name, value), count in _customer_keys(valid, frozen, reserved_from_vms).items():
+        customer.setdefault(name, []).append((ratio(value), count))
     return NodeKeys(system, customer, tuple(key for key in valid if key.sticky))
+
+
+def _customer_keys(
+    valid: Iterable[PlacementKey], frozen: Iterable[FrozenSet], reserved_from_vms: bool
+) -> Counter[tuple[str, Written]]:
+    """Names and values with the number of their instances."""
+    found: Counter[tuple[str, Written]] = Counter(chain.from_iterable(frozen))
+    if not reserved_from_vms:
+        for brought in [key for key in found if is_reserved(key[0])]:
+            del found[brought]
+    found.update((key.name, key.value) for key in valid if is_reserved(key.name))
+    return found
 
 
 def special_keys(capacity: Capacity) -> Iterator[tuple[str, Fraction]]:

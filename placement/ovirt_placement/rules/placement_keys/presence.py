@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.index import once_per_snapshot
-from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
 from ovirt_placement.rules.placement_keys.node_keys import FrozenSet
@@ -33,8 +33,7 @@ def presences(snapshot: Snapshot) -> dict[str, tuple[Presence, ...]]:
     present = defaultdict(list)
     promised = {(entry.vm, entry.host): entry.memory_mb for entry in snapshot.pending}
     for vm in snapshot.vms:
-        targets = snapshot.pending_hosts.get(vm.id, ())
-        hosts = dict.fromkeys((*targets, vm.host) if vm.host is not None else targets)
+        hosts = occupied(snapshot, vm.id)
         if not hosts:
             continue
         keys, with_keys = frozen_set(snapshot, vm), destinations(snapshot, vm.id)

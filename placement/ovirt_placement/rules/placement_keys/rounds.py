@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import neg
 
 from ovirt_placement.rules.placement_keys.settings import Settings
 
@@ -26,5 +25,6 @@ def round_of(score: Fraction, bars: Sequence[Fraction]) -> int | None:
 
     Equal to a threshold is not above it.
     """
-    passed = bisect_right(bars, -score, key=neg)
+    points, unit = score.as_integer_ratio()
+    passed = bisect_left(bars, True, key=lambda bar: points * bar.denominator > bar.numerator * unit)
     return passed + 1 if passed < len(bars) else None
