@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any, get_args
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 _MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `\$?(?P<path>.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<key>.*)`", re.DOTALL)
+_INVALID = re.compile(r"Invalid enum value '(?P<word>.*)'", re.DOTALL)
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -43,6 +45,10 @@ def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str
         return f"{_joined(path, key)}: unknown key{nearest(key, _keys_at(root, path))}"
     if missing := _MISSING.fullmatch(what):
         return f"{_joined(path, missing['key'])}: is missing"
+    if invalid := _INVALID.fullmatch(what):
+        words = _words_at(root, path)
+        known = f"; one of {', '.join(words)}{nearest(invalid['word'], words)}" if words else ""
+        return f'{path}: cannot be "{invalid["word"]}"{known}'
     return f"{path or 'the top level'}: {_in_words(what)}"
 
 
@@ -61,17 +67,28 @@ def _in_words(what: str) -> str:
 
 def _keys_at(root: type[msgspec.Struct], path: str) -> list[str]:
     """List the keys that an object at this path may have."""
+    record = _within(_annotation_at(root, path), msgspec.Struct)
+    return [field.encode_name for field in msgspec.structs.fields(record)] if record else []
+
+
+def _words_at(root: type[msgspec.Struct], path: str) -> list[str]:
+    """List the words that a value at this path may be."""
+    words = _within(_annotation_at(root, path), Enum)
+    return [str(word.value) for word in words] if words else []
+
+
+def _annotation_at(root: type[msgspec.Struct], path: str) -> Any:
+    """Find the annotation of what stands at a path such as `vms[3].disks[0]`."""
     here: Any = root
     for name in re.findall(r"[A-Za-z_]+", path):
-        fields = {field.encode_name: field.type for field in msgspec.structs.fields(here)}
-        here = _struct_within(fields.get(name))
-        if here is None:
-            return []
-    return [field.encode_name for field in msgspec.structs.fields(here)]
+        record = _within(here, msgspec.Struct)
+        fields = {field.encode_name: field.type for field in msgspec.structs.fields(record)} if record else {}
+        here = fields.get(name)
+    return here
 
 
-def _struct_within(annotation: Any) -> Any:
-    """Find the record type in an annotation such as `tuple[Vm, ...]` or `SchedulingPolicy | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+def _within(annotation: Any, kind: type) -> Any:
+    """Find the type of this kind in an annotation such as `tuple[Vm, ...]` or `SchedulingPolicy | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, kind):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _struct_within(part))), None)
+    return next((found for part in get_args(annotation) if (found := _within(part, kind))), None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config
 from ovirt_placement.errors import UserError
 
@@ -19,8 +21,13 @@ ANSIBLE = {
 }
 
 
+class Mode(StrEnum):
+    DRY_RUN = "dry-run"
+    ENFORCE = "enforce"
+
+
 class Other(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    mode: str = "dry-run"
+    mode: Mode = Mode.DRY_RUN
 
 
 def written(path: Path, text: str) -> Path:
@@ -49,7 +56,7 @@ def test_the_variable_names_the_file_where_no_argument_does(tmp_path: Path) -> N
 
 def test_a_section_of_a_component_is_decoded_when_it_asks(tmp_path: Path) -> None:
     loaded = config.load(written(tmp_path, '[enforcer]\nmode = "enforce"\n'), {})
-    assert loaded.section("enforcer", Other) == Other("enforce")
+    assert loaded.section("enforcer", Other) == Other(Mode.ENFORCE)
     assert config.load(written(tmp_path, ""), {}).section("enforcer", Other) == Other()
 
 
@@ -58,6 +65,14 @@ def test_an_unknown_key_of_a_component_is_refused_as_any_other(tmp_path: Path) -
     with pytest.raises(UserError) as refusal:
         config.load(file, {}).section("enforcer", Other)
     assert str(refusal.value) == f'{file}: [enforcer] moed: unknown key; did you mean "mode"?'
+
+
+def test_a_word_that_is_none_of_those_known_is_refused_with_them(tmp_path: Path) -> None:
+    file = written(tmp_path, '[enforcer]\nmode = "enforced"\n')
+    with pytest.raises(UserError) as refusal:
+        config.load(file, {}).section("enforcer", Other)
+    known = 'one of dry-run, enforce; did you mean "enforce"?'
+    assert str(refusal.value) == f'{file}: [enforcer] mode: cannot be "enforced"; {known}'
 
 
 @pytest.mark.parametrize(
@@ -105,7 +120,8 @@ def test_the_sample_holds_every_key_with_its_default() -> None:
     for name, settings in (("inventory", defaults.inventory), ("store", defaults.store)):
         assert file[name] == {key: _plain(value) for key, value in msgspec.structs.asdict(settings).items()}
     assert set(file["engine"]) == set(msgspec.structs.asdict(defaults.engine))
-    config.Config({key: file[key] for key in ("engine", "inventory", "store")}, "sample")
+    enforcer = config.Config(file, "sample").section("enforcer", EnforcerSettings)
+    assert enforcer == EnforcerSettings()
 
 
 def _plain(value: object) -> object:
