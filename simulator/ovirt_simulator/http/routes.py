@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -166,8 +167,9 @@ _DELETES: dict[str, Answering] = {
 }
 
 
+@cache
 def routes() -> Map:
-    """Give the map from address and method to resource."""
+    """Give the map from address and method to resource; all servers share it."""
     gets = {pattern: Resource(answer, root) for pattern, root, answer in empty.sub_collections()}
     gets |= {pattern: Resource(answer, root) for pattern, (root, answer) in _LISTS.items()}
     gets |= {pattern: Resource(answer) for pattern, answer in _READS.items()}

@@ -49,10 +49,9 @@ def affinity_label(record: AffinityLabel, links: Links) -> str:
     )
 
 
-def member(tag: str, collection: str, entity_id: str, name: str | None = None) -> str:
-    """Render a member as its own list shows it: id and address, and the name in a group's lists."""
-    start = f'<{tag} href="{path(collection, entity_id)}" id="{attribute(entity_id)}"'
-    return f"{start}/>" if name is None else f"{start}>{text('name', name)}</{tag}>"
+def member(tag: str, collection: str, entity_id: str) -> str:
+    """Render a member as a group has it inline, and as a label's own lists show it: its id and address."""
+    return f'<{tag} href="{path(collection, entity_id)}" id="{attribute(entity_id)}"/>'
 
 
 def _rule(tag: str, rule: Rule) -> str:

@@ -82,6 +82,11 @@ def host(record: Host, links: Links, summary: HostSummary, *, extra: str = "") -
     )
 
 
+def outline(host_id: str, links: Links, *, name: str | None = None) -> str:
+    """Render a host as actions and member lists mention it: what one can do with it, and its parts."""
+    return links.entity("host", host_id, links.actions(*_ACTIONS), text("name", name), links.links(LINKS))
+
+
 def _facts(record: Host) -> str:
     return lines(
         text("address", record.address),

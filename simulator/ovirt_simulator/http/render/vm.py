@@ -124,6 +124,11 @@ def vm(record: Vm, links: Links, *, address: str | None, restricted: bool) -> st
     )
 
 
+def outline(vm_id: str, links: Links, *, name: str | None = None) -> str:
+    """Render a VM as actions and member lists mention it: what one can do with it, and its parts."""
+    return links.entity("vm", vm_id, links.actions(*_ACTIONS), text("name", name), links.links(LINKS))
+
+
 def _original_template(record: Vm) -> str:
     template = record.template or BLANK_TEMPLATE
     return f'<original_template href="{path("templates", template)}" id="{attribute(template)}"/>'

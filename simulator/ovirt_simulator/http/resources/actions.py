@@ -14,12 +14,10 @@ from ovirt_simulator.http.call import NOT_AUTHORIZED, Call
 from ovirt_simulator.http.users import Permit
 
 
-def act(
-    call: Call, permit: Permit, subject: tuple[str, str, str], command: Callable[[Body], Job]
-) -> Response:
+def act(call: Call, permit: Permit, tag: str, subject: str, command: Callable[[Body], Job]) -> Response:
     """Carry an action out and answer it: 200 with its job, or its fault inside of what was asked.
 
-    `subject` is the element, collection and id of what the action is done to. A "complete" action is accepted
+    `subject` is what the action is done to, rendered as the element `tag`. A "complete" action is accepted
     and begun; its effect shows later.
     """
     body = call.body("action")
@@ -29,13 +27,12 @@ def act(
         job = command(body)
     except Rejected as rejected:
         return failed(body, rejected.http_status, rejected.detail)
-    tag, collection, entity_id = subject
     return _action(
         body,
         200,
-        job=_reference("job", "jobs", job.id),
+        job=markup.entity("job", markup.path("jobs", job.id), job.id),
         status=markup.text("status", "complete"),
-        **{tag: _reference(tag, collection, entity_id)},
+        **{tag: subject},
     )
 
 
@@ -53,8 +50,3 @@ def _action(body: Body, http_status: int, /, **outcome: str) -> Response:
     children = body.elements() | outcome
     root = markup.element("action", *(children[tag] for tag in sorted(children)))
     return answers.document(root, http_status)
-
-
-def _reference(tag: str, collection: str, entity_id: str) -> str:
-    href = markup.path(collection, entity_id)
-    return f'<{tag} href="{href}" id="{markup.attribute(entity_id)}"/>'

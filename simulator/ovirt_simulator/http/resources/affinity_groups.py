@@ -15,8 +15,10 @@ from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import affinity as render
+from ovirt_simulator.http.render.host import outline as host_outline
+from ovirt_simulator.http.render.vm import outline as vm_outline
 from ovirt_simulator.http.resources.actions import done
-from ovirt_simulator.http.resources.find import host_id
+from ovirt_simulator.http.resources.find import host_id, present
 from ovirt_simulator.http.users import Permit
 
 #: What a new group's rules are when the body says nothing.
@@ -92,13 +94,13 @@ def _edit(call: Call, body: Body, vms_rule: Rule, hosts_rule: Rule) -> AffinityG
 
 
 def list_vms(call: Call, cluster_id: str, group_id: str) -> list[str]:
-    vms = ((vm_id, call.queries.vm(vm_id)) for vm_id in _group(call, group_id).vms)
-    return [render.member("vm", "vms", vm_id, vm.name if vm else None) for vm_id, vm in vms]
+    vms = (present(call.queries.vm(vm_id)) for vm_id in _group(call, group_id).vms)
+    return [vm_outline(vm.id, call.links("vms", vm.id), name=vm.name) for vm in vms]
 
 
 def list_hosts(call: Call, cluster_id: str, group_id: str) -> list[str]:
-    hosts = ((host_id, call.queries.host(host_id)) for host_id in _group(call, group_id).hosts)
-    return [render.member("host", "hosts", host_id, host.name if host else None) for host_id, host in hosts]
+    hosts = (present(call.queries.host(host_id)) for host_id in _group(call, group_id).hosts)
+    return [host_outline(host.id, call.links("hosts", host.id), name=host.name) for host in hosts]
 
 
 def list_vm_labels(call: Call, cluster_id: str, group_id: str) -> list[str]:
@@ -110,11 +112,8 @@ def list_host_labels(call: Call, cluster_id: str, group_id: str) -> list[str]:
 
 
 def _labels(call: Call, label_ids: tuple[str, ...]) -> list[str]:
-    labels = ((label_id, call.queries.affinity_label(label_id)) for label_id in label_ids)
-    return [
-        render.member("affinity_label", "affinitylabels", label_id, label.name if label else None)
-        for label_id, label in labels
-    ]
+    labels = (present(call.queries.affinity_label(label_id)) for label_id in label_ids)
+    return [render.affinity_label(label, call.links("affinitylabels", label.id)) for label in labels]
 
 
 def post_vm(call: Call, cluster_id: str, group_id: str) -> Response:
@@ -123,8 +122,7 @@ def post_vm(call: Call, cluster_id: str, group_id: str) -> Response:
     if vm_id is None:
         raise incomplete("Vm", "id")
     _add(call, group_id, Members.VMS, vm_id)
-    vm = call.queries.vm(vm_id)
-    return answers.document(render.member("vm", "vms", vm_id, vm.name if vm else None))
+    return answers.document(vm_outline(vm_id, call.plain_links("vms", vm_id)))
 
 
 def post_host(call: Call, cluster_id: str, group_id: str) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from werkzeug import Response
 
 from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.render.host import outline
 from ovirt_simulator.http.resources.actions import act
 from ovirt_simulator.http.users import Permit
 
@@ -13,7 +14,8 @@ def activate(call: Call, host_id: str) -> Response:
     return act(
         call,
         Permit.MANIPULATE_HOST,
-        ("host", "hosts", host_id),
+        "host",
+        outline(host_id, call.plain_links("hosts", host_id)),
         lambda _: call.engine.hosts.activate(host_id, caller=call.caller),
     )
 
@@ -22,7 +24,8 @@ def deactivate(call: Call, host_id: str) -> Response:
     return act(
         call,
         Permit.MANIPULATE_HOST,
-        ("host", "hosts", host_id),
+        "host",
+        outline(host_id, call.plain_links("hosts", host_id)),
         lambda body: call.engine.hosts.deactivate(
             host_id, reason=body.text("reason") or "", caller=call.caller
         ),

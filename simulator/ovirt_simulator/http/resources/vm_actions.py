@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from werkzeug import Response
 
 from ovirt_simulator.core.entities import Job
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.render.vm import outline
 from ovirt_simulator.http.resources.actions import act
 from ovirt_simulator.http.resources.find import host_id
 from ovirt_simulator.http.users import Permit
@@ -23,34 +26,19 @@ def start(call: Call, vm_id: str) -> Response:
         host = host_id(call, wanted[0]) if wanted else None
         return call.engine.vms.start(vm_id, host_id=host, caller=call.caller)
 
-    return act(call, Permit.RUN_VM, ("vm", "vms", vm_id), command)
+    return _act(call, Permit.RUN_VM, vm_id, command)
 
 
 def stop(call: Call, vm_id: str) -> Response:
-    return act(
-        call,
-        Permit.STOP_VM,
-        ("vm", "vms", vm_id),
-        lambda _: call.engine.vms.stop(vm_id, caller=call.caller),
-    )
+    return _act(call, Permit.STOP_VM, vm_id, lambda _: call.engine.vms.stop(vm_id, caller=call.caller))
 
 
 def shutdown(call: Call, vm_id: str) -> Response:
-    return act(
-        call,
-        Permit.STOP_VM,
-        ("vm", "vms", vm_id),
-        lambda _: call.engine.vms.shutdown(vm_id, caller=call.caller),
-    )
+    return _act(call, Permit.STOP_VM, vm_id, lambda _: call.engine.vms.shutdown(vm_id, caller=call.caller))
 
 
 def suspend(call: Call, vm_id: str) -> Response:
-    return act(
-        call,
-        Permit.STOP_VM,
-        ("vm", "vms", vm_id),
-        lambda _: call.engine.vms.suspend(vm_id, caller=call.caller),
-    )
+    return _act(call, Permit.STOP_VM, vm_id, lambda _: call.engine.vms.suspend(vm_id, caller=call.caller))
 
 
 def migrate(call: Call, vm_id: str) -> Response:
@@ -67,13 +55,14 @@ def migrate(call: Call, vm_id: str) -> Response:
             caller=call.caller,
         )
 
-    return act(call, Permit.MIGRATE_VM, ("vm", "vms", vm_id), command)
+    return _act(call, Permit.MIGRATE_VM, vm_id, command)
 
 
 def cancel_migration(call: Call, vm_id: str) -> Response:
-    return act(
-        call,
-        Permit.MIGRATE_VM,
-        ("vm", "vms", vm_id),
-        lambda _: call.engine.vms.cancel_migration(vm_id, caller=call.caller),
+    return _act(
+        call, Permit.MIGRATE_VM, vm_id, lambda _: call.engine.vms.cancel_migration(vm_id, caller=call.caller)
     )
+
+
+def _act(call: Call, permit: Permit, vm_id: str, command: Callable[[Body], Job]) -> Response:
+    return act(call, permit, "vm", outline(vm_id, call.plain_links("vms", vm_id)), command)
