@@ -1,0 +1,90 @@
+"""Which key of a name wins: against a search that looks at the levels one by one, weakest first."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.rules.placement_keys.compile import compile_keys
+from tests.placement.rules.placement_keys.parts import key, node_key
+
+#: The ladder of the specification, weakest first, with the slot of sticky copies.
+LADDER = (
+    "cluster",
+    "billing_entity",
+    "customer_offer",
+    "customer",
+    "image_offer",
+    "image",
+    "vdc_offer",
+    "vdc",
+    "server_offer",
+    "server_sticky",
+    "server",
+    "disk_offer",
+    "disk",
+    "network_offer",
+    "network",
+    "nic_offer",
+    "nic",
+)
+CUSTOMERS_OWN = {"image", "server", "disk", "network", "nic"}
+
+KEYS = st.builds(
+    key,
+    st.sampled_from(["K", "L"]),
+    st.sampled_from([0.0, 0.5, 1.0, 2.5, "3", "gold"]),
+    st.sampled_from([None, 0.0, 10.0, -7.5, 100.0]),
+    st.sampled_from((*LADDER, "node", "elsewhere")),
+    st.sampled_from(["system", "be", "customer"]),
+)
+
+
+def expected(
+    keys: list[PlacementKey], name: str, setters: tuple[str, ...]
+) -> tuple[Fraction, Fraction] | None:
+    """The last one met when going up the ladder, the customer after the billing entity."""
+    winner = None
+    for level in LADDER:
+        for setter in setters:
+            for one in keys:
+                here = one.level == level and one.key_class == setter and one.name == name
+                allowed = setter != "customer" or level in CUSTOMERS_OWN
+                if here and allowed and one.weight and one.value != "gold":
+                    winner = (Fraction(str(one.value)), Fraction(str(one.weight)))
+    return winner
+
+
+@given(st.lists(KEYS, max_size=12))
+def test_strongest_level_wins_and_its_weight_travels(keys: list[PlacementKey]) -> None:
+    compiled = compile_keys(keys)
+    for name in ("K", "L"):
+        for found, setters in ((compiled.system, ("system",)), (compiled.customer, ("be", "customer"))):
+            pair = (found[name].value, found[name].weight) if name in found else None
+            assert pair == expected(keys, name, setters)
+
+
+@given(st.lists(KEYS, max_size=8))
+def test_every_key_on_the_ladder_is_told_of_once(keys: list[PlacementKey]) -> None:
+    compiled = compile_keys(keys)
+    told = [one.key for one in compiled.ignored]
+    for winner in (*compiled.system.values(), *compiled.customer.values()):
+        told += [winner.source, *winner.hidden]
+    assert sorted(map(repr, told)) == sorted(repr(one) for one in keys if one.level in LADDER)
+
+
+def test_full_ladder() -> None:
+    keys = [key("K", float(number), 1.0 + number, level) for number, level in enumerate(LADDER)]
+    for strongest in range(len(LADDER)):
+        winner = compile_keys(reversed(keys[: strongest + 1])).system["K"]
+        assert (winner.value, winner.weight) == (strongest, 1 + strongest)
+        assert winner.source.level == LADDER[strongest]
+        assert [hidden.level for hidden in winner.hidden] == list(LADDER[:strongest])
+
+
+def test_ignored_key_says_why() -> None:
+    (ignored,) = compile_keys([key("K", key_class="customer", level="vdc"), node_key("h1", "K")]).ignored
+    assert ignored.codes == ("customer-key-not-allowed-here",)

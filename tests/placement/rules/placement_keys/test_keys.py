@@ -1,0 +1,111 @@
+"""What may be set where, and the code of each mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.rules.placement_keys.exact import number
+from ovirt_placement.rules.placement_keys.keys import kind, missing_node_keys, validate
+from ovirt_placement.rules.placement_keys.levels import SETTABLE
+from tests.placement.rules.placement_keys.parts import key, node_key
+
+#: The levels where a customer may set keys, as table 1.1 has them: all that is theirs, and no offer.
+CUSTOMERS_OWN = ["image", "server", "disk", "network", "nic"]
+
+
+@pytest.mark.parametrize("level", [level for level in SETTABLE if level != "node"])
+@pytest.mark.parametrize("setter", ["system", "be", "customer"])
+def test_customers_key_only_what_is_theirs(level: str, setter: str) -> None:
+    refused = setter == "customer" and level not in CUSTOMERS_OWN
+    expected = ("customer-key-not-allowed-here",) if refused else ()
+    assert validate(key("K", level=level, key_class=setter)) == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "codes"),
+    [
+        (key(""), {"name-empty"}),
+        (key("_", key_class="be"), {"name-empty"}),
+        (key("#"), {"name-empty"}),
+        (node_key("h1", " "), {"name-empty"}),
+        (key("K", "gold"), {"value-not-numeric"}),
+        (key("K", float("nan")), {"value-not-numeric"}),
+        (key("K", float("inf")), {"value-not-numeric"}),
+        (key("K", "-inf"), {"value-not-numeric"}),
+        (key("K", "1_0"), {"value-not-numeric"}),
+        (key("K", weight=0), {"weight-zero"}),
+        (key("K", weight=None), {"weight-zero"}),
+        (key("K", "gold", 0), {"value-not-numeric", "weight-zero"}),
+        (key("_K", level="cluster"), {"reserved-as-system"}),
+        (key("#DISK"), {"special-unknown"}),
+        (key("#ram"), {"special-unknown"}),
+        (key("#RAM", key_class="be"), {"special-not-system"}),
+        (
+            key("#RAM", key_class="customer", level="vdc"),
+            {"special-not-system", "customer-key-not-allowed-here"},
+        ),
+        (node_key("h1", "#RAM"), {"special-on-node"}),
+        (key("#LOAD", 0.5, level="cluster"), {"special-cluster-value-not-0"}),
+        (key("K", sticky=True), {"sticky-not-on-node"}),
+        (node_key("h1", "SAN", sticky=True), {"sticky-without-weight"}),
+        (node_key("h1", "_SAN", sticky=True, weight=60.0), {"sticky-and-reserved"}),
+        (node_key("h1", "K", key_class="customer"), {"customer-key-not-allowed-here"}),
+    ],
+)
+def test_each_mistake_has_its_code(wrong: PlacementKey, codes: set[str]) -> None:
+    assert set(validate(wrong)) == codes
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        key("K", "1.5"),
+        key("K", "-1e-2"),
+        key("#RAM", 0, level="cluster"),
+        key("#RAM", 2),
+        key("_K", key_class="be"),
+        key("_K", key_class="customer"),
+        node_key("h1", "K"),
+        node_key("h1", "_K"),
+        node_key("h1", "SAN", sticky=True, weight=60.0),
+    ],
+)
+def test_what_may_be_set_has_no_code(right: PlacementKey) -> None:
+    assert validate(right) == ()
+
+
+def test_without_weight_or_number_it_is_a_normal_key_unless_meant_otherwise() -> None:
+    assert validate(key("K", "gold"), placement=False) == ()
+    assert validate(key("K", weight=0), placement=False) == ()
+    assert validate(key("K", key_class="customer", level="vdc"), placement=False) != ()
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (key("K"), "placement"),
+        (key("K", "gold"), "normal"),
+        (key("#RAM", 0, weight=0), "normal"),
+        (key("#RAM", 0), "special"),
+        (key("_K", key_class="be"), "reserved"),
+        (node_key("h1", "K"), "placement"),
+        (node_key("h1", "_K"), "reserved"),
+        (node_key("h1", "K", sticky=True, weight=60.0), "sticky"),
+        (node_key("h1", "K", sticky=True), "placement"),
+    ],
+)
+def test_kind_follows_name_flag_and_weight(one: PlacementKey, expected: str) -> None:
+    assert kind(one) == expected
+
+
+def test_hosts_that_lack_a_name_of_their_cluster_are_named() -> None:
+    carried = {"h1": ["A", "B"], "h2": ["B", "A"], "h3": ["B", "C"]}
+    assert missing_node_keys(carried) == {"h1": ("C",), "h2": ("C",), "h3": ("A",)}
+    assert missing_node_keys({"h1": ["A"], "h2": ["A"]}) == {}
+    assert missing_node_keys({}) == {}
+
+
+@pytest.mark.parametrize("long", ["9" * 41, "1e9999", "1" * 5000])
+def test_no_text_makes_a_number_that_is_slow_to_reckon_with(long: str) -> None:
+    assert number(long) is None
