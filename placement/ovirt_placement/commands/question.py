@@ -15,7 +15,7 @@ from ovirt_placement import config, inventory, statefile
 from ovirt_placement.commands.arguments import add_config
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Cluster, Snapshot
 
 
 def add_question(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +28,17 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     )
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
+
+
+def clusters_of(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Cluster, ...]:
+    """The cluster named, or all."""
+    if args.cluster is None:
+        return snapshot.clusters
+    return (find(args.cluster, "cluster", snapshot.clusters),)
 
 
 def read_state(args: argparse.Namespace) -> Snapshot:
