@@ -75,3 +75,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _call(options: argparse.Namespace) -> int:
     return calling.call(settings.load(options.config), options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
 import ssl
 
@@ -21,6 +20,7 @@ from .reporting import Reporter
 from .server.access import Gate, tls_context
 from .server.listener import Limits, Listener
 from .settings import Settings
+from .workers.nursery import end_strays
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def run(settings: Settings) -> None:
     try:
         asyncio.run(_serve(settings, context, decisions))
     finally:
-        _end_children()
+        end_strays()  # nothing that a plugin ever started may outlive the proxy
         log.info("stopped")
         log_handler.close()
 
@@ -86,11 +86,3 @@ async def _attend(
     for task in tasks:
         task.cancel()
     await listener.close(settings.calls.deadline_seconds)
-
-
-def _end_children() -> None:
-    """Nothing that a plugin ever started may outlive the proxy."""
-    while kernel.has_children():
-        for child in kernel.children():
-            os.kill(child, signal.SIGKILL)
-        os.wait()

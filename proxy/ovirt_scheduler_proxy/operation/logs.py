@@ -76,7 +76,6 @@ def set_up(settings: Log) -> BatchedHandler:
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     # The formats above use none of these, and finding them out takes half the time of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.logAsyncioTasks = False
     return handler
 
 

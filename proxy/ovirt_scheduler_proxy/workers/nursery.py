@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..inside import kernel
 from .worker import Worker
 
 _START = Path(__file__).parent.parent / "inside" / "start.py"
@@ -19,6 +22,11 @@ _LONGEST_MESSAGE = 1 << 20
 
 #: What belongs to the proxy's own relation with systemd and must not reach plugins.
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID")
+
+
+# Guards the set of our own children: whatever else becomes a child of ours was left behind by a plugin.
+_lock = threading.Lock()
+_zygotes: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -39,13 +47,7 @@ class Nursery:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_MESSAGE)
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST_MESSAGE)
             try:
-                self.process = subprocess.Popen(  # noqa: S603  # the interpreter is named by the administrator
-                    [python, str(_START), str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                    env={name: value for name, value in os.environ.items() if name not in _OURS},
-                )
+                self.process = _start([python, str(_START), str(theirs.fileno())], theirs.fileno())
             except OSError as error:
                 ours.close()
                 raise UserError(
@@ -85,6 +87,10 @@ class Nursery:
             worker = Worker(facts["pid"], socket.socket(fileno=connection), pidfd, stdout, stderr)
         return Event(facts["event"], facts, worker)
 
+    @property
+    def open(self) -> bool:
+        return self.control.fileno() >= 0
+
     def close(self) -> None:
         """End the process with all its workers, and wait until they are gone."""
         self.control.close()
@@ -93,7 +99,33 @@ class Nursery:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        with _lock:
+            _zygotes.discard(self.process.pid)
 
     def _tell(self, message: bytes) -> None:
         with contextlib.suppress(OSError):  # if it has ended, `receive` says so
             self.control.send(message)
+
+
+def end_strays() -> None:
+    """End what a dead zygote left: its workers, and what their units had started, have come to us."""
+    with _lock:
+        while strays := set(kernel.children()) - _zygotes:
+            for stray in strays:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(stray, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(stray, 0)
+
+
+def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:
+    with _lock:
+        process = subprocess.Popen(  # noqa: S603  # the administrator names the interpreter
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[control],
+            env={name: value for name, value in os.environ.items() if name not in _OURS},
+        )
+        _zygotes.add(process.pid)
+    return process

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import UserError
 from .lending import WORKERS_PER_UNIT, Lending, Ticket
-from .nursery import Event, Nursery
+from .nursery import Event, Nursery, end_strays
 from .outcome import Cause, Failure
 from .worker import Worker
 
@@ -130,7 +130,8 @@ class Pool:
         """Use no worker any more. The nursery that is returned is then to be closed, which takes a moment."""
         self._closing = True
         self._watching.cancel()
-        self._loop.remove_reader(self._nursery.control)
+        if self._nursery.open:
+            self._loop.remove_reader(self._nursery.control)
         for worker in self._known.values():
             self._loop.remove_reader(worker.connection)
         return self._nursery
@@ -250,6 +251,7 @@ class Pool:
 
     async def _restart_nursery(self, old: Nursery) -> None:
         await asyncio.to_thread(old.close)
+        await asyncio.to_thread(end_strays)
         while not self._closing:
             try:
                 nursery = await asyncio.to_thread(start_nursery, self.settings)

@@ -69,7 +69,7 @@ class Worker:
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
         if self.verdict is not None:
             return self.verdict
-        if self.lives():
+        if not self.reported and self.lives():
             return Failure(Cause.CRASHED, "closed its worker's connection to the proxy")
         if self.status is None or self.status == -signal.SIGKILL:
             return None

@@ -1,0 +1,120 @@
+"""Drives the proxy with the engine's own client library and settings: Apache XML-RPC 3.1.3 on a JVM."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.proxy.running import running, write_plugins
+
+pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java")]
+
+PROJECT = Path(__file__).parent / "java"
+
+PLUGINS = '''
+class Keep:
+    properties_validation = "keep_mode=a|b"
+    def do_filter(self, hosts, vm, args):
+        """Behält jeden zweiten <Host> & sonst keinen — 保持"""
+        return hosts[::2] if args == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"} else []
+    def do_score(self, hosts, vm, args):
+        """Weighs"""
+        return [(host, -number) for number, host in enumerate(hosts)]
+    def do_balance(self, hosts, args):
+        """Moves"""
+        return ("vm-1", hosts[1:])
+
+class Broken:
+    def do_filter(self, hosts, vm, args):
+        raise RuntimeError("broken é")
+    do_score = do_filter
+    def do_balance(self, hosts, args):
+        raise RuntimeError("broken é")
+'''
+
+
+def host(number: int) -> str:
+    return f"{number:08d}-1111-2222-3333-444444444444"
+
+
+class Engine:
+    """The Java side: takes a command, gives a line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, command: str) -> str:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(f"{command}\n")
+        stdin.flush()
+        return stdout.readline().rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    classpath = _compile()
+    folder = write_plugins(tmp_path_factory.mktemp("java") / "plugins", units=PLUGINS)
+    with running(folder) as proxy:
+        java = ["java", "-cp", classpath, "contract.EngineClient", proxy.url]
+        with subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            yield Engine(process)
+            process.stdin.close()  # type: ignore[union-attr]
+
+
+def _compile() -> str:
+    """Build the Java side and return its class path."""
+    if shutil.which("mvn") is None or shutil.which("java") is None:
+        pytest.skip("Maven is not installed")
+    built = subprocess.run(
+        ["mvn", "-q", "-B", "compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+    )
+    if built.returncode and "Could not transfer artifact" in built.stdout:
+        pytest.skip("Maven cannot reach its repository")
+    assert built.returncode == 0, built.stdout + built.stderr
+    libraries = (PROJECT / "target/classpath").read_text().strip()
+    return f"{PROJECT / 'target/classes'}:{libraries}"
+
+
+def test_discover(engine: Engine) -> None:
+    properties = "keep_mode=a|b"
+    assert engine.ask("discover") == " | ".join(
+        [
+            "balance/Broken//",
+            f"balance/Keep/Moves/{properties}",
+            "filters/Broken//",
+            f"filters/Keep/Behält jeden zweiten <Host> & sonst keinen — 保持/{properties}",
+            "scores/Broken//",
+            f"scores/Keep/Weighs/{properties}",
+        ]
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 500, 5000])
+def test_filter_and_score_and_balance(engine: Engine, count: int) -> None:
+    hosts = [host(number) for number in range(count)]
+    assert engine.ask(f"runFilters Keep {count}") == "0  " + ",".join(hosts[::2])
+    weights = ",".join(f"{each}={-number}=Keep" for number, each in enumerate(hosts))
+    assert engine.ask(f"runCostFunctions Keep {count}") == f"0  {weights}"
+    moved = f"vm-1:{','.join(hosts[1:])}" if count > 1 else ":"
+    assert engine.ask(f"runLoadBalancing Keep {count}") == f"0  {moved}"
+
+
+def test_missing_and_failing_units(engine: Engine) -> None:
+    hosts = ",".join(map(host, range(3)))
+    assert engine.ask("runFilters Broken,Absent 3") == f"1 Absent,Broken {hosts}"
+    assert engine.ask("runCostFunctions Absent,Broken 3") == "1 Absent,Broken "
+    assert engine.ask("runLoadBalancing Absent 3") == "1 Absent :"
+    assert engine.ask("runLoadBalancing Broken 3") == "1 Broken :"
+
+
+def test_an_unknown_method_is_a_fault_with_a_sentence(engine: Engine) -> None:
+    assert engine.ask("noSuchMethod").startswith("fault -32601 there is no method")
