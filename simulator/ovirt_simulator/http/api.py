@@ -66,12 +66,13 @@ class Api:
 
     def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
         """Render what an entity links to, under the name that the entity has for it."""
-        resource, arguments = self._match(unquote(address.removeprefix(markup.API)), "GET")
         try:
+            resource, arguments = self._match(unquote(address.removeprefix(markup.API)), "GET")
             result = resource.answer(call.below(follow), **arguments)
-        except answers.Refusal as refusal:
-            raise FollowError(f"{address}: {refusal}") from refusal
+        except (answers.Refusal, NotFound) as missing:
+            raise FollowError(f"{address}: {missing}") from missing
         return result if resource.root is None else markup.collection(tag, result)
 
     def _match(self, path: str, method: str) -> tuple[Resource, dict[str, str]]:
-        return self._adapter.match(path, method)  # type: ignore[return-value]
+        resource, arguments = self._adapter.match(path, method)
+        return resource, dict(arguments)

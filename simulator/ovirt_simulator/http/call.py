@@ -109,17 +109,19 @@ class Call:
 
     @cached_property
     def all_content(self) -> bool:
-        return bool(self.flag("all_content"))
+        """Whether to show what costs the engine more; answers to POST and PUT always do."""
+        return bool(self.flag("all_content")) or self._request.method != "GET"
 
     @property
     def search(self) -> SearchArguments:
         """What the list is to be searched for; nothing when another call follows it."""
         if self.followed:
             return {"search": "", "case_sensitive": False, "limit": None}
+        limit = self.number("max")
         return {
             "search": self.parameter("search") or "",
             "case_sensitive": bool(self.flag("case_sensitive")),
-            "limit": self.number("max"),
+            "limit": None if limit is None or limit < 0 else limit,
         }
 
     @cached_property

@@ -44,6 +44,9 @@ class Links:
         self._expand = expand
         self._met: set[str] = set()
 
+    def follows(self, attribute: str) -> bool:
+        return attribute in self._follow
+
     def link(self, rel: str, attribute: str | None = None) -> str:
         """Give the link to a sub-collection; `attribute` is what `follow` calls it, if it can be followed."""
         address = f"{self.href}/{rel}"

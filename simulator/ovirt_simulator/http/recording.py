@@ -8,45 +8,8 @@ from werkzeug import Request, Response
 
 from ovirt_placement.errors import UserError
 from ovirt_simulator.http import answers, markup
-from ovirt_simulator.http.render.root import minimal_api
+from ovirt_simulator.http.render.root import COLLECTIONS, minimal_api
 from ovirt_simulator.http.users import User
-
-#: The root elements of the API's root collections, by address.
-_COLLECTIONS = {
-    "affinitylabels": "affinity_labels",
-    "bookmarks": "bookmarks",
-    "clusterlevels": "cluster_levels",
-    "clusters": "clusters",
-    "cpuprofiles": "cpu_profiles",
-    "datacenters": "data_centers",
-    "diskprofiles": "disk_profiles",
-    "disks": "disks",
-    "domains": "domains",
-    "events": "events",
-    "externalhostproviders": "external_host_providers",
-    "groups": "groups",
-    "hosts": "hosts",
-    "icons": "icons",
-    "imagetransfers": "image_transfers",
-    "instancetypes": "instance_types",
-    "jobs": "jobs",
-    "macpools": "mac_pools",
-    "networkfilters": "network_filters",
-    "networks": "networks",
-    "operatingsystems": "operating_systems",
-    "permissions": "permissions",
-    "roles": "roles",
-    "schedulingpolicies": "scheduling_policies",
-    "schedulingpolicyunits": "scheduling_policy_units",
-    "storageconnections": "storage_connections",
-    "storagedomains": "storage_domains",
-    "tags": "tags",
-    "templates": "templates",
-    "users": "users",
-    "vmpools": "vm_pools",
-    "vms": "vms",
-    "vnicprofiles": "vnic_profiles",
-}
 
 
 class Recording:
@@ -73,6 +36,6 @@ class Recording:
             return Response(recorded, content_type=answers.XML)
         if not segments:
             return answers.document(minimal_api())
-        if len(segments) == 1 and segments[0] in _COLLECTIONS:
-            return answers.document(markup.collection(_COLLECTIONS[segments[0]], []))
+        if len(segments) == 1 and segments[0] in COLLECTIONS:
+            return answers.document(markup.collection(COLLECTIONS[segments[0]], []))
         return answers.absent().response

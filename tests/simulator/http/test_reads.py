@@ -227,6 +227,14 @@ def test_every_link_and_reference_leads_somewhere(server: Server) -> None:
     assert len(seen) > 200
 
 
+def test_every_root_collection_can_be_listed(server: Server) -> None:
+    root = request(server.api_url).xml
+    links = [link.get("href") or "" for link in root.findall("link") if "?" not in (link.get("href") or "")]
+    assert len(links) > 30
+    for href in links:
+        assert request(server.url + href).status == 200, href
+
+
 @pytest.mark.parametrize(
     "collection", ["vms", "hosts", "clusters", "affinitylabels", "jobs", "tags", "schedulingpolicies"]
 )

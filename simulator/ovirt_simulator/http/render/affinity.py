@@ -9,20 +9,18 @@ from ovirt_simulator.core.entities import AffinityGroup, AffinityLabel
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, path, text
 
-#: The member lists of a group: what the entity calls them, by rel.
-GROUP_LINKS = {"vms": "vms", "hosts": "hosts", "vmlabels": "vm_labels", "hostlabels": "host_labels"}
+#: The member lists of a group, and what `follow` and the entity call them.
+_GROUP_LINKS = {"vms": "vms", "hosts": "hosts", "vmlabels": "vm_labels", "hostlabels": "host_labels"}
 
 
 def affinity_group(record: AffinityGroup, links: Links, *, broken: bool) -> str:
     """Render a group. Its members are inline as ids; a followed list of members stands in their place."""
-    rendered = {rel: links.link(rel, name) for rel, name in GROUP_LINKS.items()}
-    followed = {rel for rel, markup in rendered.items() if not markup.startswith("<link ")}
     return links.entity(
         "affinity_group",
         record.id,
         text("name", record.name),
         text("description", record.description),
-        *rendered.values(),
+        links.links(_GROUP_LINKS),
         text("broken", broken),
         text("enforcing", record.vms_rule.enforcing),
         text("positive", record.vms_rule.positive if record.vms_rule.enabled else None),
@@ -30,10 +28,10 @@ def affinity_group(record: AffinityGroup, links: Links, *, broken: bool) -> str:
         _rule("hosts_rule", record.hosts_rule),
         _rule("vms_rule", record.vms_rule),
         links.reference("cluster", "clusters", record.cluster),
-        "" if "vms" in followed else _members("vms", "vm", "vms", record.vms),
-        "" if "hosts" in followed else _members("hosts", "host", "hosts", record.hosts),
-        "" if "vmlabels" in followed else _labels("vm_labels", record.vm_labels),
-        "" if "hostlabels" in followed else _labels("host_labels", record.host_labels),
+        _members(links, "vms", "vm", "vms", record.vms),
+        _members(links, "hosts", "host", "hosts", record.hosts),
+        _members(links, "vm_labels", "affinity_label", "affinitylabels", record.vm_labels),
+        _members(links, "host_labels", "affinity_label", "affinitylabels", record.host_labels),
     )
 
 
@@ -68,9 +66,8 @@ def _priority(value: float) -> str:
     return repr(float(value))
 
 
-def _members(tag: str, item: str, collection: str, ids: Iterable[str]) -> str:
-    return element(tag, *(member(item, collection, entity_id) for entity_id in ids))
-
-
-def _labels(tag: str, ids: Iterable[str]) -> str:
-    return _members(tag, "affinity_label", "affinitylabels", ids)
+def _members(links: Links, name: str, tag: str, collection: str, ids: Iterable[str]) -> str:
+    """Render the ids of members, unless their list is followed and stands there already."""
+    if links.follows(name):
+        return ""
+    return element(name, *(member(tag, collection, entity_id) for entity_id in ids))

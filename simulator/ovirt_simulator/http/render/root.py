@@ -11,22 +11,42 @@ from ovirt_simulator.http.render.vm import BLANK_TEMPLATE
 #: The engine that the simulator speaks as.
 VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")
 
-_COLLECTIONS = (
-    "clusters",
-    "datacenters",
-    "events",
-    "hosts",
-    "networks",
-    "tags",
-    "templates",
-    "vms",
-    "disks",
-    "schedulingpolicyunits",
-    "schedulingpolicies",
-    "vnicprofiles",
-    "affinitylabels",
-    "jobs",
-)
+#: The API's root collections, and the root element of each.
+COLLECTIONS = {
+    "affinitylabels": "affinity_labels",
+    "bookmarks": "bookmarks",
+    "clusterlevels": "cluster_levels",
+    "clusters": "clusters",
+    "cpuprofiles": "cpu_profiles",
+    "datacenters": "data_centers",
+    "diskprofiles": "disk_profiles",
+    "disks": "disks",
+    "domains": "domains",
+    "events": "events",
+    "externalhostproviders": "external_host_providers",
+    "groups": "groups",
+    "hosts": "hosts",
+    "icons": "icons",
+    "imagetransfers": "image_transfers",
+    "instancetypes": "instance_types",
+    "jobs": "jobs",
+    "macpools": "mac_pools",
+    "networkfilters": "network_filters",
+    "networks": "networks",
+    "operatingsystems": "operating_systems",
+    "permissions": "permissions",
+    "roles": "roles",
+    "schedulingpolicies": "scheduling_policies",
+    "schedulingpolicyunits": "scheduling_policy_units",
+    "storageconnections": "storage_connections",
+    "storagedomains": "storage_domains",
+    "tags": "tags",
+    "templates": "templates",
+    "users": "users",
+    "vmpools": "vm_pools",
+    "vms": "vms",
+    "vnicprofiles": "vnic_profiles",
+}
 _SEARCHABLE = ("clusters", "datacenters", "events", "hosts", "networks", "templates", "vms", "disks")
 _BLANK = f"{API}/templates/{BLANK_TEMPLATE}"
 
@@ -52,7 +72,7 @@ def minimal_api() -> str:
 
 def _links() -> str:
     return lines(
-        *(f'<link href="{API}/{name}" rel="{name}"/>' for name in _COLLECTIONS),
+        *(f'<link href="{API}/{name}" rel="{name}"/>' for name in COLLECTIONS),
         *(f'<link href="{API}/{name}?search={{query}}" rel="{name}/search"/>' for name in _SEARCHABLE),
     )
 

@@ -1,4 +1,4 @@
-"""Sub-collections that an engine has and the simulator's state does not: there, and empty."""
+"""Collections that an engine has and the simulator's state does not: there, and empty."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import cluster, host, infrastructure, vm
+from ovirt_simulator.http.render.root import COLLECTIONS
 from ovirt_simulator.http.resources.find import present, visible_clusters, visible_vm
 from ovirt_simulator.http.resources.hosts import visible_host
 
@@ -57,9 +58,10 @@ _OWNERS: list[tuple[str, Mapping[str, str | None], Empty]] = [
 ]
 
 
-def sub_collections() -> list[tuple[str, str, Empty]]:
-    """Give the address pattern, root element and resource of each."""
-    return [
+def collections() -> list[tuple[str, str, Empty]]:
+    """Give the address pattern, root element and resource of each, root collections included."""
+    roots: list[tuple[str, str, Empty]] = [(f"/{rel}", name, _of_other) for rel, name in COLLECTIONS.items()]
+    return roots + [
         (f"{owner}/{rel}", _ROOTS.get(f"{owner}/{rel}", name or rel), resource)
         for owner, links, resource in _OWNERS
         for rel, name in links.items()
