@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from lxml import etree
+from msgspec.structs import replace
 
 from ovirt_placement.engine import unfollowed
 from ovirt_placement.engine.connection import EngineConnection, EngineFault, EngineSetupError
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings, vms
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.engine.policies import Policy, PolicyReader
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)
@@ -17,19 +19,24 @@ _VM_DEVICES = ("tags", "nics", "disk_attachments.disk")
 
 
 def read_snapshot(
-    connection: EngineConnection, *, statistics: bool = False, devices: bool = False
+    connection: EngineConnection,
+    *,
+    statistics: bool = False,
+    devices: bool = False,
+    policies: PolicyReader | None = None,
 ) -> Snapshot:
-    """Read what rules of placement need, in four requests and one for the data centers.
+    """Read what rules of placement need: four requests for the topology, one for the data centers.
 
+    Scheduling policies cost a few more; whoever reads often gives a `PolicyReader`, which remembers them.
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to. Raises what `EngineConnection.get` raises.
     """
     measured = _STATISTICS if statistics else ()
     try:
-        found_clusters, groups = clusters.read(_first(connection))
+        found = clusters.read(_first(connection))
         snapshot = Snapshot(
-            clusters=found_clusters,
-            affinity_groups=groups,
+            clusters=_with_policies(connection, found, policies or PolicyReader()),
+            affinity_groups=found.groups,
             hosts=_hosts(connection, measured + (_HOST_DEVICES if devices else ())),
             vms=_vms(connection, measured + (_VM_DEVICES if devices else ())),
             affinity_labels=affinity.labels(_get(connection, "/affinitylabels", "vms", "hosts")),
@@ -40,6 +47,18 @@ def read_snapshot(
     except etree.XMLSyntaxError as error:
         raise EngineSetupError(f"{connection.url}: what answers there sends broken XML: {error}") from None
     return consistent(snapshot)
+
+
+def _with_policies(
+    connection: EngineConnection, found: clusters.Clusters, policies: PolicyReader
+) -> tuple[Cluster, ...]:
+    known = policies.read(connection, set(found.policies.values()))
+    unknown = Policy()
+    return tuple(
+        replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
+        for cluster in found.clusters
+        for policy in (known.get(found.policies.get(cluster.id, ""), unknown),)
+    )
 
 
 def _hosts(connection: EngineConnection, follow: tuple[str, ...]) -> tuple[Host, ...]:

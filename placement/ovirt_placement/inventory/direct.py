@@ -14,6 +14,7 @@ from ovirt_placement.model import Snapshot
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection import EngineConnection
+    from ovirt_placement.engine.policies import PolicyReader
 
 
 class DirectReader:
@@ -23,6 +24,7 @@ class DirectReader:
         self._settings = settings
         self._process = os.getpid()
         self._connection: EngineConnection | None = None
+        self._policies: PolicyReader | None = None
         self._changed = threading.Condition()
         self._reading = False
         self._readings = 0
@@ -52,6 +54,7 @@ class DirectReader:
     def _read(self) -> None:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection import connect
+        from ovirt_placement.engine.policies import PolicyReader
         from ovirt_placement.engine.reader import read_snapshot
 
         began = now()
@@ -60,7 +63,8 @@ class DirectReader:
             if self._connection is None:
                 self._connection = connect(self._settings)
                 atexit.register(self._close)
-            snapshot = read_snapshot(self._connection)
+            self._policies = self._policies or PolicyReader()
+            snapshot = read_snapshot(self._connection, policies=self._policies)
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:

@@ -15,6 +15,7 @@ import msgspec
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.reader import read_snapshot
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import publication
@@ -70,6 +71,7 @@ class _Service:
         self._directory = config.inventory.directory
         self._interval = config.inventory.interval_seconds
         self._connection = connection
+        self._policies = PolicyReader()
         self._ready = ready
         self._version = 0
         self._payload = b""
@@ -103,7 +105,7 @@ class _Service:
             self._wanted.clear()
             self._attempt_at, self._error = publication.now(), None
             try:
-                snapshot = await _in_thread(lambda: read_snapshot(self._connection))
+                snapshot = await _in_thread(self._read)
             except EngineAway as error:
                 await self._failed(str(error))
             except UserError as error:
@@ -116,6 +118,9 @@ class _Service:
             else:
                 await self._publish(snapshot)
             await self._pause()
+
+    def _read(self) -> Snapshot:
+        return read_snapshot(self._connection, policies=self._policies)
 
     async def _pause(self) -> None:
         """Wait for the next turn, or for a reader who needs one now."""

@@ -25,7 +25,7 @@ def group(rules: str) -> AffinityGroup:
         '<clusters><cluster id="c"><name>c</name><affinity_groups>'
         f"{GROUP.format(rules=rules)}</affinity_groups></cluster></clusters>"
     )
-    return clusters.read(content.encode())[1][0]
+    return clusters.read(content.encode()).groups[0]
 
 
 def test_a_group_is_read_with_its_members() -> None:

@@ -12,6 +12,7 @@ import pytest
 from ovirt_placement import statefile
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection import EngineConnection, EngineSetupError
+from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.reader import read_snapshot
 from ovirt_placement.errors import UserError
 from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
@@ -178,15 +179,19 @@ def test_networks_and_profiles_come_with_the_devices(connection: EngineConnectio
     ]
 
 
-def test_the_topology_costs_four_requests(engine: EngineServer, connection: EngineConnection) -> None:
-    read_snapshot(connection)
-    assert engine.requests == [
-        "/clusters?follow=affinity_groups",
-        "/hosts",
-        "/vms",
-        "/affinitylabels?follow=vms%2Chosts",
-        "/datacenters",
-    ]
+TOPOLOGY = ["/clusters?follow=affinity_groups", "/hosts", "/vms", "/affinitylabels?follow=vms%2Chosts"]
+
+
+def test_the_topology_costs_four_requests_and_the_data_centers_one(
+    engine: EngineServer, connection: EngineConnection
+) -> None:
+    policies = PolicyReader()
+    read_snapshot(connection, policies=policies)
+    asked = [request for request in engine.requests if not request.startswith("/schedulingpolic")]
+    assert asked == [*TOPOLOGY, "/datacenters"]
+    engine.requests.clear()
+    read_snapshot(connection, policies=policies)  # policies are remembered
+    assert engine.requests == asked
 
 
 def test_what_is_read_is_a_state_file(connection: EngineConnection) -> None:

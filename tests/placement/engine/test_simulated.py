@@ -18,7 +18,7 @@ from ovirt_placement.engine.actions import Progress
 from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.events import DONE, STARTED, find_migration_events
 from ovirt_placement.engine.reader import read_snapshot
-from ovirt_placement.model import Disk, Network, Nic, Rule, Snapshot, VnicProfile
+from ovirt_placement.model import Disk, Network, Nic, Rule, SchedulingPolicy, Snapshot, VnicProfile
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve, serve_recording
@@ -51,7 +51,10 @@ def shown(state: Snapshot) -> Snapshot:
     return replace(
         state,
         data_centers=(),
-        clusters=tuple(replace(cluster, data_center=None, policy={}) for cluster in state.clusters),
+        clusters=tuple(
+            replace(cluster, data_center=None, policy={}, scheduling_policy=None)
+            for cluster in state.clusters
+        ),
         hosts=tuple(
             replace(
                 host, threads=None, memory_free_mb=None, cpu_percent=host.cpu_percent if host.up else None
@@ -105,6 +108,24 @@ def test_devices_and_what_they_refer_to_come_back() -> None:
     assert found.vms == state.vms
     assert found.hosts[0].tags == ("ssd",)
     assert (found.networks, found.vnic_profiles) == (state.networks, state.vnic_profiles)
+
+
+def test_what_a_scheduling_policy_enables_comes_back() -> None:
+    external = SchedulingPolicy(
+        filters=("AffinityFilter", "HostAffinityFilter"),
+        weights={"SoftAffinityWeight": 7},
+        balance="HaReservationBalance",
+    )
+    state = builders.snapshot(
+        builders.cluster("one", policy={"vm_affinity_weight": 3}, scheduling_policy=external),
+        builders.cluster("two"),
+    )
+    with simulated(state) as (_, connection):
+        one, two = read_snapshot(connection).clusters
+    assert one.scheduling_policy == external
+    assert (one.policy["vm_affinity_weight"], one.policy["vm_to_host_weight"]) == (3, 20)
+    assert two.scheduling_policy == SchedulingPolicy()  # it is known to enable none
+    assert two.policy["vm_affinity_weight"] == 1
 
 
 @pytest.fixture

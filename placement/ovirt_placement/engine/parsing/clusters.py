@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ovirt_placement.engine.parsing import affinity, xml
 from ovirt_placement.model import AffinityGroup, Cluster
 
@@ -13,20 +15,32 @@ _FIELDS = (
     "threads_as_cores",
     "upgrade_in_progress",
     "memory_policy",
+    "scheduling_policy",
     "custom_scheduling_policy_properties",
     "affinity_groups",
 )
 
 
-def read(content: bytes) -> tuple[tuple[Cluster, ...], tuple[AffinityGroup, ...]]:
+@dataclass(frozen=True)
+class Clusters:
+    clusters: tuple[Cluster, ...]
+    groups: tuple[AffinityGroup, ...]
+    #: The id of each cluster's scheduling policy, by the id of the cluster.
+    policies: dict[str, str]
+
+
+def read(content: bytes) -> Clusters:
     """Read `/clusters?follow=affinity_groups`; a cluster without groups may lack the list."""
     clusters: list[Cluster] = []
     groups: list[AffinityGroup] = []
+    policies = {}
     for element in xml.elements(content, "cluster"):
         fields = xml.children(element, *_FIELDS)
         clusters.append(_cluster(element, fields))
         groups.extend(affinity.groups(fields.get("affinity_groups"), xml.identity(element)))
-    return tuple(clusters), tuple(groups)
+        if policy := xml.reference(fields.get("scheduling_policy")):
+            policies[xml.identity(element)] = policy
+    return Clusters(tuple(clusters), tuple(groups), policies)
 
 
 def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
