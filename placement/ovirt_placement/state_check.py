@@ -8,6 +8,7 @@ from typing import NoReturn, Protocol
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
+from ovirt_placement.state_check_keys import check_keys
 
 #: The words of the REST API.
 HOST_STATUSES = frozenset(
@@ -74,6 +75,7 @@ def check(snapshot: Snapshot) -> None:
         _check_group(f"affinity_groups[{at}]", group, snapshot)
     _check_networks(snapshot)
     _check_moving(snapshot)
+    check_keys(snapshot)
 
 
 def _check_ids(snapshot: Snapshot) -> None:
@@ -179,9 +181,6 @@ def _check_moving(snapshot: Snapshot) -> None:
         _check_reference(f"pending[{at}].vm", "VM", pending.vm, snapshot.vm_by_id)
         _check_reference(f"pending[{at}].host", "host", pending.host, snapshot.host_by_id)
         _check_at_least(f"pending[{at}].memory_mb", pending.memory_mb, 0)
-    for at, key in enumerate(snapshot.placement_keys):
-        if key.key_class not in {"system", "be", "customer"}:
-            _refuse(f"placement_keys[{at}].class", f'"{key.key_class}" is not one of system, be, customer')
     for at, frozen in enumerate(snapshot.frozen_keys):
         _check_reference(f"frozen_keys[{at}].vm", "VM", frozen.vm, snapshot.vm_by_id)
     for at, sticky in enumerate(snapshot.sticky_copies):

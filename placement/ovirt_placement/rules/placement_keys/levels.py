@@ -41,6 +41,8 @@ CUSTOMER_LEVELS = frozenset({"image", SERVER, "disk", "network", "nic"})
 SYSTEM = "system"
 BILLING_ENTITY = "be"
 CUSTOMER = "customer"
+#: Who sets keys: the operator, a billing entity, the customer.
+CLASSES = (SYSTEM, BILLING_ENTITY, CUSTOMER)
 
 _STRENGTH = {level: strength for strength, level in enumerate(LEVELS)}
 
