@@ -41,6 +41,8 @@ class Backend:
         self.faults = Faults()
         #: The message that a command meets whose VM another command holds, by VM id.
         self.vm_locks: dict[str, Message] = {}
+        #: Ids of hosts that have crashed, whether the engine knows it yet or not.
+        self.failed_hosts: set[str] = set()
         self._background = background
         self._snapshot: tuple[int, Snapshot] | None = None
 

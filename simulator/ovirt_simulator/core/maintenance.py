@@ -114,7 +114,7 @@ class Maintenance:
         host = self._state.hosts[host_id]
         if host.status != "unassigned":
             self._backend.jobs.end(job, "aborted")
-        elif self._outages.is_failed(host_id):
+        elif host_id in self._backend.failed_hosts:
             self._backend.audit_log.log(EventCode.VDS_FAILURE, SYSTEM, host=host)
             self._set_status(host_id, "non_responsive")
             self._backend.jobs.end(job, "failed")
@@ -123,8 +123,9 @@ class Maintenance:
             self._backend.after_event(lambda: self._up(host_id, job))
 
     def _up(self, host_id: str, job: Job) -> None:
-        if not self._outages.is_failed(host_id):
+        if host_id not in self._backend.failed_hosts:
             self._set_status(host_id, "up")
+            self._outages.restore_vms(host_id)
         self._backend.jobs.end(job, "finished")
 
     def _is_preparing(self, host_id: str) -> bool:

@@ -38,6 +38,8 @@ class Migration:
     status_before: str = "up"
     failed_targets: set[str] = field(default_factory=set)
     course: Course = field(default_factory=Course)
+    #: Neither failed nor cancelled, nor waiting for another try.
+    active: bool = False
     began: datetime | None = None
 
 
@@ -62,6 +64,7 @@ class Migrations:
         seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
         seconds *= fault.slow
         migration.course = self._running.begin(vm.id)
+        migration.active = True
         migration.began = self._backend.now
         self._under_way[vm.id] = migration
         self._backend.vm_locks[vm.id] = refusals.vm_being_migrated(vm.name)
@@ -81,13 +84,7 @@ class Migrations:
         """Leave the VM where it is. It is up again a moment later."""
         migration = self._under_way[vm_id]
         self._log(EventCode.VM_CANCEL_MIGRATION, migration, caller)
-        migration.course = self._running.begin(vm_id)
-        self._running.later(
-            vm_id,
-            migration.course,
-            self._backend.settings.cancel_seconds,
-            lambda: self._return(migration, "aborted"),
-        )
+        self._settle(migration)
 
     def of_host(self, host_id: str) -> tuple[Migration, ...]:
         """Give the migrations from and to the host."""
@@ -96,12 +93,22 @@ class Migrations:
     def get(self, vm_id: str) -> Migration | None:
         return self._under_way.get(vm_id)
 
-    def freeze(self, migration: Migration) -> None:
-        """Let the migration neither end nor fail by itself: one of its hosts is gone."""
-        migration.course = self._running.begin(migration.vm_id)
+    def answer_again(self, host_id: str) -> None:
+        """Take on what a host left undone that was away and is back before the engine noticed."""
+        for migration in self.of_host(host_id):
+            vm = self._state.vms[migration.vm_id]
+            if vm.handed_over:
+                self._await_up(migration)
+            elif migration.active:
+                self.fail(migration)
+            elif vm.status == "migrating" and vm.host == host_id:
+                self._settle(migration)
 
     def fail(self, migration: Migration, error: str = "") -> None:
         """Leave the VM on its source; try another target, if the user named none and tries are left."""
+        if not migration.active:
+            return
+        self._stop(migration)
         migration.failed_targets.add(migration.target)
         again = (
             not migration.explicit
@@ -115,6 +122,7 @@ class Migrations:
 
     def give_up(self, migration: Migration, error: str = "") -> None:
         """End the migration as failed."""
+        self._stop(migration)
         code = EventCode.VM_MIGRATION_FAILED
         if migration.explicit:
             code = EventCode.VM_MIGRATION_TO_SERVER_FAILED
@@ -125,8 +133,10 @@ class Migrations:
         self._running.after_event(migration.vm_id, course, lambda: self._return(migration, "failed"))
 
     def abort(self, migration: Migration, error: str) -> None:
-        """End a migration whose VM is lost with its source."""
+        """End a migration whose VM is lost with its host; what becomes of the VM is left to the caller."""
+        self._stop(migration)
         self._log(EventCode.VM_MIGRATION_ABORT, migration, migration.caller, error=error)
+        self._state.put_vm(replace(self._state.vms[migration.vm_id], migrating_to=None, handed_over=False))
         self.forget(migration, "failed")
 
     def forget(self, migration: Migration, job_status: str) -> None:
@@ -149,6 +159,7 @@ class Migrations:
             explicit=True,
             began=self._backend.now,
             course=self._running.begin(vm.id),
+            active=True,
         )
         self._under_way[vm.id] = migration
         self._backend.vm_locks[vm.id] = refusals.vm_being_migrated(vm.name)
@@ -156,6 +167,20 @@ class Migrations:
         seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
         fault = MigrationFault(fail=vm.migrating_to is None)
         self._schedule(migration, fault, seconds)
+
+    def _stop(self, migration: Migration) -> None:
+        migration.active = False
+        migration.course = self._running.begin(migration.vm_id)
+
+    def _settle(self, migration: Migration) -> None:
+        """Let a cancelled migration come to its end."""
+        self._stop(migration)
+        self._running.later(
+            migration.vm_id,
+            migration.course,
+            self._backend.settings.cancel_seconds,
+            lambda: self._return(migration, "aborted"),
+        )
 
     def _schedule(self, migration: Migration, fault: MigrationFault, seconds: float) -> None:
         self._report(migration, seconds)
@@ -180,11 +205,17 @@ class Migrations:
         self.fail(migration, " due to an Error: Fatal error during migration")
 
     def _hand_over(self, migration: Migration) -> None:
+        """Give the VM to the target; one that has crashed takes nothing, until the engine notices."""
+        if migration.target in self._backend.failed_hosts:
+            return
         vm = self._state.vms[migration.vm_id]
-        migration.course = self._running.begin(vm.id)
         self._state.put_vm(replace(vm, host=migration.target, handed_over=True, migration_progress=100))
+        self._await_up(migration)
+
+    def _await_up(self, migration: Migration) -> None:
+        self._stop(migration)
         self._running.later(
-            vm.id,
+            migration.vm_id,
             migration.course,
             self._backend.settings.hand_over_seconds,
             lambda: self._done(migration),

@@ -50,8 +50,11 @@ class Running:
         self.later(vm_id, course, boot, lambda: self._up(vm_id, course, caller))
 
     def power_down(self, vm_id: str, seconds: float, job: Job | None, caller: Caller) -> None:
-        """Let a VM go down within these seconds."""
+        """Let a VM go down within these seconds; a suspended one is down at once."""
         course = self.begin(vm_id, job)
+        if not self._state.vms[vm_id].runs:
+            self.set_down(vm_id)
+            return
         self._set_status(vm_id, "powering_down")
         self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
 
@@ -74,25 +77,31 @@ class Running:
         elif vm.status == "saving_state":
             self.suspend(vm.id, None, SYSTEM)
 
-    def begin(self, vm_id: str, job: Job | None = None) -> Course:
-        """End what the VM is in the middle of, and begin something new."""
+    def begin(self, vm_id: str, job: Job | None = None, *, ended: str = "finished") -> Course:
+        """End what the VM is in the middle of (its job with this status), and begin something new."""
         if vm_id in self._courses:
-            self._backend.jobs.end(self._courses[vm_id].job, "finished")
+            self._backend.jobs.end(self._courses[vm_id].job, ended)
         course = self._courses[vm_id] = Course(job)
         return course
 
     def later(self, vm_id: str, course: Course, seconds: float, action: Action) -> None:
-        """Do the next step of the course, unless it has ended by then."""
-        self._backend.after(seconds, lambda: action() if self._courses[vm_id] is course else None)
+        """Do the next step of the course, unless it has ended by then, or the VM's host has crashed."""
+
+        def step() -> None:
+            crashed = self._state.vms[vm_id].host in self._backend.failed_hosts
+            if self._courses[vm_id] is course and not crashed:
+                action()
+
+        self._backend.after(seconds, step)
 
     def after_event(self, vm_id: str, course: Course, action: Action) -> None:
         """Change the state that the event just logged speaks of, unless the course has ended by then."""
         self._backend.after_event(lambda: action() if self._courses[vm_id] is course else None)
 
-    def set_down(self, vm_id: str) -> None:
-        """Record that the VM is down; its host's memory is free again."""
+    def set_down(self, vm_id: str, *, ended: str = "finished") -> None:
+        """Record that the VM is down; its host's memory is free again, and its last job ended so."""
         vm = self._state.vms[vm_id]
-        self.begin(vm_id)
+        self.begin(vm_id, ended=ended)
         self._state.drop_pending(vm_id)
         self._state.put_vm(
             replace(
@@ -119,11 +128,7 @@ class Running:
     def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})
 
-        def down() -> None:
-            self.set_down(vm_id)
-            self._backend.jobs.end(course.job, "finished")
-
-        self.after_event(vm_id, course, down)
+        self.after_event(vm_id, course, lambda: self.set_down(vm_id))
 
     def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.USER_SUSPEND_VM_OK, vm_id, caller)
@@ -131,7 +136,6 @@ class Running:
         def suspended() -> None:
             self.set_down(vm_id)
             self._set_status(vm_id, "suspended")
-            self._backend.jobs.end(course.job, "finished")
 
         self.after_event(vm_id, course, suspended)
 

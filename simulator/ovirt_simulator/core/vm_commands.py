@@ -129,7 +129,7 @@ class VmCommands:
         """Stop a migration that the source still holds."""
         with self._backend.lock:
             vm = self._vm(vm_id, "cancel migration of")
-            if vm.engine_status != "MigratingFrom":
+            if vm.engine_status != "MigratingFrom" or self._migrations.get(vm_id) is None:
                 self._log(EventCode.VM_CANCEL_MIGRATION_FAILED, vm, caller)
                 raise refusals.not_migrating()
             job = self._backend.jobs.start(f"Canceling Migration of VM {vm.name}", caller)
@@ -148,7 +148,7 @@ class VmCommands:
                 self._migrations.abort(migration, "Lost connection with qemu process")
             words = {"exit": "Lost connection with qemu process"}
             self._log(EventCode.VM_DOWN_ERROR, vm, SYSTEM, words)
-            self._running.set_down(vm_id)
+            self._running.set_down(vm_id, ended="failed")
             self._restarts.restart(vm_id)
 
     def _validated_start(self, vm: Vm, host_id: str | None, caller: Caller) -> Request:
@@ -189,6 +189,8 @@ class VmCommands:
         vm = self._unlocked_vm(vm_id, action)
         if vm.status in statuses:
             raise refusals.vm_not_running(action)
+        if vm.status == "migrating":
+            raise refusals.migration_in_progress(action)
         return vm
 
     def _log(self, code: EventCode, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:

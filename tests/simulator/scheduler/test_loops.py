@@ -1,0 +1,125 @@
+"""The engine's own loops: load balancing that asks the proxy, and affinity enforcement."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, vm
+from tests.simulator.core import engines
+from tests.simulator.scheduler.proxy import Proxy, reply
+
+BALANCING = replace(PROMPT, load_balancing_seconds=60.0)
+ENFORCING = replace(PROMPT, affinity_enforcement_seconds=60.0)
+POLICY = SchedulingPolicy(balance="HaReservationBalance")
+
+
+def balancing(proxy: Proxy, *more: Part) -> Engine:
+    return engines.engine(
+        cluster(scheduling_policy=POLICY, scheduling_properties={"k": "v"}),
+        host("h1"),
+        host("h2"),
+        host("h3", status="maintenance"),
+        vm("v", "h1"),
+        *more,
+        proxy=proxy.url,
+        settings=BALANCING,
+    )
+
+
+def test_the_balance_moves_the_vm_that_it_names(proxy: Proxy) -> None:
+    proxy.run_load_balancing = lambda *_: reply(["v", ["h2"]])
+    engine = balancing(proxy)
+    engine.advance(59)
+    assert [call[0] for call in proxy.calls] == ["discover"]
+    engine.advance(1)
+    assert proxy.calls[1:] == [("runLoadBalancing", "HaReservationBalance", ["h1", "h2"], {"k": "v"})]
+    assert engines.where(engine, "v") == ("migrating", "h1")
+    engine.advance(30)
+    assert engines.where(engine, "v") == ("up", "h2")
+    started = engine.queries.events()[1]
+    assert started.code == 67
+    assert started.description.endswith("Reason: Load balancing).")
+
+
+def test_hosts_with_a_migrating_vm_are_not_offered(proxy: Proxy) -> None:
+    engine = balancing(proxy, host("h4"), host("h5"), vm("m", "h4", memory_mb=512 * 64))
+    engine.advance(50)
+    engine.vms.migrate("m", host_id="h5")
+    engine.advance(10)
+    assert proxy.calls[-1][2] == ["h1", "h2"]
+
+
+def test_an_empty_answer_ends_the_cycle_for_every_cluster_after(proxy: Proxy) -> None:
+    proxy.run_load_balancing = lambda *_: reply([])
+    second = cluster("second", scheduling_policy=POLICY)
+    engine = balancing(proxy, second, host("s1", cluster="second"))
+    engine.advance(60)
+    assert [call[0] for call in proxy.calls] == ["discover", "runLoadBalancing"]
+    proxy.run_load_balancing = lambda *_: reply(["", []])
+    engine.advance(60)
+    assert [call[2] for call in proxy.calls[2:]] == [["h1", "h2"], ["s1"]]
+
+
+def test_a_policy_without_balance_breaks_balancing(proxy: Proxy) -> None:
+    engine = balancing(proxy)
+    (policy,) = [p for p in engine.queries.scheduling_policies() if not p.locked]
+    assert policy.balance is not None
+    engine.policies.remove_unit(policy.id, policy.balance)
+    engine.advance(120)
+    assert [call[0] for call in proxy.calls] == ["discover"]
+
+
+def test_no_loop_runs_unasked(proxy: Proxy) -> None:
+    engine = engines.engine(
+        cluster(scheduling_policy=POLICY),
+        host("h1"),
+        host("h2"),
+        vm("a", "h1"),
+        vm("b", "h1"),
+        group("g", APART, "a b"),
+        proxy=proxy.url,
+    )
+    engine.advance(3600)
+    assert [call[0] for call in proxy.calls] == ["discover"]
+    assert engines.codes(engine) == []
+
+
+def test_enforcement_repairs_one_vm_a_minute() -> None:
+    engine = engines.engine(
+        host("h1"),
+        host("h2"),
+        host("h3"),
+        *(vm(name, "h1") for name in "abc"),
+        vm("x", "h1"),
+        vm("y", "h2"),
+        vm("z", "h2"),
+        group("apart", APART, "a b c"),
+        group("together", TOGETHER, "x y z"),
+        settings=ENFORCING,
+    )
+    broken = []
+    for _ in range(8):
+        engine.advance(60)
+        moves = sum(code == 67 for code in engines.codes(engine))
+        broken.append(
+            (moves, [engine.queries.is_broken(g) for g in engine.queries.affinity_groups("cluster1")])
+        )
+    assert [moves for moves, _ in broken] == [1, 2, 3, 3, 3, 3, 3, 3]
+    assert broken[-1][1] == [False, False]
+
+
+def test_enforcement_leaves_a_cluster_in_upgrade_alone() -> None:
+    engine = engines.engine(
+        cluster(upgrade_mode=True),
+        host("h1"),
+        host("h2"),
+        vm("a", "h1"),
+        vm("b", "h1"),
+        group("apart", APART, "a b"),
+        settings=ENFORCING,
+    )
+    engine.advance(300)
+    assert engines.codes(engine) == []

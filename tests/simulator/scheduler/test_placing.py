@@ -1,0 +1,270 @@
+"""How the scheduler chooses, and what it makes of the external scheduler's answers, good and bad."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.engine import Engine
+from tests.builders import APART, Part, cluster, group, host, vm
+from tests.simulator.core import engines
+from tests.simulator.scheduler.proxy import Proxy, reply
+
+POLICY = SchedulingPolicy(
+    filters=("AffinityFilter",), weights={"SoftAffinityWeight": 7}, balance="HaReservationBalance"
+)
+UNITS = cluster(scheduling_policy=POLICY, scheduling_properties={"affinity_strict": "true"})
+
+
+def start(proxy: Proxy, *more: Part, **options: Any) -> Engine:
+    return engines.engine(
+        UNITS, host("h1"), host("h2"), host("h3"), vm("v"), *more, proxy=proxy.url, **options
+    )
+
+
+def placed(engine: Engine) -> str | None:
+    engine.vms.start("v")
+    return engines.vm(engine, "v").host
+
+
+def test_the_engine_asks_as_it_is_known_to_ask(proxy: Proxy) -> None:
+    engine = start(proxy, vm("peer", "h3"), group("g", APART, "v peer"))
+    placed(engine)
+    properties = {"affinity_strict": "true"}
+    assert proxy.calls == [
+        ("discover",),
+        ("runFilters", ["AffinityFilter"], ["h1", "h2"], "v", properties),
+        ("runCostFunctions", [["SoftAffinityWeight", 7]], ["h1", "h2"], "v", properties),
+    ]
+
+
+def test_external_filters_narrow_and_a_single_host_is_not_weighed(proxy: Proxy) -> None:
+    proxy.run_filters = lambda *_: reply(["h2"])
+    assert placed(start(proxy)) == "h2"
+    assert [call[0] for call in proxy.calls] == ["discover", "runFilters"]
+
+
+def test_validation_does_not_ask_and_a_veto_comes_back_empty(proxy: Proxy) -> None:
+    proxy.run_filters = lambda *_: reply([])
+    engine = start(proxy, vm("m", "h1"))
+    refusal = engines.refused(engine.vms.migrate, "m")
+    assert (refusal.http_status, refusal.detail) == (400, "[]")
+    assert engines.codes(engine) == [166]
+    assert [h.id for h in engine.queries.migration_targets(["m"])] == ["h1", "h2", "h3"]
+    refusal = engines.refused(engine.vms.start, "v")
+    assert (refusal.http_status, refusal.detail) == (400, "[]")
+    assert engines.where(engine, "v") == ("down", None)
+    proxy.run_filters = lambda names, hosts, *_: reply(hosts)
+    engine.vms.migrate("m")
+    engine.vms.start("v")
+
+
+def test_lower_external_weights_win_by_their_factor(proxy: Proxy) -> None:
+    proxy.run_cost_functions = lambda *_: reply(
+        [["h1", 5, "SoftAffinityWeight"], ["h2", 5, "SoftAffinityWeight"], ["h3", 4, "SoftAffinityWeight"]]
+    )
+    found = {placed(start(proxy, vm("w", "h3"), seed=seed)) for seed in range(8)}
+    assert found == {"h3"}
+
+
+def test_pairs_count_once_under_no_unit(proxy: Proxy) -> None:
+    """With the ranks of a triple but factor 1: the engine's own CPU weight, with 2, outvotes them."""
+    weights = [["h1", 900], ["h2", 900], ["h3", 0]]
+    busy = host("h3", cpu_percent=95, free_mb=3000)
+    parts = (UNITS, host("h1"), host("h2"), busy, vm("v"))
+    proxy.run_cost_functions = lambda *_: reply(weights)
+    assert placed(engines.engine(*parts, proxy=proxy.url)) in {"h1", "h2"}
+    proxy.run_cost_functions = lambda *_: reply([[*entry, "SoftAffinityWeight"] for entry in weights])
+    assert placed(engines.engine(*parts, proxy=proxy.url)) == "h3"
+
+
+def test_a_host_without_a_weight_has_the_best(proxy: Proxy) -> None:
+    proxy.run_cost_functions = lambda *_: reply(
+        [["h1", 1, "SoftAffinityWeight"], ["h2", 1, "SoftAffinityWeight"]]
+    )
+    assert placed(start(proxy)) == "h3"
+
+
+def test_ties_are_the_same_in_every_run_of_a_seed(proxy: Proxy) -> None:
+    found = {seed: placed(start(proxy, seed=seed)) for seed in range(12)}
+    assert len(set(found.values())) > 1
+    assert found == {seed: placed(start(proxy, seed=seed)) for seed in range(12)}
+
+
+def test_no_answer_keeps_all_hosts_and_tells_once_a_minute(proxy: Proxy) -> None:
+    engine = start(proxy)
+    proxy.run_filters = fail
+    proxy.run_cost_functions = fail
+    assert placed(engine) is not None
+    assert engines.codes(engine).count(9920) == 1
+    engine.vms.stop("v")
+    engine.advance(61)
+    placed(engine)
+    assert engines.codes(engine).count(9920) == 2
+
+
+def fail(*_: Any) -> Any:
+    raise RuntimeError("an XML-RPC fault")
+
+
+@pytest.mark.parametrize("result", [None, "text", {"h1": 1}])
+def test_a_filter_reply_without_a_list_leaves_no_host(proxy: Proxy, result: Any) -> None:
+    proxy.run_filters = lambda *_: reply(result)
+    assert engines.refused(start(proxy).vms.start, "v").detail == "[]"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"result": ["h1"]}, {**reply(["h1"]), "result_code": "0"}, {**reply(["h1"]), "result_code": None}],
+)
+def test_a_reply_without_an_integer_code_fails_the_command(proxy: Proxy, answer: Any) -> None:
+    proxy.run_filters = lambda *_: answer
+    engine = start(proxy)
+    assert engines.refused(engine.vms.start, "v").detail == "[Internal Engine Error]"
+    proxy.run_filters = lambda names, hosts, *_: reply(hosts)
+    engine.vms.start("v")
+
+
+@pytest.mark.parametrize("weight", [1.5, None, True, "1"])
+def test_a_weight_that_is_no_integer_fails_the_command(proxy: Proxy, weight: Any) -> None:
+    proxy.run_cost_functions = lambda *_: reply([["h1", weight, "SoftAffinityWeight"]])
+    assert engines.refused(start(proxy).vms.start, "v").http_status == 400
+
+
+def test_complaints_reach_the_administrator_and_the_result_counts(proxy: Proxy) -> None:
+    proxy.run_filters = lambda *_: reply(
+        ["h2"], 1, plugin_errors={"AffinityFilter": ["no snapshot"]}, errors=["worker died"]
+    )
+    engine = start(proxy)
+    assert placed(engine) == "h2"
+    said = {event.code: event.description for event in engine.queries.events()}
+    assert said[9921] == "Running the external plugin 'AffinityFilter' failed: 'no snapshot'"
+    assert said[9922] == "External scheduler error, exception message: 'worker died'"
+
+
+def test_complaints_without_a_code_are_not_heard(proxy: Proxy) -> None:
+    proxy.run_filters = lambda *_: reply(["h2"], 0, errors=["nothing"])
+    engine = start(proxy)
+    placed(engine)
+    assert 9922 not in engines.codes(engine)
+
+
+def enabled(engine: Engine) -> dict[str, bool]:
+    return {u.name: u.enabled for u in engine.queries.scheduling_policy_units() if not u.internal}
+
+
+def test_discovery_enables_what_it_names_and_disables_the_rest(proxy: Proxy) -> None:
+    proxy.discover = lambda: {"filters": {"AffinityFilter": ["d", ""], "New": ["n", "a=1"]}, "scores": {}}
+    engine = start(proxy)
+    assert enabled(engine) == {
+        "AffinityFilter": True,
+        "New": True,
+        "SoftAffinityWeight": False,
+        "HaReservationBalance": False,
+    }
+    (new,) = [u for u in engine.queries.scheduling_policy_units() if u.name == "New"]
+    assert (new.description, new.properties) == ("n", {"a": "1"})
+    placed(engine)
+    assert [call[0] for call in proxy.calls] == ["discover", "runFilters"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], {"filters": None}, {"filters": {}, "more": {}}, {"filters": {"AffinityFilter": [None, ""]}}],
+)
+def test_a_bad_discovery_disables_all(proxy: Proxy, answer: Any) -> None:
+    proxy.discover = lambda: answer
+    engine = start(proxy)
+    assert not any(enabled(engine).values())
+    assert engines.codes(engine) == [9920]
+    assert placed(engine) is not None
+    assert [call[0] for call in proxy.calls] == ["discover"]
+
+
+def test_bad_properties_leave_out_that_unit_alone(proxy: Proxy) -> None:
+    proxy.discover = lambda: {
+        "filters": {"AffinityFilter": ["d", "no syntax"]},
+        "scores": {"SoftAffinityWeight": ["d", "key=.*"]},
+    }
+    assert enabled(start(proxy)) == {
+        "AffinityFilter": False,
+        "SoftAffinityWeight": True,
+        "HaReservationBalance": False,
+    }
+
+
+def test_unit_ids_are_the_same_in_every_run(proxy: Proxy) -> None:
+    first, second = start(proxy), start(proxy, seed=9)
+    assert first.queries.scheduling_policy_units() == second.queries.scheduling_policy_units()
+
+
+def test_an_absent_proxy_disables_all_units() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        engine = engines.engine(UNITS, host("h1"), vm("v"), proxy=url)
+    assert not any(enabled(engine).values())
+    assert engines.codes(engine) == [9920]
+
+
+def test_reads_are_answered_while_the_proxy_thinks(proxy: Proxy) -> None:
+    """A plugin reads the engine from another thread than the one that waits for it."""
+    seen: list[Any] = []
+
+    def read(names: list[str], hosts: list[str], *_: Any) -> Any:
+        reader = threading.Thread(target=lambda: seen.append(engine.queries.vms()))
+        reader.start()
+        reader.join(10)
+        return reply(hosts)
+
+    proxy.run_filters = read
+    engine = start(proxy)
+    assert placed(engine) is not None
+    assert [v.status for v in seen[0]] == ["down"]
+
+
+def test_a_cluster_schedules_one_vm_at_a_time_and_clusters_do_not_wait_for_each_other(proxy: Proxy) -> None:
+    go_on = threading.Event()
+    order: list[str] = []
+
+    def answer(names: list[str], hosts: list[str], vm_id: str, properties: Any) -> Any:
+        order.append(f"asked for {vm_id}")
+        if vm_id == "v":
+            go_on.wait(20)
+            order.append("answered for v")
+        return reply(hosts)
+
+    proxy.run_filters = answer
+    other = cluster("other", scheduling_policy=POLICY)
+    parts = (
+        UNITS,
+        other,
+        host("h1"),
+        host("o1", cluster="other"),
+        vm("v"),
+        vm("w"),
+        vm("o", cluster="other"),
+    )
+    engine = engines.engine(*parts, proxy=proxy.url)
+    starts = [threading.Thread(target=engine.vms.start, args=(vm_id,)) for vm_id in "vw"]
+    starts[0].start()
+    wait_until(lambda: order == ["asked for v"])
+    starts[1].start()
+    wait_until(lambda: engines.codes(engine).count(150) == 2)
+    engine.vms.start("o")
+    go_on.set()
+    for thread in starts:
+        thread.join(20)
+    assert order == ["asked for v", "asked for o", "answered for v", "asked for w"]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
