@@ -97,18 +97,13 @@ def rule(body: Body, tag: str, present: Rule, *, legacy: bool = False) -> Rule |
     `legacy`, an absent rule is read from `positive` and `enforcing` beside it, of which the first enables.
     """
     part = body.child(tag)
-    source = part if part is not None else body
-    if part is None and not legacy:
-        return None
+    source = part or body
     positive, enforcing = source.boolean("positive"), source.boolean("enforcing")
-    if part is not None and part.boolean("enabled") is False:
-        positive, enabled = False, False
-    else:
-        enabled = present.enabled or positive is not None
-    if part is None and positive is None and enforcing is None:
+    if part is None and (not legacy or (positive is None and enforcing is None)):
         return None
+    disabled = part is not None and part.boolean("enabled") is False
     return Rule(
-        enabled=enabled,
+        enabled=not disabled and (present.enabled or positive is not None),
         positive=present.positive if positive is None else positive,
         enforcing=present.enforcing if enforcing is None else enforcing,
     )
