@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.plugin import Properties, answers, log_ranks, log_refusals, snapshot_with
+from ovirt_placement.plugin import (
+    MissingUnitError,
+    Properties,
+    answers,
+    log_notes,
+    log_ranks,
+    log_refusals,
+    snapshot_with,
+)
 from ovirt_placement.rules import vm_affinity, vm_affinity_weight
+from ovirt_placement.rules.missing_units import missing_units
 from ovirt_placement.rules.verdict import Kind, Request, Verdict
 
 
 class AffinityFilter:
+    properties_validation = "AffinityFilter_MissingUnit=(report|reject)"
+
     @answers
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
         """Keep the VMs of hard affinity groups together, or apart.
 
         Positive groups that share VMs count as one group. A migrating VM keeps the VMs of its negative
-        groups off both its hosts. Enable it beside the engine's own filter VmAffinityGroups.
+        groups off both its hosts. Enable it beside the engine's own filter VmAffinityGroups. MissingUnit
+        says what becomes of VMs with soft groups that no weight of the policy looks at: report (default)
+        or reject.
         """
         request = Request((vm,), tuple(hosts))
         snapshot = snapshot_with(vm)
+        missing = missing_units(snapshot, vm)
+        if missing and (args or {}).get("AffinityFilter_MissingUnit") == "reject":
+            raise MissingUnitError(missing, snapshot)
+        log_notes("AffinityFilter", vm, missing, snapshot)
         verdicts = vm_affinity.filter_hosts(snapshot, request)
         if _leaves_its_peers(snapshot, request):
             verdicts = tuple(_without_positive_veto(verdict) for verdict in verdicts)

@@ -20,6 +20,7 @@ _SENTENCES = {
         "VM {vm} of {group} is migrating from host {host} to a host that is not known: only the source counts"
     ),
     Kind.GROUP_WITHOUT_HOSTS: "{group} restricts VM {vm} to hosts but lists none: not counted",
+    Kind.UNIT_MISSING: "{group} has a soft rule for VM {vm}, and the cluster's policy does not enable {unit}",
     Kind.GROUP_BROKEN_HERE: "breaks {group} of priority {number:g}",
     Kind.POSITIVE_PEERS_HERE: "VMs to run with that are here: {number:g}",
     Kind.FIXED_PEERS_HERE: "of these cannot be moved: {number:g}",
@@ -43,6 +44,7 @@ def sentence(reason: Reason, snapshot: Snapshot) -> str:
         host=host_name(reason.host or "", snapshot),
         group=group_name(reason.group or "", snapshot),
         number=reason.number,
+        unit=reason.unit or "",
     )
 
 

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from ovirt_placement import inventory
 from ovirt_placement.explain import host_name, sentence, vm_name
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.verdict import Verdict, Weight
+from ovirt_placement.rules.verdict import Reason, Verdict, Weight
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -31,6 +31,13 @@ class UnknownVmError(LookupError):
         super().__init__(
             f"the engine lists no VM {vm}: is this the engine that asks, and may our user see it?"
         )
+
+
+class MissingUnitError(LookupError):
+    """A VM has soft rules that the cluster's policy does not weigh, and the policy says to refuse it."""
+
+    def __init__(self, missing: Iterable[Reason], snapshot: Snapshot) -> None:
+        super().__init__("; ".join(sentence(reason, snapshot) for reason in missing))
 
 
 def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
@@ -61,6 +68,12 @@ def whole_number(properties: Properties, name: str, default: int) -> int:
     """A parameter of a unit; the default where the policy does not set it, or sets what is no number."""
     value = (properties or {}).get(name, "")
     return int(value) if value.isascii() and value.isdigit() else default
+
+
+def log_notes(unit: str, vm: str, notes: Iterable[Reason], snapshot: Snapshot) -> None:
+    """Warn of what does not change the answer but should not stay as it is."""
+    for note in notes:
+        _log.warning("%s: VM %s: %s", unit, vm_name(vm, snapshot), sentence(note, snapshot))
 
 
 def log_refusals(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snapshot) -> None:

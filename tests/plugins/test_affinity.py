@@ -190,6 +190,21 @@ def test_hard_groups_stand_above_soft_ones_in_a_policy_that_lacks_the_filter(
     assert ranks[("AffinityFilter",)] == {"h3": 0, "h1": 1, "h2": 2}
 
 
+def test_vm_with_soft_rules_that_nobody_weighs_is_refused_where_the_policy_says_so(
+    shared: tuple[Publisher, ServerProxy],
+) -> None:
+    publisher, proxy = shared
+    parts = (*THREE_HOSTS, vm("new"), vm("peer", "h1"), group("s", SOFT_APART, "new peer", name="far"))
+    publisher.publish(snapshot(cluster(scheduling_policy=SchedulingPolicy()), *parts))
+    reported: Any = proxy.runFilters(["AffinityFilter"], HOSTS, "new", {})
+    assert (reported["result_code"], reported["result"]) == (0, HOSTS)
+    refusing = {"AffinityFilter_MissingUnit": "reject"}
+    refused: Any = proxy.runFilters(["AffinityFilter"], HOSTS, "new", refusing)
+    (complaint,) = refused["plugin_errors"]["AffinityFilter"]
+    assert "affinity group far has a soft rule for VM new" in complaint
+    assert "does not enable SoftAffinityWeight" in complaint
+
+
 def test_unit_names_and_descriptions_reach_the_policy_editor(shared: tuple[Publisher, ServerProxy]) -> None:
     _, proxy = shared
     found: Any = proxy.discover()

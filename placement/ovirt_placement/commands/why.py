@@ -8,6 +8,7 @@ from ovirt_placement.commands.question import add_question, find, read_state, sh
 from ovirt_placement.explain import host_name, sentence
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules import eligibility, host_affinity, vm_affinity
+from ovirt_placement.rules.missing_units import missing_units
 from ovirt_placement.rules.verdict import Request, Verdict
 
 DESCRIPTION = """\
@@ -42,7 +43,14 @@ def run(args: argparse.Namespace) -> int:
         show_json([_described(verdict, snapshot) for verdict in verdicts])
     else:
         show([_row(verdict, snapshot) for verdict in verdicts], ("host", "verdict", "why"))
+        for note in _notes(snapshot, vm):
+            print(f"\n{note}")
     return 0
+
+
+def _notes(snapshot: Snapshot, vm: Vm) -> list[str]:
+    """What is wrong whichever host is taken."""
+    return [sentence(reason, snapshot) for reason in missing_units(snapshot, vm.id)]
 
 
 def judge(snapshot: Snapshot, vm: Vm, hosts: tuple[Host, ...]) -> tuple[Verdict, ...]:

@@ -7,6 +7,7 @@ Memory is in MiB. CPU is in millionths of a percent of a core, so that nothing i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import floor
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules.assignment import Capacity, Load
@@ -29,8 +30,8 @@ def capacity_of(host: Host, cluster: Cluster) -> Capacity:
 
 
 def need_of(vm: Vm) -> Capacity:
-    """What a VM needs elsewhere: what it uses, of memory at least what it is guaranteed."""
-    used = round(vm.memory_mb * (vm.usage_mem_percent or 0) / 100)
+    """What a VM needs elsewhere: what it uses, half a MiB rounded up, and at least what it is guaranteed."""
+    used = floor(vm.memory_mb * (vm.usage_mem_percent or 0) / 100 + 0.5)
     return Capacity(max(used, vm.guaranteed_mb), round((vm.usage_cpu_percent or 0) * vm.vcpus * _MILLIONTHS))
 
 

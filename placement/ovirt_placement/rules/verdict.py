@@ -49,6 +49,8 @@ class Kind(StrEnum):
     MIGRATION_TARGET_UNKNOWN = "migration_target_unknown"
     #: `group` restricts `vm` to hosts but lists none: it is treated as not configured.
     GROUP_WITHOUT_HOSTS = "group_without_hosts"
+    #: The soft rule of `group` means nothing for `vm`: the cluster's policy does not enable `unit`.
+    UNIT_MISSING = "unit_missing"
     #: Soft or hard, `group` of priority `number` would be broken on this host; a negative one by `vm`.
     GROUP_BROKEN_HERE = "group_broken_here"
     #: `number` positive peers run (or will run) on this host.
@@ -98,6 +100,7 @@ class Reason(Struct, frozen=True):
     vm: str | None = None
     host: str | None = None
     number: float | None = None
+    unit: str | None = None
 
 
 class Request(Struct, frozen=True):

@@ -56,6 +56,12 @@ def test_cpu_is_compared_in_cores_not_in_percent_of_the_failing_host() -> None:
     assert [loss.hosts for loss in found.losses] == [("h1",)]
 
 
+def test_half_a_mib_is_rounded_up_as_in_the_engine() -> None:
+    half = vm("a", "h1", ha=True, memory_mb=1001, guaranteed_mb=1, usage_mem_percent=50)
+    assert of(host("h1"), host("h2", free_mb=500), half).safe is False
+    assert of(host("h1"), host("h2", free_mb=501), half).safe is True
+
+
 def test_many_small_cpu_loads_add_up() -> None:
     small = [big(f"v{number}", "h1", 1, vcpus=1, usage_cpu_percent=0.5) for number in range(30)]
     assert of(host("h1"), host("h2", cores=1, cpu_percent=90), *small).safe is False
@@ -165,7 +171,7 @@ def is_legal(state: Snapshot, failed: tuple[str, ...], homes: dict[str, str]) ->
     for place in state.hosts:
         arriving = [vms[name] for name, home in homes.items() if home == place.id]
         memory = sum(
-            max(round(one.memory_mb * (one.usage_mem_percent or 0) / 100), one.guaranteed_mb)
+            max(int(one.memory_mb * (one.usage_mem_percent or 0) / 100 + 0.5), one.guaranteed_mb)
             for one in arriving
         )
         cpu = sum(Fraction(one.usage_cpu_percent or 0) * one.vcpus for one in arriving)

@@ -177,9 +177,8 @@ def test_six_starts_one_after_another_spread_over_three_hosts() -> None:
             *(vm(one, at.get(one)) for one in names),
             keys=tuple(key("Repel1", weight=-100.0, key_class="customer", resource=one) for one in names),
         )
-        decision = decide_vm(state, name, hosts)
-        assert decision is not None
-        at[name] = decision.choice[0]
+        decision = decide_vm(state, state.vm_by_id[name], hosts)
+            at[name] = decision.choice[0]
     assert sorted(at.values()) == sorted(hosts * 2)
 
 
@@ -194,8 +193,7 @@ def test_vm_on_its_way_counts_where_it_goes() -> None:
         keys=(REPEL,),
         frozen={"moving": {"Repel1": 1.0}},
     )
-    decision = decide_vm(on_their_way, "new", ("h1", "h2"))
-    assert decision is not None
+    decision = decide_vm(on_their_way, on_their_way.vm_by_id["new"], ("h1", "h2"))
     assert [one.customer.total for one in decision.hosts if one.customer] == [-100, 0]
     # Memory is held at both ends of a migration, and where a start is promised.
     assert [one.room.uncontended_mb for one in decision.hosts] == [65536 - 2048, 65536 - 1024]
@@ -206,8 +204,7 @@ def test_vm_never_counts_against_itself() -> None:
     state = keyed(
         full, host("h2"), vm("new", "h1", memory_mb=8192), keys=(REPEL,), frozen={"new": {"Repel1": 1}}
     )
-    decision = decide_vm(state, "new", ("h1", "h2"))
-    assert decision is not None
+    decision = decide_vm(state, state.vm_by_id["new"], ("h1", "h2"))
     here = decision.hosts[0]
     assert here.customer is not None
     assert (here.room.uncontended_mb, here.room.contended_mb, here.customer.total) == (10240, 8193, 0)
@@ -224,8 +221,7 @@ def test_special_keys_follow_allocation_and_load() -> None:
             key(name, 0.0, 100.0, "cluster", resource="cluster1") for name in ("#RAM", "#CPU", "#LOAD")
         ),
     )
-    decision = decide_vm(state, "new", ("h1", "h2"), Settings(overhead_mb=0))
-    assert decision is not None
+    decision = decide_vm(state, state.vm_by_id["new"], ("h1", "h2"), Settings(overhead_mb=0))
     found = [
         {match.key.name: float(match.found) for match in one.system.matches}
         for one in decision.hosts
@@ -303,7 +299,7 @@ def test_local_storage_takes_what_the_engine_offers() -> None:
 
 
 def test_unknown_vm_is_free_and_unknown_host_is_refused() -> None:
-    assert accepted(keyed(*TWO_HOSTS), "h1", "h2") == ["h1", "h2"]
+    assert accepted(keyed(*TWO_HOSTS)) == ["h1", "h2"]
     assert accepted(keyed(*TWO_HOSTS, vm("new")), "h1", "h9") == ["h1"]
 
 
@@ -359,9 +355,8 @@ def test_best_rank_is_the_choice_for_every_set_of_hosts(data: st.DataObject) -> 
         frozen={f"on-{one}": {"B": data.draw(values)} for one in hosts},
     )
     for candidates in (hosts, hosts[1:], hosts[::-1], hosts[::2], hosts[:1]):
-        decision = decide_vm(state, "new", candidates)
-        assert decision is not None
-        may = accepted(state, *candidates)
+        decision = decide_vm(state, state.vm_by_id["new"], candidates)
+            may = accepted(state, *candidates)
         found = ranks(state, *candidates)
         assert set(decision.choice) == {one for one in may if found[one] == min(found.values())}
         assert set(found.values()) == set(range(len(set(found.values()))))
