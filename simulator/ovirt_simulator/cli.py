@@ -61,6 +61,10 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _engine(args: argparse.Namespace) -> Engine:
+    if args.proxy is not None and not args.proxy.startswith("http://"):
+        raise UserError(
+            f"--proxy {args.proxy}: the engine's client takes a URL such as http://localhost:18781/"
+        )
     settings = msgspec.structs.replace(
         USUAL,
         affinity_enforcement_seconds=60.0 if args.affinity_enforcement else None,

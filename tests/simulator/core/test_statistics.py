@@ -1,0 +1,88 @@
+"""What hosts and VMs measure."""
+
+from __future__ import annotations
+
+import pytest
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import Settings
+from tests.builders import host, vm
+from tests.simulator.core import engines
+
+GIB = 1024**3
+HOST = {"memory_mb": 10240, "memory_free_mb": 4096, "cpu_percent": 50, "cores": 8}
+
+
+def of_host(engine: Engine, host_id: str = "h1") -> dict[str, float]:
+    return {s.name: float(s.values[0]) for s in engine.queries.host_statistics(host_id)}
+
+
+def of_vm(engine: Engine, vm_id: str) -> dict[str, float]:
+    return {s.name: float(s.values[0]) for s in engine.queries.vm_statistics(vm_id) if s.values}
+
+
+def test_a_host_tells_its_figures_as_the_state_file_has_them() -> None:
+    found = of_host(engines.engine(host("h1", **HOST)))
+    assert found["memory.total"] == 10 * GIB
+    assert found["memory.used"] == 6 * GIB
+    assert found["memory.free"] == 4 * GIB
+    assert found["cpu.current.user"] + found["cpu.current.system"] == pytest.approx(50)
+    assert found["cpu.current.idle"] == pytest.approx(50)
+    assert "cpu.current.total" not in found
+
+
+def test_a_host_that_is_not_up_tells_zeros() -> None:
+    found = of_host(engines.engine(host("h1", status="maintenance", **HOST)))
+    assert {name for name, value in found.items() if value} == {"boot.time"}
+
+
+def test_a_host_without_statistics_tells_no_cpu() -> None:
+    assert of_host(engines.engine(host("h1", cpu_percent=None)))["cpu.current.user"] == 0
+
+
+def test_a_vm_tells_what_it_uses_and_nothing_while_it_is_down() -> None:
+    engine = engines.engine(
+        host("h1"), vm("v", "h1", memory_mb=1024, usage_mem_percent=25, usage_cpu_percent=40), vm("d")
+    )
+    engine.advance(90)
+    found = of_vm(engine, "v")
+    assert found["memory.installed"] == GIB
+    assert found["memory.used"] == GIB // 4
+    assert found["cpu.current.total"] == 40
+    assert found["elapsed.time"] == 90
+    down = of_vm(engine, "d")
+    assert down["memory.installed"] == GIB
+    assert {name for name, value in down.items() if value} == {"memory.installed"}
+
+
+def test_figures_wobble_from_report_to_report_and_are_exact_before_the_first() -> None:
+    settings = Settings(statistics_seconds=15, statistics_wobble_percent=10)
+    engine = engines.engine(
+        host("h1", **HOST), vm("v", "h1", vcpus=4, usage_cpu_percent=50), settings=settings
+    )
+    assert of_vm(engine, "v")["cpu.current.total"] == 50
+    seen = []
+    for _ in range(10):
+        engine.advance(15)
+        seen.append((of_vm(engine, "v")["cpu.current.total"], of_host(engine)["cpu.current.user"]))
+        assert seen[-1] == (of_vm(engine, "v")["cpu.current.total"], of_host(engine)["cpu.current.user"])
+    assert len(set(seen)) > 5
+    assert all(45 <= cpu <= 55 for cpu, _ in seen)
+    assert len({cpu for _, cpu in seen}) > 5
+
+
+def test_a_vm_whose_use_nobody_knows_uses_something_once_it_runs() -> None:
+    engine = engines.engine(host("h1"), vm("v", usage_mem_percent=None, usage_cpu_percent=None))
+    engine.vms.start("v")
+    engine.advance(10)
+    found = of_vm(engine, "v")
+    assert found["memory.used"] > 0
+    assert found["cpu.current.total"] > 0
+
+
+def test_a_host_counts_its_vms() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+    engine.vms.migrate("a", host_id="h2")
+    source, target = engine.queries.host_summary("h1"), engine.queries.host_summary("h2")
+    assert (source.active, source.migrating, source.total) == (2, 1, 2)
+    assert (target.active, target.migrating, target.total) == (0, 1, 0)

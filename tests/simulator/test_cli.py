@@ -1,0 +1,100 @@
+"""The command itself: real processes, real signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement import statefile
+from ovirt_simulator.generate import Sizes, generate
+
+COMMAND = (sys.executable, "-c", "import sys; from ovirt_simulator.cli import main; sys.exit(main())")
+RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "small-4.2"
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the simulator, and give its process and URL once it is ready."""
+    with subprocess.Popen(
+        [*COMMAND, "run", "--listen", "127.0.0.1:0", *arguments], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            ready = process.stdout.readline()
+            assert ready.startswith("ovirt-simulator: listening on http://127.0.0.1:")
+            yield process, ready.split()[-1]
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    path = tmp_path / "state.json"
+    path.write_bytes(statefile.dumps(generate(Sizes(hosts=3, vms=8, groups=1), 1)))
+    return path
+
+
+def ask(url: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=20) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with running("--state", str(state), "--time-scale", "0") as (process, url):
+            served = ask(f"{url}/simulator/state")
+            assert [vm["name"] for vm in served["vms"]] == [f"vm-{n:05}" for n in range(1, 9)]
+            process.send_signal(number)
+            assert process.wait(20) == 0
+            assert process.stdout is not None
+            assert process.stdout.read() == ""
+
+
+def test_it_serves_a_recording() -> None:
+    with running("--recording", str(RECORDING)) as (process, _):
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--state", "{tmp}/absent.json"], ["absent.json"]),
+        (["run", "--state", "{tmp}/bad.json"], ["bad.json"]),
+        (["run", "--state", "{state}", "--listen", "nowhere"], ["nowhere", "HOST:PORT"]),
+        (["run", "--state", "{state}", "--tls-key", "k.pem"], ["--tls-certificate"]),
+        (
+            ["run", "--state", "{state}", "--tls-key", "{tmp}/k.pem", "--tls-certificate", "{tmp}/c.pem"],
+            ["c.pem"],
+        ),
+        (["run", "--state", "{state}", "--proxy", "localhost:18781"], ["--proxy", "http://"]),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    arguments: list[str], words: list[str], state: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    filled = [argument.format(tmp=tmp_path, state=state) for argument in arguments]
+    done = subprocess.run([*COMMAND, *filled], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ovirt-simulator: ")
+    for word in words:
+        assert word in line
+
+
+def test_generate_prints_a_state_file() -> None:
+    command = [*COMMAND, "generate", "--hosts", "4", "--vms", "20", "--groups", "3", "--seed", "7"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    assert statefile.loads(done.stdout) == generate(Sizes(hosts=4, vms=20, groups=3), 7)
