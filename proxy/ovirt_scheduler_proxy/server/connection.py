@@ -38,6 +38,7 @@ class Connection(asyncio.Protocol):
         #: The request that is being answered.
         self._answering: Head | None = None
         self._checked: Head | None = None
+        self._all_sent = False
         #: Since when the client has been expected to do something; None while it waits for us.
         self.waiting_since: float | None = time.monotonic()
 
@@ -64,7 +65,9 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """A client that has sent all its requests may still read our answer."""
-        return self._answering is not None
+        self._all_sent = True
+        encrypted = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
+        return self._answering is not None and not encrypted
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -94,6 +97,8 @@ class Connection(asyncio.Protocol):
         except Exception:
             log.exception("a request ended by an error of the proxy's own")
             self._refuse(HttpError(500, "the proxy erred; its log says more"))
+        if self._all_sent and self._answering is None:
+            self.close()
 
     def _check_head(self, head: Head | None) -> None:
         """Refuse early, and encourage a client that asks whether to send the body."""
@@ -116,7 +121,7 @@ class Connection(asyncio.Protocol):
             response.afterwards()
         if not stays:
             self.close()
-        elif self._parser.pending:
+        elif self._parser.pending or self._all_sent:
             asyncio.get_running_loop().call_soon(self._proceed)
 
     def _refuse(self, error: HttpError) -> None:

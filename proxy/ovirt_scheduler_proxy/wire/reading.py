@@ -155,6 +155,10 @@ def _refuse(text: str) -> bool:
     raise ValueError(text)
 
 
+def _base64(text: str) -> bytes:
+    return base64.b64decode("".join(text.split()), validate=True)
+
+
 def _nil(_: str) -> None:
     return None
 
@@ -171,7 +175,7 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
     "float": float,
     "bigdecimal": float,
     "nil": _nil,
-    "base64": base64.b64decode,
+    "base64": _base64,
     "dateTime.iso8601": datetime.fromisoformat,
     "dateTime": datetime.fromisoformat,
 }
