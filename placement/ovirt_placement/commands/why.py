@@ -9,7 +9,7 @@ from ovirt_placement.explain import host_name, sentence
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules import eligibility, host_affinity, vm_affinity
 from ovirt_placement.rules.missing_units import missing_units
-from ovirt_placement.rules.verdict import Request, Verdict
+from ovirt_placement.rules.verdict import Reason, Request, Verdict
 
 DESCRIPTION = """\
 Say of each host of the VM's cluster whether it may take the VM now, and why not: its status, free memory
@@ -39,18 +39,14 @@ def run(args: argparse.Namespace) -> int:
     if args.host is not None:
         hosts = (find(args.host, "host of its cluster", hosts),)
     verdicts = judge(snapshot, vm, hosts)
+    everywhere = missing_units(snapshot, vm.id)
     if args.json:
-        show_json([_described(verdict, snapshot) for verdict in verdicts])
+        show_json([_described(verdict, everywhere, snapshot) for verdict in verdicts])
     else:
         show([_row(verdict, snapshot) for verdict in verdicts], ("host", "verdict", "why"))
-        for note in _notes(snapshot, vm):
-            print(f"\n{note}")
+        for note in everywhere:
+            print(f"\n{sentence(note, snapshot)}")
     return 0
-
-
-def _notes(snapshot: Snapshot, vm: Vm) -> list[str]:
-    """What is wrong whichever host is taken."""
-    return [sentence(reason, snapshot) for reason in missing_units(snapshot, vm.id)]
 
 
 def judge(snapshot: Snapshot, vm: Vm, hosts: tuple[Host, ...]) -> tuple[Verdict, ...]:
@@ -68,7 +64,7 @@ def _row(verdict: Verdict, snapshot: Snapshot) -> tuple[str, str, str]:
     return host_name(verdict.host, snapshot), _word(verdict), why
 
 
-def _described(verdict: Verdict, snapshot: Snapshot) -> dict[str, object]:
+def _described(verdict: Verdict, everywhere: tuple[Reason, ...], snapshot: Snapshot) -> dict[str, object]:
     return {
         "host": verdict.host,
         "name": host_name(verdict.host, snapshot),
@@ -81,9 +77,10 @@ def _described(verdict: Verdict, snapshot: Snapshot) -> dict[str, object]:
                 "vm": reason.vm,
                 "host": reason.host,
                 "number": reason.number,
+                "unit": reason.unit,
                 "sentence": sentence(reason, snapshot),
             }
-            for reason in verdict.reasons
+            for reason in (*verdict.reasons, *everywhere)
         ],
     }
 

@@ -9,7 +9,8 @@ import pytest
 
 from ovirt_placement import statefile
 from ovirt_placement.cli import main
-from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
+from ovirt_placement.model import SchedulingPolicy
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 
 
 @pytest.fixture
@@ -65,6 +66,25 @@ def test_reasons_are_data_in_json(state: str, capsys: pytest.CaptureFixture[str]
     assert reason["kind"] == "negative_peer_here"
     assert reason["veto"] is True
     assert (reason["group"], reason["vm"], reason["host"], reason["number"]) == ("g2", "v3", "h1", None)
+
+
+def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "state.json"
+    soft = group("g", SOFT_TOGETHER, "v1 v2", name="near")
+    parts = (cluster(scheduling_policy=SchedulingPolicy()), host("h1"), host("h2"), vm("v1"), vm("v2"), soft)
+    file.write_bytes(statefile.dumps(snapshot(*parts)))
+    note = (
+        "affinity group near has a soft rule for VM v1,"
+        " and the cluster's policy does not enable SoftAffinityWeight"
+    )
+    assert main(["why", "v1", "--state", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == ["", note]
+    assert main(["why", "v1", "--state", str(file), "--json"]) == 0
+    for answer in json.loads(capsys.readouterr().out):
+        assert [reason["unit"] for reason in answer["reasons"]] == ["SoftAffinityWeight"]
+        assert answer["accepted"]
 
 
 @pytest.mark.parametrize(
