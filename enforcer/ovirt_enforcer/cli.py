@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -26,6 +24,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection import EngineAway, connect
 from ovirt_placement.errors import EXIT_STATUS, UserError
 from ovirt_placement.model import Snapshot
+from ovirt_placement.stopping import Stop
 from ovirt_placement.store import Store, StoreAway
 
 COMMAND = "ovirt-enforcer"
@@ -91,9 +90,7 @@ def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
 
 def _run(config: Config) -> int:
     settings = config.section("enforcer", EnforcerSettings)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stop = Stop()
     store = Store(config.store.url, patience_seconds=_STORE_PATIENCE_SECONDS)
     with connect(config.engine) as connection:
         try:
@@ -102,9 +99,9 @@ def _run(config: Config) -> int:
             _log.warning("%s", away)
         executor = Executor(connection, store, settings, time.monotonic)
         read = partial(inventory.snapshot, config=config, max_age=0.0)
-        daemon = Daemon(settings, read, store, executor, time.monotonic)
+        daemon = Daemon(settings, read, store, executor, time.monotonic, lambda: stop.requested)
         manner = "enforcing" if settings.mode is Mode.ENFORCE else "dry run"
         print(f"{COMMAND}: watching {connection.url} ({manner})", flush=True)
-        daemon.run(stopping.wait)
+        daemon.run(stop.sleep)
     store.close()
     return 0

@@ -34,13 +34,18 @@ class Daemon:
         store: Store,
         executor: Executor,
         clock: Callable[[], float],
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`read` gives a snapshot whose reading began after the call; `clock` seconds that only grow."""
+        """`read` gives a snapshot whose reading began after the call; `clock` seconds that only grow.
+
+        Once `stopping` says so, nothing more is asked of the engine.
+        """
         self._settings = settings
         self._read = read
         self._store = store
         self._executor = executor
         self._clock = clock
+        self._stopping = stopping
         self._engine = Attention("engine and store")
         self._clusters: dict[str, Attention] = {}
 
@@ -53,7 +58,7 @@ class Daemon:
         """Do what is due; return the seconds until something will be."""
         try:
             waiting = self._follow(self._store.open_intents())
-            if self._due(waiting):
+            if self._due(waiting) and not self._stopping():
                 self._see_to_all(self._read(), waiting)
         except Exception as error:  # no failure may end the daemon
             self._engine.fail(error, self._clock(), self._settings.interval_seconds)
@@ -66,6 +71,8 @@ class Daemon:
         waiting = set()
         for intent in intents:
             attention = self._attention(intent.cluster)
+            if self._stopping():
+                break
             try:
                 if self._executor.follow(intent):
                     attention.due = self._clock()
@@ -87,7 +94,7 @@ class Daemon:
         gates = Gates(self._settings, history, intents)
         for cluster in sorted(snapshot.cluster_by_id):
             attention = self._attention(cluster, snapshot.cluster_by_id[cluster].name)
-            if cluster in waiting or attention.due > self._clock():
+            if cluster in waiting or attention.due > self._clock() or self._stopping():
                 continue
             try:
                 began = self._see_to(cluster, attention, snapshot, gates, intents)

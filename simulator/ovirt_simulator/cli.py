@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ import msgspec
 
 from ovirt_placement import statefile
 from ovirt_placement.errors import EXIT_STATUS, UserError
+from ovirt_placement.stopping import Stop
 
 from .core.engine import Engine
 from .core.settings import USUAL
@@ -44,9 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> None:
     """Serve until SIGTERM or SIGINT."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = Stop()
     if args.recording is not None:
         server = serve_recording(args.recording, args.listen, certificate=_certificate(args))
         engine = None
@@ -69,6 +67,7 @@ def _engine(args: argparse.Namespace) -> Engine:
         USUAL,
         affinity_enforcement_seconds=60.0 if args.affinity_enforcement else None,
         load_balancing_seconds=60.0 if args.load_balancing else None,
+        ha_check_seconds=300.0 if args.ha_check else None,
     )
     return Engine.from_snapshot(
         statefile.load(args.state),
@@ -85,9 +84,9 @@ def _in_background(action: Action) -> None:
     threading.Thread(target=action, name="background", daemon=True).start()
 
 
-def _pass_time(engine: Engine | None, scale: float, stop: threading.Event) -> None:
+def _pass_time(engine: Engine | None, scale: float, stop: Stop) -> None:
     last = time.monotonic()
-    while not stop.wait(_TICK_SECONDS):
+    while not stop.sleep(_TICK_SECONDS):
         now = time.monotonic()
         if engine is not None and scale > 0:
             engine.advance((now - last) * scale)
@@ -151,6 +150,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--load-balancing",
         action="store_true",
         help="let the engine call its policies' balance every minute",
+    )
+    parser.add_argument(
+        "--ha-check",
+        action="store_true",
+        help="let the engine check its clusters' HA reservation every five minutes",
     )
     parser.set_defaults(run=_run)
 
