@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ovirt_placement.commands import conflicts, ha_check, inventory, snapshot, violations, where, why
+from ovirt_placement.commands import conflicts, ha_check, inventory, keys, snapshot, violations, where, why
 from ovirt_placement.errors import EXIT_STATUS, UserError
 
-_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check)
+_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

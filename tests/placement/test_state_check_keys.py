@@ -1,4 +1,4 @@
-"""A state file's placement keys stand somewhere, and once; mistakes within a key do not make it unreadable."""
+"""A state file's placement keys stand somewhere, and once; a mistaken key does not make it unreadable."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ from ovirt_placement.rules.placement_keys.settings import Settings
 
 
 def host_states(
-    snapshot: Snapshot, hosts: Iterable[Host], settings: Settings, vm: str
+    snapshot: Snapshot, hosts: Iterable[Host], settings: Settings, vm: str | None = None
 ) -> tuple[HostState, ...]:
-    """Hosts without the VM that is to be placed. Those that do not have it are read once a snapshot."""
+    """Hosts without the VM that is to be placed. Those that it is not on are read once a snapshot."""
     known = _known_states(snapshot).setdefault(settings, {})
 
     present = presences(snapshot)
-    held = occupied(snapshot, vm)
+    held = occupied(snapshot, vm) if vm is not None else ()
 
     def state(host: Host) -> HostState:
         if host.id in held:

@@ -46,6 +46,8 @@ class Code(StrEnum):
     STICKY_AND_RESERVED = "sticky-and-reserved"
     #: Of a cluster's hosts, not of one key: they must carry the same names.
     NODE_KEY_SET_DIFFERS = "node-key-set-differs"
+    #: Of a VM's own property, not of one key: it has not the form of keys, and all of it is ignored.
+    PROPERTY_UNREADABLE = "property-unreadable"
 
 
 def is_reserved(name: str) -> bool:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import lcm
 from typing import TypeAlias
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys, compile_keys
 from ovirt_placement.rules.placement_keys.decision import Decision, HostDecision, decide
@@ -27,24 +27,20 @@ def compiled_keys(snapshot: Snapshot, vm: str) -> CompiledKeys:
     return compile_keys(keys_of(snapshot, known)) if known else CompiledKeys()
 
 
-def decide_vm(
-    snapshot: Snapshot, vm: str, hosts: Iterable[str], settings: Settings = DEFAULTS
-) -> Decision | None:
-    """All steps for one VM and these hosts, as if it were on none of them; None if the VM is unknown.
+def decide_vm(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings = DEFAULTS) -> Decision:
+    """All steps for a VM of the snapshot and these hosts, as if it were on none of them.
 
     For a migration leave the source out; with it, the answer tells whether the VM is well placed. Hosts
     that are not in the snapshot are left out. With local storage, whatever the engine offers is the
     host of the disk, and is taken.
     """
-    known = snapshot.vm_by_id.get(vm)
-    if known is None:
-        return None
+    keys = compile_keys(keys_of(snapshot, vm))
     asked = tuple(host for host in map(snapshot.host_by_id.get, hosts) if host is not None)
-    if _storage_is_local(snapshot, known.cluster):
+    if _storage_is_local(snapshot, vm.cluster):
         ids = tuple(host.id for host in asked)
-        return Decision(compiled_keys(snapshot, vm), candidates=ids, choice=ids, local_storage=True)
-    states = host_states(snapshot, asked, settings, vm)
-    return decide(compiled_keys(snapshot, vm), known.memory_mb, states, settings)
+        return Decision(keys, candidates=ids, choice=ids, local_storage=True)
+    states = host_states(snapshot, asked, settings, vm.id)
+    return decide(keys, vm.memory_mb, states, settings)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request, settings: Settings = DEFAULTS) -> tuple[Verdict, ...]:
@@ -88,12 +84,11 @@ def rank_hosts(
 def _judgements(
     snapshot: Snapshot, request: Request, settings: Settings
 ) -> tuple[dict[str, HostDecision], ...]:
-    """By VM, and then by host, how far the hosts came; nothing for VMs that keys have no say about."""
-    decisions = (decide_vm(snapshot, vm, request.candidate_hosts, settings) for vm in request.vms)
+    """For each VM that keys have a say about, how far the hosts came; nothing for a VM that is not known."""
+    known = (vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None)
+    decisions = (decide_vm(snapshot, vm, request.candidate_hosts, settings) for vm in known)
     return tuple(
-        {one.host: one for one in decision.hosts}
-        for decision in decisions
-        if decision is not None and not decision.local_storage
+        {one.host: one for one in decision.hosts} for decision in decisions if not decision.local_storage
     )
 
 

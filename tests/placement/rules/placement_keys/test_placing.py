@@ -178,7 +178,7 @@ def test_six_starts_one_after_another_spread_over_three_hosts() -> None:
             keys=tuple(key("Repel1", weight=-100.0, key_class="customer", resource=one) for one in names),
         )
         decision = decide_vm(state, state.vm_by_id[name], hosts)
-            at[name] = decision.choice[0]
+        at[name] = decision.choice[0]
     assert sorted(at.values()) == sorted(hosts * 2)
 
 
@@ -356,7 +356,7 @@ def test_best_rank_is_the_choice_for_every_set_of_hosts(data: st.DataObject) -> 
     )
     for candidates in (hosts, hosts[1:], hosts[::-1], hosts[::2], hosts[:1]):
         decision = decide_vm(state, state.vm_by_id["new"], candidates)
-            may = accepted(state, *candidates)
+        may = accepted(state, *candidates)
         found = ranks(state, *candidates)
         assert set(decision.choice) == {one for one in may if found[one] == min(found.values())}
         assert set(found.values()) == set(range(len(set(found.values()))))

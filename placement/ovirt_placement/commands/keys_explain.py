@@ -1,0 +1,134 @@
+"""`ovirt-placement keys explain`: one placement, step by step and host by host."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_placement.commands.question import find, read_state, show, show_json
+from ovirt_placement.explain import host_name
+from ovirt_placement.explain_keys import figure
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.placement_keys.capacity import Room, Shortage
+from ovirt_placement.rules.placement_keys.decision import Decision, Failure, HostDecision
+from ovirt_placement.rules.placement_keys.placing import decide_vm
+from ovirt_placement.rules.placement_keys.score import Score
+
+_SHORTAGES = {
+    Shortage.NOT_UP: "is not up",
+    Shortage.UNCONTENDED: "{there} MiB not handed out, {need} must fit with some to spare",
+    Shortage.CONTENDED: "{there} MiB physically free, {need} must fit with some to spare",
+}
+_FAILURES = {
+    Failure.CONSTRAINT: "No host is capable of running it.",
+    Failure.THRESHOLD: "No host's score is above the last threshold, {final}.",
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    snapshot = read_state(args)
+    vm = find(args.vm, "VM", snapshot.vms)
+    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    asked = tuple(host.id for host in hosts if args.stay or host.id != vm.host)
+    decision = decide_vm(snapshot, vm, asked)
+    if args.json:
+        show_json(_described(decision))
+        return 0
+    if not decision.local_storage:
+        rows = [_row(one, decision, snapshot) for one in decision.hosts]
+        show(rows, ("host", "system keys", "score", "round", "customer keys", "score", ""))
+        print()
+    print(_outcome(decision, snapshot))
+    return 0
+
+
+def _row(one: HostDecision, decision: Decision, snapshot: Snapshot) -> tuple[str, ...]:
+    if one.system is None:
+        return host_name(one.host, snapshot), _lacking(one.room), "", "", "", "", "no room"
+    chosen = "chosen" if one.host in decision.choice else "" if one.round else "refused"
+    return (
+        host_name(one.host, snapshot),
+        _sum(one.system),
+        figure(one.system.total),
+        str(one.round or ""),
+        _sum(one.customer) if one.customer else "",
+        figure(one.customer.total) if one.customer else "",
+        chosen,
+    )
+
+
+def _sum(score: Score) -> str:
+    """The names that count, as in `GEN: 80 x 0.5`; of several VMs that bring the same value, each counts."""
+    return "\n".join(
+        f"{match.key.name}: {figure(match.key.weight)} x {figure(match.proximity)}"
+        + (f" x {match.count}" if match.count > 1 else "")
+        for match in score.matches
+    )
+
+
+def _lacking(room: Room) -> str:
+    figures = {
+        Shortage.NOT_UP: ("", 0),
+        Shortage.UNCONTENDED: (figure(room.uncontended_mb), room.uncontended_need_mb),
+        Shortage.CONTENDED: (str(room.contended_mb), room.contended_need_mb),
+    }
+    return "\n".join(
+        _SHORTAGES[shortage].format(there=figures[shortage][0], need=figures[shortage][1])
+        for shortage in room.shortages
+    )
+
+
+def _outcome(decision: Decision, snapshot: Snapshot) -> str:
+    names = " or ".join(host_name(host, snapshot) for host in decision.choice)
+    if decision.local_storage:
+        return f"Its storage is local, so that keys do not count: {names}."
+    if decision.failed is not None or decision.round is None:
+        return _FAILURES[decision.failed or Failure.CONSTRAINT].format(final=figure(decision.thresholds[-1]))
+    above = figure(decision.thresholds[decision.round - 1])
+    drawn = ", by lot" if len(decision.choice) > 1 else ""
+    return f"Round {decision.round} (above {above}): {names}{drawn}."
+
+
+def _described(decision: Decision) -> dict[str, object]:
+    return {
+        "thresholds": [float(threshold) for threshold in decision.thresholds],
+        "round": decision.round,
+        "candidates": decision.candidates,
+        "choice": decision.choice,
+        "failed": decision.failed,
+        "local_storage": decision.local_storage,
+        "hosts": [_described_host(one) for one in decision.hosts],
+    }
+
+
+def _described_host(one: HostDecision) -> dict[str, object]:
+    return {
+        "host": one.host,
+        "shortages": one.room.shortages,
+        "uncontended_mb": float(one.room.uncontended_mb),
+        "uncontended_need_mb": one.room.uncontended_need_mb,
+        "contended_mb": one.room.contended_mb,
+        "contended_need_mb": one.room.contended_need_mb,
+        "round": one.round,
+        "system": _described_score(one.system),
+        "customer": _described_score(one.customer),
+    }
+
+
+def _described_score(score: Score | None) -> dict[str, object] | None:
+    if score is None:
+        return None
+    return {
+        "total": float(score.total),
+        "matches": [
+            {
+                "name": match.key.name,
+                "value": float(match.key.value),
+                "weight": float(match.key.weight),
+                "found": float(match.found),
+                "count": match.count,
+                "proximity": float(match.proximity),
+                "points": float(match.points),
+            }
+            for match in score.matches
+        ],
+    }

@@ -1,0 +1,81 @@
+"""Says what placement keys are and what is wrong with them, with names in place of ids."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ovirt_placement.explain import host_name, vm_name
+from ovirt_placement.model import Cluster, DataCenter, Network, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.rules.placement_keys.compile import IgnoredKey
+from ovirt_placement.rules.placement_keys.keys import Code
+from ovirt_placement.rules.placement_keys.levels import NODE, SERVER, STICKY
+from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
+from ovirt_placement.rules.placement_keys.property import NAME
+
+_SENTENCES = {
+    Code.NAME_EMPTY: "it has no name",
+    Code.VALUE_NOT_NUMERIC: "its value is no number",
+    Code.WEIGHT_ZERO: "it has no weight, so it is no placement key",
+    Code.RESERVED_AS_SYSTEM: "names that start with _ are for billing entities and customers to weigh",
+    Code.SPECIAL_UNKNOWN: "of the names that start with #, there are only #RAM, #CPU and #LOAD",
+    Code.SPECIAL_NOT_SYSTEM: "only the operator weighs #RAM, #CPU and #LOAD",
+    Code.SPECIAL_ON_NODE: "names that start with # are computed for hosts and cannot be set there",
+    Code.SPECIAL_CLUSTER_VALUE_NOT_0: "on a cluster its value must be 0; only its weight is yours to choose",
+    Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "whoever set it may not set keys on this level",
+    Code.STICKY_NOT_ON_NODE: "only keys of hosts can be sticky",
+    Code.STICKY_WITHOUT_WEIGHT: "a sticky key needs a weight",
+    Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _",
+    Code.NODE_KEY_SET_DIFFERS: "other hosts of its cluster have keys that it lacks",
+    Code.PROPERTY_UNREADABLE: "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored",
+}
+
+
+def code_sentence(code: Code) -> str:
+    return _SENTENCES[code]
+
+
+def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
+    """Where to look for what is wrong."""
+    if isinstance(mistake, IgnoredKey):
+        key = mistake.key
+        return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
+    if isinstance(mistake, MissingNodeKeys):
+        return f"host {host_name(mistake.host, snapshot)}"
+    return f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
+
+
+def mistake_sentence(mistake: Mistake) -> str:
+    if isinstance(mistake, IgnoredKey):
+        return "; ".join(map(code_sentence, mistake.codes))
+    if isinstance(mistake, MissingNodeKeys):
+        return f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
+    return f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
+
+
+def key_place(key: PlacementKey, snapshot: Snapshot) -> str:
+    """The level of a key and what it is set on, as in `node north`, `vdc 00000002`."""
+    return f"{key.level} {_resource_name(key, snapshot)}"
+
+
+def written(value: float | str) -> str:
+    """A key's value as its author would write it."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def figure(number: Fraction) -> str:
+    """A number as people write it: no more digits than it takes to tell it apart, and six at most."""
+    return f"{float(number):g}"
+
+
+def _resource_name(key: PlacementKey, snapshot: Snapshot) -> str:
+    if key.level == NODE:
+        return host_name(key.resource, snapshot)
+    if key.level in {SERVER, STICKY}:
+        return vm_name(key.resource, snapshot)
+    listed: tuple[Cluster | DataCenter | Network | VnicProfile, ...] = (
+        *snapshot.clusters,
+        *snapshot.data_centers,
+        *snapshot.networks,
+        *snapshot.vnic_profiles,
+    )
+    return next((one.name for one in listed if one.id == key.resource), key.resource)
