@@ -94,12 +94,12 @@ def test_list_tells_who_set_what_where(keys: Commands) -> None:
 
 
 def test_check_tells_every_mistake_and_fails(keys: Commands) -> None:
+    unreadable = "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored"
     assert keys.told(MISTAKEN, "check", status=1)[2:] == [
         "cluster cluster1: system key K its value is no number; it has no weight, so it is no placement key",
         "node north: system key SAN a sticky key needs a weight",
         "server v2: customer key A it has no weight, so it is no placement key",
-        "VM web: custom property placement_keys it is not of the form NAME:VALUE:WEIGHT,..."
-        + " and all of it is ignored: Group1=1",
+        f"VM web: custom property placement_keys {unreadable}: Group1=1",
         "host north other hosts of its cluster have keys that it lacks: GEN",
     ]
     found = keys.answered(MISTAKEN, "check", status=1)
