@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
+from ovirt_placement.key_levels import CLASSES, CLUSTER, NODE, SERVER, SETTABLE
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.rules.placement_keys.levels import CLASSES, CLUSTER, NODE, SERVER, SETTABLE
 
 
 def check_keys(snapshot: Snapshot) -> None:

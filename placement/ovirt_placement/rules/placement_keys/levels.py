@@ -1,48 +1,39 @@
-"""The places where a placement key may be set, weakest first, and whose keys each of them takes."""
+"""How strong the places are where a placement key may be set, and whose keys each of them takes."""
 
 from __future__ import annotations
 
-#: Keys of a host: they describe it and have no part in the hierarchy of a VM.
-NODE = "node"
-
-CLUSTER = "cluster"
-SERVER = "server"
-
-#: Copies of sticky node keys stand here: weaker than an explicit key of the server, stronger than its offer.
-STICKY = "server_sticky"
-
-#: What a VM's keys are compiled from; a later level wins. An offer is what its resource was made from.
-LEVELS = (
+from ovirt_placement.key_levels import (
+    BILLING_ENTITY,
+    CLASSES,
     CLUSTER,
-    "billing_entity",
-    "customer_offer",
-    "customer",
-    "image_offer",
-    "image",
-    "vdc_offer",
-    "vdc",
-    "server_offer",
-    STICKY,
+    CUSTOMER,
+    LEVELS,
+    NODE,
     SERVER,
-    "disk_offer",
-    "disk",
-    "network_offer",
-    "network",
-    "nic_offer",
-    "nic",
+    SETTABLE,
+    STICKY,
+    SYSTEM,
 )
 
-#: Where somebody may set a key; sticky copies are made by starts alone.
-SETTABLE = (*(level for level in LEVELS if level != STICKY), NODE)
+#: With the words themselves, which the state file shares.
+__all__ = [
+    "BILLING_ENTITY",
+    "CLASSES",
+    "CLUSTER",
+    "CUSTOMER",
+    "CUSTOMER_LEVELS",
+    "LEVELS",
+    "NODE",
+    "SERVER",
+    "SETTABLE",
+    "STICKY",
+    "SYSTEM",
+    "may_set",
+    "strength",
+]
 
 #: Customers key only what belongs to them; operators (system) and billing entities (be) key every level.
 CUSTOMER_LEVELS = frozenset({"image", SERVER, "disk", "network", "nic"})
-
-SYSTEM = "system"
-BILLING_ENTITY = "be"
-CUSTOMER = "customer"
-#: Who sets keys: the operator, a billing entity, the customer.
-CLASSES = (SYSTEM, BILLING_ENTITY, CUSTOMER)
 
 _STRENGTH = {level: strength for strength, level in enumerate(LEVELS)}
 
