@@ -1,0 +1,166 @@
+"""All our units at work: an engine that starts, migrates and drains, asks the proxy, and the proxy the rules.
+
+The stories are those of Nova's soft affinity, told with oVirt's words, and a host that goes into maintenance.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import ovirtsdk4
+import pytest
+from demo.processes import Processes, address
+
+from ovirt_placement import statefile
+from ovirt_placement.model import Rule, SchedulingPolicy, Snapshot
+from tests import builders as build
+from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER
+from tests.plugins.proxy_process import PLUGINS
+
+POLICY = SchedulingPolicy(
+    filters=("AffinityFilter", "HostAffinityFilter"),
+    weights={"SoftAffinityWeight": 10, "HostAffinityWeight": 20, "HaReservationWeight": 1},
+    balance="HaReservationBalance",
+)
+PATIENCE_SECONDS = 60
+
+#: One engine serves all of them.
+pytestmark = pytest.mark.xdist_group("all-units")
+
+_CONFIGURATION = """\
+[engine]
+url = "{url}/ovirt-engine/api"
+username = "admin@internal"
+password_file = "{folder}/password"
+[inventory]
+directory = "{folder}"
+max_age_seconds = 0.001
+[store]
+url = "sqlite:///{folder}/store.db"
+"""
+
+
+def small_cluster(
+    name: str, rule: Rule, hosts: list[dict[str, object]], vms: list[dict[str, object]]
+) -> list[build.Part]:
+    """A cluster with its hosts (NAME-h1 ...), its VMs (NAME-a, NAME-b) and one group of these."""
+    names = [f"{name}-{letter}" for letter, _ in zip("abcd", vms, strict=False)]
+    return [
+        build.cluster(name, scheduling_policy=POLICY),
+        *(build.host(f"{name}-h{at}", cluster=name, **fields) for at, fields in enumerate(hosts, 1)),
+        *(build.vm(vm, cluster=name, **fields) for vm, fields in zip(names, vms, strict=True)),
+        build.group(f"{name}-group", rule, " ".join(names), cluster=name),
+    ]
+
+
+def world() -> Snapshot:
+    big = {"memory_mb": 4096, "guaranteed_mb": 4096}
+    running = {"status": "up"}
+    return build.snapshot(
+        *small_cluster("together", SOFT_TOGETHER, [{}, {}, {}], [{}, {}, {}]),
+        *small_cluster("overflow", SOFT_TOGETHER, [{"free_mb": 6000}, {"free_mb": 6000}], [big, big]),
+        *small_cluster("apart", SOFT_APART, [{}, {}], [{}, {}]),
+        *small_cluster("one-left", SOFT_APART, [{}, {"status": "maintenance"}], [{}, {}]),
+        *small_cluster("leave", SOFT_TOGETHER, [{}, {}], [{"on": "leave-h1", **running}] * 2),
+        *small_cluster("rejoin", SOFT_APART, [{}, {}], [{"on": f"rejoin-h{at}", **running} for at in (1, 2)]),
+        *small_cluster("drain", TOGETHER, [{}, {}, {}], [{"on": "drain-h1", **running}] * 2),
+    )
+
+
+class World:
+    """A running engine and the words to speak to it."""
+
+    def __init__(self, connection: ovirtsdk4.Connection, proxy_log: Path) -> None:
+        self._system = connection.system_service()
+        self._proxy_log = proxy_log
+
+    def calls(self, method: str) -> int:
+        """How often the engine has called a method of the proxy."""
+        return self._proxy_log.read_text().count(method)
+
+    def start(self, vm: str) -> str:
+        """Start a VM and return its host."""
+        service = self._system.vms_service().vm_service(vm)
+        service.start()
+        self._until(lambda: service.get().status.value == "up", f"{vm} to be up")
+        return str(service.get().host.id)
+
+    def migrate(self, vm: str) -> str:
+        """Let the engine choose where a VM goes, and return where it went."""
+        service = self._system.vms_service().vm_service(vm)
+        source = service.get().host.id
+        service.migrate()
+        self._until(
+            lambda: self.host_of(vm) != source and service.get().status.value == "up", f"{vm} to move"
+        )
+        return self.host_of(vm)
+
+    def drain(self, host: str) -> None:
+        """Put a host into maintenance."""
+        service = self._system.hosts_service().host_service(host)
+        service.deactivate()
+        self._until(lambda: service.get().status.value == "maintenance", f"{host} to be in maintenance")
+
+    def host_of(self, vm: str) -> str:
+        return str(self._system.vms_service().vm_service(vm).get().host.id)
+
+    def _until(self, holds: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("world")
+    (folder / "state.json").write_bytes(statefile.dumps(world()))
+    (folder / "password").write_text("password")
+    (folder / "password").chmod(0o600)
+    config = folder / "ovirt-placement.toml"
+    with Processes(folder, {"OVIRT_PLACEMENT_CONFIG": str(config)}) as processes:
+        proxy = _start(processes, "ovirt-scheduler-proxy run --listen 127.0.0.1:0 --plugins", PLUGINS)
+        simulator = "ovirt-simulator run --listen 127.0.0.1:0 --time-scale 60 --proxy " + proxy + " --state"
+        url = _start(processes, simulator, folder / "state.json")
+        config.write_text(_CONFIGURATION.format(url=url, folder=folder))
+        with ovirtsdk4.Connection(f"{url}/ovirt-engine/api", "admin@internal", "password") as connection:
+            yield World(connection, processes.log("ovirt-scheduler-proxy"))
+
+
+def _start(processes: Processes, command: str, path: Path) -> str:
+    """Start a command whose last argument is a path; return its URL."""
+    arguments = [*command.split(), str(path)]
+    return address(processes.start(arguments[0], arguments))
+
+
+def test_soft_affinity_starts_vms_on_one_host(engine: World) -> None:
+    asked = engine.calls("runCostFunctions")
+    assert len({engine.start(f"together-{letter}") for letter in "abc"}) == 1
+    assert engine.calls("runCostFunctions") == asked + 3
+
+
+def test_soft_affinity_overflows_to_another_host_rather_than_fail(engine: World) -> None:
+    assert engine.start("overflow-a") != engine.start("overflow-b")
+
+
+def test_soft_anti_affinity_starts_vms_on_different_hosts(engine: World) -> None:
+    assert engine.start("apart-a") != engine.start("apart-b")
+
+
+def test_soft_anti_affinity_shares_the_one_host_that_is_left(engine: World) -> None:
+    assert engine.start("one-left-a") == engine.start("one-left-b") == "one-left-h1"
+
+
+def test_migration_leaves_its_peers_where_it_must(engine: World) -> None:
+    assert engine.migrate("leave-a") == "leave-h2"
+    assert engine.host_of("leave-b") == "leave-h1"
+
+
+def test_migration_joins_a_vm_that_it_should_stay_away_from_where_no_other_host_is(engine: World) -> None:
+    assert engine.migrate("rejoin-a") == "rejoin-h2" == engine.host_of("rejoin-b")
+
+
+def test_host_with_a_hard_positive_group_can_be_drained(engine: World) -> None:
+    engine.drain("drain-h1")
+    assert engine.host_of("drain-a") == engine.host_of("drain-b") != "drain-h1"
