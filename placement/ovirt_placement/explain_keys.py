@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from ovirt_placement.explain import host_name, vm_name
 from ovirt_placement.model import Cluster, DataCenter, Network, PlacementKey, Snapshot, VnicProfile
-from ovirt_placement.rules.placement_keys.compile import IgnoredKey
+from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.keys import Code
 from ovirt_placement.rules.placement_keys.levels import NODE, SERVER, STICKY
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
@@ -36,7 +36,7 @@ def code_sentence(code: Code) -> str:
 
 def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
     """Where to look for what is wrong."""
-    if isinstance(mistake, IgnoredKey):
+    if isinstance(mistake, MistakenKey):
         key = mistake.key
         return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
     if isinstance(mistake, MissingNodeKeys):
@@ -45,7 +45,7 @@ def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
 
 
 def mistake_sentence(mistake: Mistake) -> str:
-    if isinstance(mistake, IgnoredKey):
+    if isinstance(mistake, MistakenKey):
         return "; ".join(map(code_sentence, mistake.codes))
     if isinstance(mistake, MissingNodeKeys):
         return f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"

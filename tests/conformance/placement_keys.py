@@ -83,7 +83,7 @@ def _steps(decision: Decision, states: Iterable[HostState]) -> dict[str, Any]:
         if one.host in decision.candidates and one.customer is not None
     }
     return {
-        "constraint": [one.host for one in decision.hosts if not one.room.shortages],
+        "constraint": [one.host for one in decision.hosts if not one.room.shortages] or list(decision.choice),
         "special": {state.id: dict(node_keys.special_keys(state.capacity)) for state in states},
         "system_proximities": {host: _proximities(score) for host, score in scored.items()},
         "system_scores": {host: score.total for host, score in scored.items()},

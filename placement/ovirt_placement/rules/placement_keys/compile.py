@@ -7,12 +7,9 @@ from fractions import Fraction
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
-from ovirt_placement.rules.placement_keys.keys import Code, validate
+from ovirt_placement.rules.placement_keys.keys import Code, hindrances
 from ovirt_placement.rules.placement_keys.levels import CUSTOMER, SYSTEM, strength
 from ovirt_placement.rules.verdict import Struct
-
-#: Mistakes that need no ignoring: such a name is on no host's list of that class and matches nothing.
-_INERT = frozenset({Code.RESERVED_AS_SYSTEM, Code.SPECIAL_UNKNOWN, Code.SPECIAL_NOT_SYSTEM})
 
 
 class CompiledKey(Struct, frozen=True):
@@ -25,8 +22,8 @@ class CompiledKey(Struct, frozen=True):
     hidden: tuple[PlacementKey, ...] = ()
 
 
-class IgnoredKey(Struct, frozen=True):
-    """A key that takes no part and hides nothing, and what is wrong with it."""
+class MistakenKey(Struct, frozen=True):
+    """A key and what is wrong with it."""
 
     key: PlacementKey
     codes: tuple[Code, ...]
@@ -37,7 +34,8 @@ class CompiledKeys(Struct, frozen=True):
 
     system: Mapping[str, CompiledKey] = {}
     customer: Mapping[str, CompiledKey] = {}
-    ignored: tuple[IgnoredKey, ...] = ()
+    #: Keys that take no part and hide nothing.
+    ignored: tuple[MistakenKey, ...] = ()
 
 
 def compile_keys(keys: Iterable[PlacementKey]) -> CompiledKeys:
@@ -55,12 +53,11 @@ def compile_keys(keys: Iterable[PlacementKey]) -> CompiledKeys:
     customer: dict[str, CompiledKey] = {}
     ignored = []
     for _, _, _, key in ordered:
-        codes = validate(key)
-        if _INERT.issuperset(codes):
+        if codes := hindrances(key):
+            ignored.append(MistakenKey(key, codes))
+        else:
             compiled = system if key.key_class == SYSTEM else customer
             compiled[key.name] = _compiled(key, compiled.get(key.name))
-        else:
-            ignored.append(IgnoredKey(key, codes))
     return CompiledKeys(system, customer, tuple(ignored))
 
 

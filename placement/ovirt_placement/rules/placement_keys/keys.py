@@ -30,7 +30,7 @@ class KeyKind(StrEnum):
 
 
 class Code(StrEnum):
-    """What is wrong with a key; told when it is written. At a placement such a key is ignored."""
+    """What is wrong with a key. `hindrances` says what a placement makes of it."""
 
     NAME_EMPTY = "name-empty"
     VALUE_NOT_NUMERIC = "value-not-numeric"
@@ -81,6 +81,15 @@ def validate(key: PlacementKey, *, placement: bool = True) -> tuple[Code, ...]:
     return tuple(code for code, broken in checks if broken(key))
 
 
+def hindrances(key: PlacementKey) -> tuple[Code, ...]:
+    """What keeps a key out of every placement; nothing, if it takes part.
+
+    Of a wrong sticky flag only the flag is ignored: the key may be what keeps strangers off a host. Keys
+    in the wrong list take part there and match nothing, since no host has their name in that list.
+    """
+    return tuple(code for code in validate(key) if code not in _HARMLESS)
+
+
 def missing_node_keys(names_by_host: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """Names that other hosts of the cluster carry and this one lacks, by host; none for most hosts.
 
@@ -89,6 +98,18 @@ def missing_node_keys(names_by_host: Mapping[str, Iterable[str]]) -> dict[str, t
     names = {host: frozenset(carried) for host, carried in names_by_host.items()}
     every = frozenset[str]().union(*names.values())
     return {host: tuple(sorted(every - carried)) for host, carried in names.items() if carried != every}
+
+
+_HARMLESS = frozenset(
+    {
+        Code.STICKY_NOT_ON_NODE,
+        Code.STICKY_WITHOUT_WEIGHT,
+        Code.STICKY_AND_RESERVED,
+        Code.RESERVED_AS_SYSTEM,
+        Code.SPECIAL_UNKNOWN,
+        Code.SPECIAL_NOT_SYSTEM,
+    }
+)
 
 
 def _bare(key: PlacementKey) -> bool:

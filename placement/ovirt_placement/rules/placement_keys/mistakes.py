@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.placement_keys.compile import IgnoredKey
+from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.keys import Code, missing_node_keys, validate
 from ovirt_placement.rules.placement_keys.levels import NODE
@@ -35,7 +35,7 @@ class MissingNodeKeys(Struct, frozen=True):
         return (Code.NODE_KEY_SET_DIFFERS,)
 
 
-Mistake = IgnoredKey | UnreadableProperty | MissingNodeKeys
+Mistake = MistakenKey | UnreadableProperty | MissingNodeKeys
 
 
 def find_mistakes(snapshot: Snapshot) -> tuple[Mistake, ...]:
@@ -43,7 +43,7 @@ def find_mistakes(snapshot: Snapshot) -> tuple[Mistake, ...]:
     from_properties = [key for vm in snapshot.vms for key in property_keys(vm)]
     keys = (*snapshot.placement_keys, *from_properties)
     return (
-        *(IgnoredKey(key, codes) for key in keys if (codes := validate(key))),
+        *(MistakenKey(key, codes) for key in keys if (codes := validate(key))),
         *(
             UnreadableProperty(vm.id, vm.custom_properties[NAME])
             for vm in snapshot.vms

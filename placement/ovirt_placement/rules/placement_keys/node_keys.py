@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.exact import ZERO, Ratio, Written, ratio
-from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, is_reserved, validate
+from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, KeyKind, hindrances, is_reserved, kind
 from ovirt_placement.rules.verdict import Struct
 
 #: A value, and how many VMs (or the host itself, once) bring it.
@@ -46,13 +46,15 @@ def node_keys(
     `frozen` has an entry for each VM on the host but the one to be placed. `reserved_from_vms` lets
     them bring reserved names, too, as the letter of the original says; by default only hosts do.
     """
-    valid = [key for key in own if not validate(key)]
+    valid = [key for key in own if not hindrances(key)]
     system = {key.name: ((ratio(key.value), 1),) for key in valid if not is_reserved(key.name)}
     system |= {name: ((value.as_integer_ratio(), 1),) for name, value in special_keys(capacity)}
     customer: dict[str, list[Instances]] = {}
     for (name, value), count in _customer_keys(valid, frozen, reserved_from_vms).items():
         customer.setdefault(name, []).append((ratio(value), count))
-    return NodeKeys(system, customer, tuple(key for key in valid if key.sticky))
+    return NodeKeys(
+        system, customer, tuple(key for key in valid if key.sticky and kind(key) is KeyKind.STICKY)
+    )
 
 
 def _customer_keys(

@@ -88,3 +88,7 @@ def test_full_ladder() -> None:
 def test_ignored_key_says_why() -> None:
     (ignored,) = compile_keys([key("K", key_class="customer", level="vdc"), node_key("h1", "K")]).ignored
     assert ignored.codes == ("customer-key-not-allowed-here",)
+
+
+def test_wrong_sticky_flag_hides_no_key() -> None:
+    assert compile_keys([key("K", sticky=True)]).system["K"].value == 1
