@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from werkzeug import Request
 
@@ -32,6 +32,9 @@ NOT_AUTHORIZED = "[User is not authorized to perform this action.]"
 Expand = Callable[["Call", str, str, Follow], str]
 
 
+Value = TypeVar("Value")
+
+
 class SearchArguments(TypedDict):
     """Arguments of `select` that come from the request."""
 
@@ -52,6 +55,7 @@ class Call:
         expand: Expand,
         cache: RenderCache,
         follow: Follow | None = None,
+        remembered: dict[str, Any] | None = None,
     ) -> None:
         self.engine = engine
         self.cache = cache
@@ -59,6 +63,7 @@ class Call:
         self.user = user
         self._request = request
         self._expand = expand
+        self._remembered: dict[str, Any] = {} if remembered is None else remembered
         #: Whether this call renders what another one follows; then `search` and `max` are not its own.
         self.followed = follow is not None
         self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
@@ -124,10 +129,12 @@ class Call:
             "limit": None if limit is None or limit < 0 else limit,
         }
 
-    @cached_property
-    def hosted_engine_clusters(self) -> frozenset[str]:
-        """Ids of the clusters that the hosted engine's VM can run in: their hosts have an HA agent."""
-        return frozenset(vm.cluster for vm in self.queries.vms() if vm.hosted_engine)
+    def once(self, key: str, compute: Callable[[], Value]) -> Value:
+        """Give what is computed once for the whole request, with all that it follows."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        value: Value = self._remembered[key]
+        return value
 
     def body(self, tag: str) -> Body:
         """Read the body, whose root must be `tag`."""
@@ -156,7 +163,16 @@ class Call:
 
     def below(self, follow: Follow) -> Call:
         """Give the call that renders what this one follows."""
-        return Call(self.engine, self._request, self.user_name, self.user, self._expand, self.cache, follow)
+        return Call(
+            self.engine,
+            self._request,
+            self.user_name,
+            self.user,
+            self._expand,
+            self.cache,
+            follow,
+            self._remembered,
+        )
 
     def _expansion(self, address: str, tag: str, follow: Follow) -> str:
         return self._expand(self, address, tag, follow)

@@ -88,7 +88,7 @@ def test_sub_collections_that_the_state_lacks_are_empty(sdk: Connection) -> None
         ("vms", "host"),  # absent on VMs that are down
         ("vms", "diskattachments"),  # finds the link, but no attribute
         ("vms", "statistics.nonsense"),
-        ("vms", "cpu_profile"),  # its address is not one of the simulator's
+        ("vms", "cpu_profile"),
         ("hosts", "storages"),
         ("hosts", "fenceagents"),
         ("schedulingpolicies", "weights"),

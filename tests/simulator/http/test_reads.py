@@ -205,11 +205,13 @@ def test_templates_and_disks_are_those_that_vms_use(sdk: Connection) -> None:
     system = sdk.system_service()
     assert [template.name for template in system.templates_service().list()] == ["Blank", "tpl1"]
     assert [disk.id for disk in system.disks_service().list()] == ["disk1", "disk2"]
+    vm = system.vms_service().vm_service("db1").get(follow="template,instance_type,cpu_profile")
+    assert (vm.template.name, vm.instance_type.name, vm.cpu_profile.name) == ("tpl1", "small", "profile1")
 
 
 def test_every_link_and_reference_leads_somewhere(server: Server) -> None:
     """Each address that is mentioned answers with XML, but for what the state holds no more of than an id."""
-    outside = ("cpuprofiles", "instancetypes", "diskprofiles", "quotas", "users")
+    outside = ("quotas", "users")
     seen: set[str] = set()
     waiting = [
         f"/ovirt-engine/api/{name}" for name in ("clusters", "hosts", "vms", "affinitylabels", "networks")

@@ -1,4 +1,4 @@
-"""What VMs and hosts stand on, as the engine shows it: data centers, networks, templates, disks and tags."""
+"""What VMs and hosts stand on, as the engine shows it: data centers, networks, templates, profiles, tags."""
 
 from __future__ import annotations
 
@@ -72,6 +72,18 @@ def vnic_profile(record: VnicProfile, links: Links) -> str:
 
 def template(template_id: str, name: str, links: Links) -> str:
     return links.entity("template", template_id, text("name", name), text("status", "ok"))
+
+
+def instance_type(type_id: str, name: str, links: Links) -> str:
+    return links.entity("instance_type", type_id, text("name", name))
+
+
+def cpu_profile(profile_id: str, name: str, links: Links) -> str:
+    return links.entity("cpu_profile", profile_id, text("name", name))
+
+
+def disk_profile(profile_id: str, name: str, links: Links) -> str:
+    return links.entity("disk_profile", profile_id, text("name", name))
 
 
 def disk(record: Disk, links: Links) -> str:

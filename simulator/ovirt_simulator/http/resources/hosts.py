@@ -47,7 +47,12 @@ def render_host(call: Call, host: Host) -> str:
 
 
 def _all_content(call: Call, host: Host) -> str:
+    """Render what only `all_content` shows; where the hosted engine can run, hosts have an HA agent."""
+    clusters = call.once(
+        "hosted engine clusters",
+        lambda: frozenset(vm.cluster for vm in call.queries.vms() if vm.hosted_engine),
+    )
     return render.all_content(
-        hosted_engine=host.cluster in call.hosted_engine_clusters,
+        hosted_engine=host.cluster in clusters,
         maintenance=host.status == "maintenance",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ovirt_placement.model import Disk
 from ovirt_simulator.core.entities import Vm
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import Call
@@ -64,28 +65,12 @@ def get_nic(call: Call, vm_id: str, nic_id: str) -> str:
 
 def list_disks(call: Call) -> list[str]:
     """Every disk that a VM has attached, once."""
-    disks = {disk.id: disk for vm in call.queries.vms() for disk in vm.disks}
-    return [infrastructure.disk(disk, call.links("disks", disk.id)) for disk in disks.values()]
+    return [infrastructure.disk(disk, call.links("disks", disk.id)) for disk in _disks(call).values()]
 
 
 def get_disk(call: Call, disk_id: str) -> str:
-    disks = {disk.id: disk for vm in call.queries.vms() for disk in vm.disks}
-    return infrastructure.disk(present(disks.get(disk_id)), call.links("disks", disk_id))
+    return infrastructure.disk(present(_disks(call).get(disk_id)), call.links("disks", disk_id))
 
 
-def _templates(call: Call) -> dict[str, str]:
-    """Names of templates by id: the blank one, and those that VMs are made from."""
-    named = {vm.template: vm.template for vm in call.queries.vms() if vm.template is not None}
-    return {render.BLANK_TEMPLATE: "Blank"} | named
-
-
-def list_templates(call: Call) -> list[str]:
-    return [
-        infrastructure.template(template_id, name, call.links("templates", template_id))
-        for template_id, name in _templates(call).items()
-    ]
-
-
-def get_template(call: Call, template_id: str) -> str:
-    name = present(_templates(call).get(template_id))
-    return infrastructure.template(template_id, name, call.links("templates", template_id))
+def _disks(call: Call) -> dict[str, Disk]:
+    return call.once("disks", lambda: {disk.id: disk for vm in call.queries.vms() for disk in vm.disks})
