@@ -11,6 +11,7 @@ from ovirt_placement import model
 from ..scheduler.affinity_enforcement import AffinityEnforcement
 from ..scheduler.external import ExternalScheduler
 from ..scheduler.external_units import ExternalUnits
+from ..scheduler.ha_check import HaCheck
 from ..scheduler.load_balancing import LoadBalancing
 from ..scheduler.placing import Scheduler
 from . import loading, resuming, saving
@@ -59,13 +60,7 @@ class Engine:
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
         resuming.resume(backend, running, migrations)
-        settings = backend.settings
-        if settings.affinity_enforcement_seconds is not None:
-            enforcement = AffinityEnforcement(backend, scheduler, self.vms.migrate_by_system)
-            backend.every(settings.affinity_enforcement_seconds, enforcement.cycle)
-        if settings.load_balancing_seconds is not None:
-            balancing = LoadBalancing(backend, external, self.vms.migrate_by_system)
-            backend.every(settings.load_balancing_seconds, balancing.cycle)
+        self._start_loops(scheduler, external)
 
     @classmethod
     def from_snapshot(
@@ -89,6 +84,16 @@ class Engine:
         external = ExternalUnits(backend, None if proxy is None else ExternalScheduler(proxy))
         external.discover()
         return cls(backend, external)
+
+    def _start_loops(self, scheduler: Scheduler, external: ExternalUnits) -> None:
+        backend, settings, migrate = self._backend, self._backend.settings, self.vms.migrate_by_system
+        for seconds, cycle in (
+            (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
+            (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
+            (settings.ha_check_seconds, HaCheck(backend).cycle),
+        ):
+            if seconds is not None:
+                backend.every(seconds, cycle)
 
     @property
     def faults(self) -> Faults:

@@ -51,7 +51,6 @@ class EventCode(Enum):
         "error",
         "Migration failed{error} (VM: {vm}, Source: {host}, Destination: {target}).",
     )
-    VM_NOT_RESPONDING = (126, "warning", "VM {vm} is not responding.")
     VM_MIGRATION_TRYING_RERUN = (
         128,
         "warning",
@@ -159,11 +158,6 @@ class EventCode(Enum):
         "Failed to update Affinity Group {group}. (User: {user})",
     )
     USER_REMOVED_AFFINITY_GROUP = (10354, "normal", "Affinity Group {group} was removed. (User: {user})")
-    USER_FAILED_TO_REMOVE_AFFINITY_GROUP = (
-        10355,
-        "error",
-        "Failed to remove Affinity Group {group}. (User: {user})",
-    )
     VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY = (
         10356,
         "error",

@@ -132,12 +132,15 @@ class _Unmarshaller(xmlrpc.client.Unmarshaller):
 
 
 class _Transport(xmlrpc.client.Transport):
-    """A transport with the engine's two timeouts."""
+    """A transport with the engine's two timeouts, which asks once."""
 
     def __init__(self, connect_seconds: float, reply_seconds: float) -> None:
         super().__init__()
         self._connect_seconds = connect_seconds
         self._reply_seconds = reply_seconds
+
+    def request(self, host: Any, handler: str, request_body: Any, verbose: bool = False) -> Any:
+        return self.single_request(host, handler, request_body, verbose)
 
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         address = urlsplit(f"http://{host}")
