@@ -46,14 +46,16 @@ class Server:
         self.disturbances = disturbances
         address = _address(listen)
         self._server = wsgi.Server(address, application, numthreads=_THREADS, request_queue_size=128)
+        # How often it looks whether it shall stop; half a second would add up over many short tests.
         self._server.expiration_interval = 0.05
         if certificate is not None:
-            self._server.ssl_adapter = BuiltinSSLAdapter(certificate.chain, certificate.private_key)
+            self._server.ssl_adapter = _tls(certificate)
         try:
             self._server.prepare()
         except OSError as error:
             raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
-        self.url = f"{'http' if certificate is None else 'https'}://{address[0]}:{self._server.bind_addr[1]}"
+        scheme, host = "http" if certificate is None else "https", listen.rpartition(":")[0]
+        self.url = f"{scheme}://{host}:{self._server.bind_addr[1]}"
         self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)
         self._thread.start()
 
@@ -117,8 +119,17 @@ def _serve(
     return Server(application, listen, certificate, tokens, disturbances)
 
 
+def _tls(certificate: Certificate) -> BuiltinSSLAdapter:
+    try:
+        return BuiltinSSLAdapter(certificate.chain, certificate.private_key)
+    except OSError as error:  # unreadable, or the SSLError of what is no certificate
+        raise UserError(
+            f"{certificate.chain}, {certificate.private_key}: not a PEM certificate and its key: {error}"
+        ) from error
+
+
 def _address(listen: str) -> tuple[str, int]:
     host, colon, port = listen.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise UserError(f"--listen {listen}: an address is HOST:PORT, such as 127.0.0.1:8080")
-    return host, int(port)
+    return host.strip("[]"), int(port)

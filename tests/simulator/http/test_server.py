@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from datetime import UTC, datetime
@@ -44,6 +45,28 @@ def test_tls(engine: Engine, tmp_path: Path) -> None:
 def test_an_address_that_is_none(engine: Engine, listen: str) -> None:
     with pytest.raises(UserError, match="HOST:PORT"):
         serve(engine, listen)
+
+
+def test_a_certificate_that_is_none(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "chain.pem").write_text("nonsense")
+    with pytest.raises(UserError, match="not a PEM certificate"):
+        serve(engine, certificate=Certificate(tmp_path / "chain.pem", tmp_path / "key.pem"))
+
+
+def loopback_of_the_sixth_version() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not loopback_of_the_sixth_version(), reason="no IPv6 here")
+def test_an_address_of_the_sixth_version(engine: Engine) -> None:
+    server = serve(engine, "[::1]:0")
+    assert server.url.startswith("http://[::1]:")
+    assert request(f"{server.api_url}/vms").status == 200
+    server.close()
 
 
 def test_an_address_that_is_taken(engine: Engine, server: Server) -> None:
