@@ -89,7 +89,10 @@ def _pass_time(engine: Engine | None, scale: float, stop: Stop) -> None:
     while not stop.sleep(_TICK_SECONDS):
         now = time.monotonic()
         if engine is not None and scale > 0:
-            engine.advance((now - last) * scale)
+            try:
+                engine.advance((now - last) * scale)
+            except Exception:
+                _log.exception("an action of the engine failed; time goes on")
         last = now
 
 

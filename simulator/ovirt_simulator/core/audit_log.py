@@ -67,10 +67,10 @@ class AuditLog:
             )
         )
 
-    def add(self, event: Event) -> Event:
-        """Give the event the next id and the moment it shows."""
+    def add(self, event: Event, *, prompt: bool = False) -> Event:
+        """Give the event the next id and the moment it shows; a prompt one shows at once."""
         late = 0.0
-        if self._random.random() < self._settings.late_event_probability:
+        if not prompt and self._random.random() < self._settings.late_event_probability:
             late = self._random.uniform(0.0, self._settings.late_event_seconds)
         visible = self._timeline.now + timedelta(seconds=late)
         event = replace(event, id=len(self._events) + 1, visible=visible)

@@ -67,7 +67,8 @@ class Backend:
             with self.lock:
                 action()
 
-        self.timeline.after(seconds, locked)
+        with self.lock:
+            self.timeline.after(seconds, locked)
 
     def after_event(self, action: Action) -> None:
         """Change the state that the event just logged speaks of: at once, or a little later."""
@@ -92,4 +93,5 @@ class Backend:
         def handed_over() -> None:
             self._background(action)
 
-        self.timeline.after(seconds, handed_over)
+        with self.lock:
+            self.timeline.after(seconds, handed_over)

@@ -54,12 +54,13 @@ class Engine:
         outages = Outages(backend, running, migrations, restarts)
         self.queries = Queries(backend, scheduler)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
-        self.hosts = HostCommands(backend, Maintenance(backend, migrations, scheduler, outages), outages)
+        maintenance = Maintenance(backend, migrations, scheduler, outages)
+        self.hosts = HostCommands(backend, maintenance, outages)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
         self.events = EventCommands(backend)
-        resuming.resume(backend, running, migrations)
+        resuming.resume(backend, running, migrations, maintenance)
         self._start_loops(scheduler, external)
 
     @classmethod

@@ -76,7 +76,8 @@ class EventCommands:
                     host=_reference(self._state.hosts, event.host),
                     cluster=_reference(self._state.clusters, event.cluster),
                     data_center=_reference(self._state.data_centers, event.data_center),
-                )
+                ),
+                prompt=True,
             )
 
     def remove(self, event_id: int, *, caller: Caller = ADMIN) -> None:

@@ -1,16 +1,21 @@
-"""What a state file found under way goes on: starts, migrations, shutdowns."""
+"""What a state file found under way goes on: starts, migrations, shutdowns, hosts that drain."""
 
 from __future__ import annotations
 
 from .backend import Backend
 from .entities import SYSTEM
+from .maintenance import Maintenance
 from .migrations import Migrations
 from .running import Running
 
 
-def resume(backend: Backend, running: Running, migrations: Migrations) -> None:
-    """Take on every VM that is in the middle of something, and every start that is pending."""
+def resume(backend: Backend, running: Running, migrations: Migrations, maintenance: Maintenance) -> None:
+    """Take on every VM and host that is in the middle of something, and every start that is pending."""
     with backend.lock:
+        for host in tuple(backend.state.hosts.values()):
+            if host.status == "preparing_for_maintenance":
+                job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", SYSTEM)
+                maintenance.begin(host.id, job, SYSTEM)
         for vm in tuple(backend.state.vms.values()):
             if vm.status == "migrating":
                 migrations.resume(vm)

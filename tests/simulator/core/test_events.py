@@ -38,7 +38,7 @@ def test_ids_become_visible_out_of_order_but_all_do() -> None:
     engine = engines.engine(host("h1"), settings=settings)
     late = False
     for number in range(40):
-        engine.events.add(external(custom_id=number))
+        engine.labels.add(f"label{number}")
         engine.advance(0.1)
         ids = [event.id for event in engine.queries.events()]
         assert ids == sorted(ids, reverse=True)
@@ -51,9 +51,16 @@ def test_ids_become_visible_out_of_order_but_all_do() -> None:
 def test_an_event_that_does_not_show_yet_has_no_address_either() -> None:
     settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
     engine = engines.engine(host("h1"), settings=settings)
-    event = engine.events.add(external())
-    assert engine.queries.event(event.id) is None
+    engine.labels.add("label")
+    assert engine.queries.event(1) is None
     engine.advance(3)
+    assert engine.queries.event(1) is not None
+
+
+def test_whoever_adds_an_event_finds_it_at_once() -> None:
+    settings = Settings(late_event_probability=1.0, late_event_seconds=3.0)
+    engine = engines.engine(host("h1"), settings=settings)
+    event = engine.events.add(external())
     assert engine.queries.event(event.id) == event
 
 

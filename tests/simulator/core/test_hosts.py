@@ -173,6 +173,13 @@ def test_a_failed_drain_is_tried_again() -> None:
     assert engines.host(engine, "h1").status == "maintenance"
 
 
+def test_a_drain_that_the_state_file_found_goes_on() -> None:
+    engine = engines.engine(host("h1", status="preparing_for_maintenance"), host("h2"), vm("v", "h1"))
+    engine.advance(60)
+    assert engines.host(engine, "h1").status == "maintenance"
+    assert engines.where(engine, "v") == ("up", "h2")
+
+
 def test_only_known_hosts_crash() -> None:
     engine = engines.engine(host("h1"))
     with pytest.raises(NotFound):
