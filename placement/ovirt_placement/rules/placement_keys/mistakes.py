@@ -1,4 +1,4 @@
-"""Finds the placement keys of a snapshot that placements ignore, so that somebody mends them."""
+"""Finds what is wrong with the placement keys of a snapshot, so that somebody mends it."""
 
 from __future__ import annotations
 
