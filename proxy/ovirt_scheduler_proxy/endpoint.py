@@ -25,6 +25,8 @@ TROUBLE_SHOOTING = "x-trouble-shooting"
 
 _PATHS = ("/", "/RPC2")
 
+_OWN_ERROR = Fault(INTERNAL_ERROR, "the proxy erred; its log says more")
+
 
 class Endpoint:
     """Answers what comes over HTTP: calls by POST, and `/metrics` by GET."""
@@ -65,9 +67,12 @@ class Endpoint:
             self._refuse(fault, method, respond)
         except Exception:
             log.exception("a call of %r ended by an error of the proxy's own", method[:80])
-            self._refuse(Fault(INTERNAL_ERROR, "the proxy erred; its log says more"), method, respond)
+            self._refuse(_OWN_ERROR, method, respond)
 
-    def _send(self, arrived: float, respond: Respond, answer: Answer) -> None:
+    def _send(self, arrived: float, respond: Respond, answer: Answer | None) -> None:
+        if answer is None:
+            self._refuse(_OWN_ERROR, "an answer", respond)
+            return
         body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
         seconds = time.monotonic() - arrived
         respond(Response(body, afterwards=lambda: self._reporter.answered(answer, seconds)))

@@ -37,7 +37,7 @@ class Server(_Section, frozen=True):
     #: Further names that the Host header may bear.
     allowed_hosts: tuple[str, ...] = ()
     most_connections: int = 256
-    body_mib: int = 16
+    body_mib: int = 4
     most_elements: int = 200_000
     #: How long a connection may stand without a call.
     idle_seconds: float = 300.0

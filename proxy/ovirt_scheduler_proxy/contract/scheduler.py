@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from . import merging
 from .answer import Answer, Asked
 from .arguments import Question
 from .damping import Damping
+
+log = logging.getLogger(__name__)
 
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
 _WIDTHS = {Kind.FILTER: 1, Kind.SCORE: 4, Kind.BALANCE: None}
@@ -61,25 +64,37 @@ class Scheduler:
         }
 
     def answer(
-        self, question: Question, arrived: float, done: Callable[[Answer], None], damped: bool = True
+        self,
+        question: Question,
+        arrived: float,
+        done: Callable[[Answer | None], None],
+        damped: bool = True,
     ) -> None:
-        """Ask the units and hand the answer to `done`; the deadline counts from `arrived` (the loop's time).
+        """Ask the units and hand the answer to `done`, or None should the proxy itself have erred.
 
-        `damped` is false for an administrator who looks for trouble: that call tells of every failure.
+        The deadline counts from `arrived` (the loop's time). `damped` is false for an administrator who
+        looks for trouble: that call tells of every failure.
         """
+        outcomes, jobs = self._prepare(question)
 
-        def merge(asked: list[Asked]) -> None:
-            result, hosts_out = self._merge(question, asked)
-            done(Answer(question, asked, result, self._errors(question, asked, damped), hosts_out))
+        def finish(landed: list[Outcome]) -> None:
+            try:
+                answer = self._finish(question, outcomes, jobs, landed, damped)
+            except Exception:
+                log.exception("the answers of the units could not be put together")
+                answer = None
+            done(answer)
 
-        self._ask(question, arrived + self._deadline, merge)
+        run(list(jobs.values()), arrived + self._deadline, finish)
 
     def fallen(self, answer: Answer) -> dict[str, list[str]]:
         """For each host that fell, the units that dropped it."""
+        if answer.question.kind is not Kind.FILTER:
+            return {}
         return merging.fallen_hosts(answer.asked, answer.question.hosts, self._rejects)
 
-    def _ask(self, question: Question, deadline: float, done: Callable[[list[Asked]], None]) -> None:
-        """Ask all units at once, but for those that are missing or cut off."""
+    def _prepare(self, question: Question) -> tuple[dict[str, Outcome], dict[str, Job]]:
+        """The outcomes of units that need not be asked (missing, cut off), and the jobs for all others."""
         plugins = self.plugins
         loaded = plugins.registry.of_kind(question.kind)
         body = self._encode(question)
@@ -97,15 +112,23 @@ class Scheduler:
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
                 jobs[name] = Job(_key(unit), plugins.pools[unit.folder], _request(unit, body))
+        return outcomes, jobs
 
-        def collect(landed: list[Outcome]) -> None:
-            for (name, job), outcome in zip(jobs.items(), landed, strict=True):
-                whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
-                self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
-                outcomes[name] = whole
-            done([Asked(name, outcomes[name]) for name in question.units])
-
-        run(list(jobs.values()), deadline, collect)
+    def _finish(
+        self,
+        question: Question,
+        outcomes: dict[str, Outcome],
+        jobs: dict[str, Job],
+        landed: list[Outcome],
+        damped: bool,
+    ) -> Answer:
+        for (name, job), outcome in zip(jobs.items(), landed, strict=True):
+            whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
+            self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
+            outcomes[name] = whole
+        asked = [Asked(name, outcomes[name]) for name in question.units]
+        result, hosts_out = self._merge(question, asked)
+        return Answer(question, asked, result, self._errors(question, asked, damped), hosts_out)
 
     def _merge(self, question: Question, asked: list[Asked]) -> tuple[Any, int]:
         if question.kind is Kind.FILTER:

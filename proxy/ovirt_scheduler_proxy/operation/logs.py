@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import sys
 import threading
+from collections import deque
 from logging.handlers import RotatingFileHandler
 
 from ..errors import UserError
@@ -33,7 +33,7 @@ class BatchedHandler(logging.Handler):
     def __init__(self, target: logging.Handler) -> None:
         super().__init__()
         self._target = target
-        self._lines: list[str] = []
+        self._lines: deque[str] = deque()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
@@ -58,8 +58,8 @@ class BatchedHandler(logging.Handler):
         self._write_batch()
 
     def _write_batch(self) -> None:
-        with self.lock or contextlib.nullcontext():
-            lines, self._lines = self._lines, []
+        # No lock is taken: whoever closes the handler may hold it while waiting for this thread.
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
         if lines:
             self._target.handle(logging.makeLogRecord({"msg": "\n".join(lines), "levelno": logging.INFO}))
 

@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
         stays = head.keeps_alive
         self._write(render(response, head, stays))
         if response.afterwards is not None:
-            response.afterwards()
+            asyncio.get_running_loop().call_soon(response.afterwards)
         if not stays:
             self.close()
         elif self._parser.pending or self._all_sent:

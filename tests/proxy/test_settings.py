@@ -1,0 +1,112 @@
+"""The configuration file: what is wrong in it is said in one line, and the sample names every key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ovirt_scheduler_proxy import settings
+from ovirt_scheduler_proxy.errors import UserError
+from ovirt_scheduler_proxy.server.access import Gate, split_address
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "packaging/ovirt-scheduler-proxy.toml"
+PAGE = ROOT / "docs/proxy-configuration.md"
+
+
+def load(tmp_path: Path, text: str) -> settings.Settings:
+    file = tmp_path / "proxy.toml"
+    file.write_text(text)
+    return settings.load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[server]\nlisen = 'x'", "unknown key 'lisen' in [server]: did you mean 'listen'?"),
+        ("[sever]", "unknown key 'sever' in the file: did you mean 'server'?"),
+        ("[units.A]\non_fail = 'accept'", "unknown key 'on_fail' in [units]: did you mean 'on_failure'?"),
+        (
+            "[[plugins]]\ndirectory = '/a'\npyton = ''",
+            "unknown key 'pyton' in [plugins]: did you mean 'python'?",
+        ),
+        ("[log]\nxyz = 1", "unknown key 'xyz' in [log]: it may hold file, file_mib, files, level"),
+        ("[calls]\non_failure = 'maybe'", "calls.on_failure"),
+        ("[calls]\ndeadline_seconds = 0", "calls.deadline_seconds is 0, but must be more than 0"),
+        ("[workers]\nwarm = 0", "workers.warm is 0, but must be 1 or more"),
+        ("[workers]\nwarm = 8\nmost = 4", "workers.most is less than workers.warm"),
+        ("[workers]\nwarm = 'many'", "workers.warm"),
+        ("[[plugins]]\npython = 'x'", "directory"),
+        ("[server]\nallowed_clients = ['here']", "server.allowed_clients"),
+        ("[server", "is not TOML"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, text)
+    message = str(caught.value)
+    assert said in message
+    assert str(tmp_path / "proxy.toml") in message
+    assert "\n" not in message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        settings.load(tmp_path / "absent.toml")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="does not exist"):
+        settings.with_plugins(settings.Settings(), [str(tmp_path / "absent")])
+
+
+def test_folders_of_the_command_line_keep_what_the_file_says_of_them(tmp_path: Path) -> None:
+    read = load(tmp_path, f"[[plugins]]\ndirectory = '{tmp_path}'\npython = 'py'\n")
+    chosen = settings.with_plugins(read, [f"{tmp_path}/."])
+    assert [folder.python for folder in chosen.plugins] == ["py"]
+
+
+def test_the_sample_names_every_key_with_its_default(tmp_path: Path) -> None:
+    text = SAMPLE.read_text("utf-8")
+    uncommented = re.sub(r"(?m)^#(?=[\[a-z])", "", text)
+    document = tomllib.loads(uncommented)
+    assert settings.decode(tomllib.loads(text), SAMPLE) == settings.Settings()
+    for section in msgspec.structs.fields(settings.Settings):
+        found = document[section.name]
+        if section.name == "units":
+            assert set(next(iter(found.values()))) == {
+                f.name for f in msgspec.structs.fields(settings.UnitSettings)
+            }
+        elif section.name == "plugins":
+            assert set(found[0]) == {field.name for field in msgspec.structs.fields(settings.PluginFolder)}
+        else:
+            assert found == msgspec.to_builtins(section.default), section.name
+
+
+def test_the_page_documents_every_key() -> None:
+    page = PAGE.read_text("utf-8")
+    for section in msgspec.structs.fields(settings.Settings):
+        kind = {"units": settings.UnitSettings, "plugins": settings.PluginFolder}.get(
+            section.name, section.type
+        )
+        assert f"[{section.name}" in page
+        for field in msgspec.structs.fields(kind):
+            assert f"`{field.name}`" in page
+
+
+@pytest.mark.parametrize("listen", ["", "127.0.0.1", ":80", "host:", "host:x", "host:70000"])
+def test_what_is_no_address(listen: str) -> None:
+    with pytest.raises(UserError, match="HOST:PORT"):
+        split_address(listen)
+
+
+def test_who_may_connect() -> None:
+    gate = Gate(settings.Server(allowed_clients=("192.0.2.0/24", "2001:db8::1")))
+    for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.7", "::ffff:192.0.2.7", "2001:db8::1"):
+        assert gate.admits(address)
+    for address in ("192.0.3.1", "2001:db8::2", "fe80::1%eth0"):
+        assert not gate.admits(address)
