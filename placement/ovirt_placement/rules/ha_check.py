@@ -14,7 +14,7 @@ from math import comb
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.assignment import Capacity, Homes, Load, first_fit, proves_impossible, search
 from ovirt_placement.rules.budget import Budget, BudgetSpentError
-from ovirt_placement.rules.ha_demand import capacity_of, loads_of, ties_of
+from ovirt_placement.rules.ha_demand import capacity_of, loads_of
 from ovirt_placement.rules.verdict import Struct
 
 #: Steps for a whole check: a set of failing hosts costs one, and one for each VM to place.
@@ -146,10 +146,6 @@ class _Cluster:
         #: Most memory first: there a load fits soonest.
         self.order = sorted(self.hosts, key=lambda host: (-self.hosts[host].memory, host))
         self.position = {host: number for number, host in enumerate(self.order)}
-        self.ties = {
-            host: frozenset(tie for vm in vms for tie in ties_of(snapshot, vm))
-            for host, vms in self.ha_vms.items()
-        }
 
     def sets_of_hosts(self, failures: int) -> Iterator[tuple[str, ...]]:
         """Sets of failing hosts, the small ones first.
@@ -165,17 +161,16 @@ class _Cluster:
     def survive_apart(self, failed: tuple[str, ...], single: Mapping[str, Survival]) -> Survival | None:
         """A survival put together from those of each host alone, if they do not get in each other's way.
 
-        They do not if each has homes off the other failing hosts, no two use the same home, and
-        no hard VM group ties the VMs of two hosts to each other.
+        They do not if each has homes off the other failing hosts and no two use the same home. Affinity
+        does not matter then: what gathers a VM at its home survives, since the home does; failing hosts
+        hold no negative peers any more; and VMs on different homes are apart.
         """
         if len(failed) == 1 or not all(host in single for host in failed):
             return None
         alone = [single[host].homes for host in failed]
         used = [set(homes.values()) for homes in alone]
-        ties = [self.ties[host] for host in failed]
         distinct = len(set().union(*used)) == sum(map(len, used))
-        untied = len(frozenset().union(*ties)) == sum(map(len, ties))
-        if not distinct or not untied or any(not homes.isdisjoint(failed) for homes in used):
+        if not distinct or any(not homes.isdisjoint(failed) for homes in used):
             return None
         return Survival(failed, {vm: home for homes in alone for vm, home in homes.items()})
 

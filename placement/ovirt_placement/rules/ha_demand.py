@@ -56,13 +56,6 @@ def loads_of(snapshot: Snapshot, vms: Iterable[str], failed: frozenset[str]) -> 
     return tuple(loads)
 
 
-def ties_of(snapshot: Snapshot, vm: str) -> frozenset[str]:
-    """Names for what makes a VM's place depend on other VMs: those without a common one are independent."""
-    unified = hard_positive_group_of(snapshot).get(vm)
-    together = {f"together with {unified.vms[0]}"} if unified else set()
-    return frozenset(together.union(_negative_groups(snapshot, vm)))
-
-
 def _tied(snapshot: Snapshot, vms: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """The VMs, those of one unified positive group together."""
     by_group: dict[str, list[str]] = {}

@@ -104,6 +104,27 @@ def test_two_failures_name_the_smallest_sets() -> None:
     assert of(*hosts, big("a", "h1"), failures=2).safe is True
 
 
+def test_two_hosts_may_not_reckon_with_the_same_room() -> None:
+    found = of(
+        host("h1", free_mb=0),
+        host("h2", free_mb=0),
+        host("h3", free_mb=5000),
+        big("a", "h1"),
+        big("b", "h2"),
+        failures=2,
+    )
+    assert [loss.hosts for loss in found.losses] == [("h1", "h2"), ("h1", "h3"), ("h2", "h3")]
+
+
+def test_peer_that_was_leaving_the_failed_host_is_gone_with_it() -> None:
+    """It neither draws to its target nor keeps off it."""
+    leaving = vm("peer", "h1", status="migrating", migrating_to="h2")
+    hosts = (host("h1"), host("h2"), host("h3", free_mb=0))
+    assert of(*hosts, big("a", "h1"), leaving, group("g", APART, "a peer")).safe is True
+    full = (host("h1"), host("h2", free_mb=0), host("h3"))
+    assert of(*full, big("a", "h1"), leaving, group("g", TOGETHER, "a peer")).safe is True
+
+
 def test_ended_budget_is_said_and_never_guessed() -> None:
     parts = [host(f"h{number}") for number in range(5)]
     found = check(snapshot(*parts, big("a", "h0")), CLUSTER, 2, steps=4)

@@ -62,6 +62,21 @@ def test_negative_and_positive_peer_on_a_host_that_is_no_candidate_admit_nothing
     assert accepted(state, "new", "h2 h3") == ""
 
 
+def test_host_that_fails_twice_says_both() -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("new"),
+        vm("friend", "h1"),
+        vm("foe", "h2"),
+        group("together", TOGETHER, "new friend"),
+        group("apart", APART, "new foe"),
+    )
+    assert judge(state, "new")["h2"].reasons == (
+        Reason(Kind.NEGATIVE_PEER_HERE, "apart", "foe", "h2"),
+        Reason(Kind.POSITIVE_PEER_ELSEWHERE, "together", "friend", "h1"),
+    )
+
+
 def test_unified_group_counts_through_a_vm_that_is_down() -> None:
     state = snapshot(
         *THREE_HOSTS,
