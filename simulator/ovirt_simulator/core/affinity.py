@@ -63,25 +63,32 @@ def unified_groups(state: State, vm_ids: Iterable[str]) -> list[tuple[str, ...]]
 
     Each of the VMs given is in exactly one of the groups; VMs not given only link.
     """
+    peers = _hard_peers(state)
+    group_of: dict[str, list[str]] = {}
+    groups = []
+    for vm_id in dict.fromkeys(vm_ids):
+        if vm_id not in group_of:
+            group: list[str] = []
+            groups.append(group)
+            group_of.update(dict.fromkeys(_reachable(peers, vm_id), group))
+        group_of[vm_id].append(vm_id)
+    return [tuple(group) for group in groups]
+
+
+def closure(state: State, vm_id: str) -> tuple[str, ...]:
+    """Give the running VMs that hard positive groups tie to this one, itself first."""
+    tied = _reachable(_hard_peers(state), vm_id) - {vm_id}
+    return (vm_id, *sorted(peer for peer in tied if state.vms[peer].runs))
+
+
+def _hard_peers(state: State) -> Mapping[str, set[str]]:
     peers: dict[str, set[str]] = defaultdict(set)
     for group in state.groups.values():
         if group.vms_rule.hard and group.vms_rule.positive:
             members = {vm.id for vm in member_vms(state, group)}
             for vm_id in members:
                 peers[vm_id] |= members
-    wanted = dict.fromkeys(vm_ids)
-    groups = []
-    while wanted:
-        tied = _reachable(peers, next(iter(wanted)))
-        groups.append(tuple(vm_id for vm_id in wanted if vm_id in tied))
-        wanted = {vm_id: None for vm_id in wanted if vm_id not in tied}
-    return groups
-
-
-def closure(state: State, vm_id: str) -> tuple[str, ...]:
-    """Give the running VMs that hard positive groups tie to this one, itself first."""
-    everyone = (vm_id, *(vm.id for vm in state.vms.values() if vm.runs and vm.id != vm_id))
-    return unified_groups(state, everyone)[0]
+    return peers
 
 
 def _reachable(peers: Mapping[str, set[str]], start: str) -> set[str]:

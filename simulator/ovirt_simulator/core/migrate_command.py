@@ -79,7 +79,7 @@ class MigrateCommand:
         return [self._state.vms[vm_id] for vm_id in ids]
 
     def _validated(self, order: Order, vms: Sequence[Vm]) -> Request:
-        """Give the scheduler's request; a refusal is logged as event 65, each time."""
+        """Give the scheduler's request; a user's refusal is logged as event 65, each time."""
         try:
             self._check_host(order, vms[0])
             for vm in vms:
@@ -89,8 +89,9 @@ class MigrateCommand:
             if order.host_id is not None and order.host_id == vms[0].host:
                 raise refusals.same_host()
         except Rejected as refusal:
-            words = {"error": f" due to a failed validation: {refusal.detail}"}
-            self._log(EventCode.VM_MIGRATION_FAILED, vms[0], order.caller, words)
+            if order.reason is None:
+                words = {"error": f" due to a failed validation: {refusal.detail}"}
+                self._log(EventCode.VM_MIGRATION_FAILED, vms[0], order.caller, words)
             raise
         return request
 

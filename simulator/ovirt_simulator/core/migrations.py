@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from . import refusals
 from .backend import Backend
-from .entities import Caller, Host, Job, Vm
+from .entities import SYSTEM, Caller, Host, Job, Vm
 from .event_codes import EventCode
 from .faults import MigrationFault
 from .running import Course, Running
 
-#: Looks for another host, not one of these, and begins again there; False when there is none.
+#: Looks for another host and begins again there, or gives the migration up.
 TryAgain = Callable[["Migration"], None]
 
 
@@ -60,9 +60,6 @@ class Migrations:
         if fault.refuse:
             raise refusals.vdsm_refused("migrate")
         vm = self._state.vms[migration.vm_id]
-        settings = self._backend.settings
-        seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
-        seconds *= fault.slow
         migration.course = self._running.begin(vm.id)
         migration.active = True
         migration.began = self._backend.now
@@ -78,7 +75,7 @@ class Migrations:
             )
         )
         self._log_begin(migration)
-        self._schedule(migration, fault, seconds)
+        self._schedule(migration, fault)
 
     def cancel(self, vm_id: str, caller: Caller) -> None:
         """Leave the VM where it is. It is up again a moment later."""
@@ -149,12 +146,11 @@ class Migrations:
         """Take a migration that the state file found under way to its end; unknown targets bring it back."""
         if vm.host is None:
             return
-        caller = Caller(user="SYSTEM")
         migration = Migration(
             vm_id=vm.id,
             source=vm.host,
             target=vm.migrating_to or vm.host,
-            caller=caller,
+            caller=SYSTEM,
             job=None,
             explicit=True,
             began=self._backend.now,
@@ -163,10 +159,7 @@ class Migrations:
         )
         self._under_way[vm.id] = migration
         self._backend.vm_locks[vm.id] = refusals.vm_being_migrated(vm.name)
-        settings = self._backend.settings
-        seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
-        fault = MigrationFault(fail=vm.migrating_to is None)
-        self._schedule(migration, fault, seconds)
+        self._schedule(migration, MigrationFault(fail=vm.migrating_to is None))
 
     def _stop(self, migration: Migration) -> None:
         migration.active = False
@@ -182,7 +175,10 @@ class Migrations:
             lambda: self._return(migration, "aborted"),
         )
 
-    def _schedule(self, migration: Migration, fault: MigrationFault, seconds: float) -> None:
+    def _schedule(self, migration: Migration, fault: MigrationFault) -> None:
+        settings, vm = self._backend.settings, self._state.vms[migration.vm_id]
+        seconds = settings.migration_seconds + vm.memory_mb / settings.migration_mib_per_second
+        seconds *= fault.slow
         self._report(migration, seconds)
         if fault.hang:
             return

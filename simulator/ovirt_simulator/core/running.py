@@ -127,7 +127,6 @@ class Running:
 
     def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})
-
         self.after_event(vm_id, course, lambda: self.set_down(vm_id))
 
     def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
