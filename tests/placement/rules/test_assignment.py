@@ -74,6 +74,17 @@ def test_counting_sees_that_few_large_hosts_cannot_hold_many_loads_of_half_their
     assert not proves_impossible([plain(4)] * 3, rooms)
 
 
+def test_hosts_of_one_size_are_not_alike_where_a_load_is_restricted() -> None:
+    """Only h1 for the first, although h3 looks the same to it: the others need that one."""
+    allowed = ("h1 h3", "h2 h3", "h2 h3")
+    loads = [
+        Load(("v",), Capacity(1, 0), frozenset(hosts.split()), frozenset(), frozenset()) for hosts in allowed
+    ]
+    homes = search(loads, {host: Capacity(1, 0) for host in HOSTS}, Budget(1000))
+    assert homes is not None
+    assert homes[0] == "h1"
+
+
 def test_search_stops_when_its_budget_ends() -> None:
     with pytest.raises(BudgetSpentError):
         search([plain(4)] * 4, {host: Capacity(7, 0) for host in HOSTS}, Budget(3))
