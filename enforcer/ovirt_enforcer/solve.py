@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ovirt_enforcer.goal import Goal, Score
 from ovirt_enforcer.placement import Placement
 from ovirt_enforcer.problem import Move, Problem
-from ovirt_enforcer.search import Budget, Found, Goal, Score, search
+from ovirt_enforcer.search import Budget, Found, Manner, search
 
-#: Placements looked at for one group, and for all together: a second or two on a large cluster.
-GROUP_BUDGET = 4_000
-WHOLE_BUDGET = 20_000
+#: Placements looked at for one group, and for all together: seconds on a large cluster where all is broken.
+GROUP_BUDGET = 1_000
+WHOLE_BUDGET = 10_000
+_PASSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +41,35 @@ def solve(problem: Problem, group_budget: int = GROUP_BUDGET, whole_budget: int 
     if perfect and best.migrations == at_least:
         return Solution(best.moves, best.score, proven=True, at_least=at_least)
     known = best.migrations if perfect else None
-    found = search(goal, start, Budget(whole_budget), whole=True, below=known)
+    found = search(goal, start, Budget(whole_budget), Manner.EXACT, below=known)
     if (found.score, found.migrations) < (best.score, best.migrations):
         best = found
     return Solution(best.moves, best.score, found.proven, at_least)
 
 
 def _one_after_another(goal: Goal, start: Placement, budget: int) -> Found:
+    """Mend each group by itself, and try again those that failed once others are out of the way."""
     placement = start
     moves: list[Move] = []
-    progress = True
-    while progress:
+    for _ in range(_PASSES):
         progress = False
         for group in goal.groups:
             if placement.broken(group):
-                found = search(Goal(goal.problem, (group,)), placement, Budget(budget), whole=False)
+                found = _mend(Goal(goal.problem, (group,)), placement, budget)
                 for move in found.moves:
                     placement = placement.after(move)
                 moves.extend(found.moves)
                 progress = progress or bool(found.moves)
+        if not progress:
+            break
     return Found(tuple(moves), goal.score(placement), proven=False)
+
+
+def _mend(goal: Goal, placement: Placement, budget: int) -> Found:
+    """The shortest way, or, where the budget does not suffice to find one, any."""
+    found = search(goal, placement, Budget(budget), Manner.CLOSE)
+    if found.score > goal.best_conceivable(placement):
+        hasty = search(goal, placement, Budget(budget), Manner.HASTY)
+        if hasty.score < found.score:
+            return hasty
+    return found
