@@ -60,7 +60,7 @@ class ExternalScheduler:
     def __init__(
         self, url: str, *, connect_seconds: float = CONNECT_SECONDS, reply_seconds: float = REPLY_SECONDS
     ) -> None:
-        self.url = url
+        self.url = url if urlsplit(url).path else f"{url}/"
         self._connect_seconds = connect_seconds
         self._reply_seconds = reply_seconds
 
