@@ -53,11 +53,11 @@ def vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
     seconds = int((backend.now - vm.started).total_seconds()) if vm.started and vm.runs else 0
     return (
         _bytes("memory.installed", "Total memory configured", installed),
-        _bytes("memory.used", "Memory used (agent)", used),
-        _bytes("memory.free", "Memory free (agent)", installed - used if vm.runs else 0),
-        _bytes("memory.buffered", "Memory buffered (agent)", 0),
-        _bytes("memory.cached", "Memory cached (agent)", 0),
-        _bytes("memory.unused", "Memory unused (agent)", installed - used if vm.runs else 0),
+        _bytes("memory.used", "Memory used (guest)", used),
+        _bytes("memory.free", "Memory free (guest)", installed - used if vm.runs else 0),
+        _bytes("memory.buffered", "Memory buffered (guest)", 0),
+        _bytes("memory.cached", "Memory cached (guest)", 0),
+        _bytes("memory.unused", "Memory unused (guest)", installed - used if vm.runs else 0),
         _percent("cpu.current.guest", "CPU used by guest", cpu * 0.9),
         _percent("cpu.current.hypervisor", "CPU overhead", cpu * 0.1),
         _percent("cpu.current.total", "Total CPU used", cpu),
@@ -73,7 +73,7 @@ def vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
         ),
         Statistic(
             name="disks.usage",
-            description="Disk usage, in bytes, per filesystem as JSON (agent)",
+            description="Disk usage, in bytes, per filesystem as JSON (guest)",
             kind="gauge",
             type="string",
             unit="none",
