@@ -30,6 +30,8 @@ __all__ = ["EngineAway", "EngineConnection", "EngineFault", "EngineSetupError", 
 
 _log = logging.getLogger(__name__)
 
+_CHANGED = frozenset({200, 201, 202})
+
 
 class EngineConnection:
     """One authenticated way to an engine, for any thread; made at the first request, and again after a loss.
@@ -58,17 +60,27 @@ class EngineConnection:
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent: token, renewal and TLS are the SDK's."""
         words = {name: _word(value) for name, value in query.items()}
-        request = http.Request(method="GET", path=path, query=words)
-        with self._lock:
-            try:
-                sdk = self.sdk
-                answer = sdk.wait(sdk.send(request))
-            except SDK_ERRORS as error:
-                self.forget()
-                raise failure_of_transport(error, self.settings) from None
+        answer = self._exchange(http.Request(method="GET", path=path, query=words))
         if answer.code == 200 and _is_xml(answer.headers):
             return bytes(answer.body)
         raise failure_of_answer(answer.code, fault_of(answer.body), self.settings, path)
+
+    def send(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
+        request = http.Request(method=method, path=path, body=body.decode() or None)
+        answer = self._exchange(request)
+        if answer.code in _CHANGED:
+            return bytes(answer.body)
+        raise failure_of_answer(answer.code, fault_of(answer.body), self.settings, path)
+
+    def _exchange(self, request: http.Request) -> http.Response:
+        with self._lock:
+            try:
+                sdk = self.sdk
+                return sdk.wait(sdk.send(request))
+            except SDK_ERRORS as error:
+                self.forget()
+                raise failure_of_transport(error, self.settings) from None
 
     def close(self) -> None:
         """Log out, if the engine is there to be told and no request is under way that nobody awaits."""

@@ -54,19 +54,10 @@ def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
         count_threads_as_cores=xml.flag(fields.get("threads_as_cores")),
         upgrade_mode=xml.flag(fields.get("upgrade_in_progress")),
         memory_overcommit_percent=_overcommit(fields.get("memory_policy")),
-        scheduling_properties=_properties(fields.get("custom_scheduling_policy_properties")),
+        scheduling_properties=xml.properties(fields.get("custom_scheduling_policy_properties")),
     )
 
 
 def _overcommit(memory_policy: xml.Element | None) -> int:
     over_commit = xml.children(memory_policy, "over_commit").get("over_commit")
     return xml.number(xml.children(over_commit, "percent").get("percent"), 100)
-
-
-def _properties(element: xml.Element | None) -> dict[str, str]:
-    """Read the properties of the scheduling policy; the engine leaves out an empty list of them."""
-    found = {}
-    for entry in () if element is None else element.iterchildren("property"):
-        fields = xml.children(entry, "name", "value")
-        found[xml.text(fields.get("name"))] = xml.text(fields.get("value"))
-    return found

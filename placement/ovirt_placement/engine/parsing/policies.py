@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ovirt_placement.engine.parsing import xml
 
@@ -16,19 +16,76 @@ class Unit:
     name: str
     internal: bool
     enabled: bool
+    #: filter, weight or load_balancing.
+    type: str = ""
+    #: The regular expression of each of its properties, by name.
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PolicyHead:
+    """A scheduling policy without its units."""
+
+    id: str
+    name: str
+    description: str
+    #: The engine's own ones cannot be changed.
+    locked: bool
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A unit in a policy; a filter has a position (-1 first, 1 last, 0 anywhere), a weight a factor."""
+
+    unit: str
+    number: int
 
 
 def units(content: bytes | None) -> dict[str, Unit]:
     """Read `/schedulingpolicyunits`, by id."""
     found = {}
     for element in () if content is None else xml.elements(content, _UNIT):
-        fields = xml.children(element, "name", "internal", "enabled")
+        fields = xml.children(element, "name", "internal", "enabled", "type", "properties")
         found[xml.identity(element)] = Unit(
             name=xml.text(fields.get("name")),
             internal=xml.flag(fields.get("internal")),
             enabled=xml.flag(fields.get("enabled")),
+            type=xml.text(fields.get("type")),
+            properties=xml.properties(fields.get("properties")),
         )
     return found
+
+
+def heads(content: bytes) -> tuple[PolicyHead, ...]:
+    """Read `/schedulingpolicies`."""
+    return tuple(_head(element) for element in xml.elements(content, "scheduling_policy"))
+
+
+def head(content: bytes) -> PolicyHead:
+    """Read one policy, as a POST of it is answered."""
+    return _head(xml.root(content))
+
+
+def _head(element: xml.Element) -> PolicyHead:
+    fields = xml.children(element, "name", "description", "locked", "properties")
+    return PolicyHead(
+        id=xml.identity(element),
+        name=xml.text(fields.get("name")),
+        description=xml.text(fields.get("description")),
+        locked=xml.flag(fields.get("locked")),
+        properties=xml.properties(fields.get("properties")),
+    )
+
+
+def entries(content: bytes, name: str) -> tuple[Entry, ...]:
+    """Read the `filter`, `weight` or `balance` entries of a policy; a spoilt policy has a unit twice."""
+    found = []
+    for element in xml.elements(content, name):
+        fields = xml.children(element, "position", "factor", _UNIT)
+        number = xml.number(fields.get("position"), 0) if name == "filter" else 1
+        found.append(Entry(_unit(element, fields), xml.number(fields.get("factor"), number)))
+    return tuple(found)
 
 
 def weights(content: bytes | None) -> dict[str, int]:
