@@ -10,7 +10,7 @@ from ovirt_enforcer.problem import Move, Problem
 from ovirt_enforcer.search import Budget, Found, Manner, search
 
 #: Placements looked at for one group, and for all together: seconds on a large cluster where all is broken.
-GROUP_BUDGET = 1_000
+GROUP_BUDGET = 2_000
 WHOLE_BUDGET = 10_000
 _PASSES = 3
 
@@ -69,7 +69,7 @@ def _mend(goal: Goal, placement: Placement, budget: int) -> Found:
     """The shortest way, or, where the budget does not suffice to find one, any."""
     found = search(goal, placement, Budget(budget), Manner.CLOSE)
     if found.score > goal.best_conceivable(placement):
-        hasty = search(goal, placement, Budget(budget), Manner.HASTY)
+        hasty = search(goal, placement, Budget(2 * budget), Manner.HASTY)
         if hasty.score < found.score:
             return hasty
     return found

@@ -1,4 +1,4 @@
-"""A cluster of the size at which others give up: the plan is legal, not far from its bound, and takes seconds."""
+"""A cluster of the size at which others give up: the plan is legal, near its bound, and takes seconds."""
 
 from __future__ import annotations
 
