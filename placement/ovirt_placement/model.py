@@ -7,7 +7,6 @@ ids are opaque strings. A `Snapshot` is one moment of one engine; nothing in it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import cached_property
 
 import msgspec
@@ -261,16 +260,18 @@ class Snapshot(
     @cached_property
     def group_vms(self) -> dict[str, tuple[str, ...]]:
         """Ids of a group's VMs, by group id: its own and those of its VM labels, each once."""
+        labels = self.label_by_id
         return {
-            group.id: _flattened(group.vms, (self.label_by_id[i].vms for i in group.vm_labels))
+            group.id: _flattened(group.vms, tuple(labels[label].vms for label in group.vm_labels))
             for group in self.affinity_groups
         }
 
     @cached_property
     def group_hosts(self) -> dict[str, tuple[str, ...]]:
         """Ids of a group's hosts, by group id: its own and those of its host labels, each once."""
+        labels = self.label_by_id
         return {
-            group.id: _flattened(group.hosts, (self.label_by_id[i].hosts for i in group.host_labels))
+            group.id: _flattened(group.hosts, tuple(labels[label].hosts for label in group.host_labels))
             for group in self.affinity_groups
         }
 
@@ -295,5 +296,7 @@ class Snapshot(
         return {vm: tuple(dict.fromkeys(hosts)) for vm, hosts in by_vm.items()}
 
 
-def _flattened(direct: tuple[str, ...], labelled: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _flattened(direct: tuple[str, ...], labelled: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    if not labelled:
+        return direct
     return tuple(dict.fromkeys([*direct, *(member for members in labelled for member in members)]))

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Rule, Snapshot
 from ovirt_placement.rules.index import once_per_snapshot
-from ovirt_placement.rules.membership import groups_of, hosts
+from ovirt_placement.rules.membership import hosts, members
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.
 _LABELS_ACT_NO_MORE = (4, 4)
@@ -18,18 +18,16 @@ def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ..
 
     A hard positive group that lists no host is among them: see `configured`.
     """
-    legacy = legacy_groups_of(snapshot)
-    groups = groups_of(snapshot)
-    return {
-        vm: hard
-        for vm in (*groups, *(vm for vm in legacy if vm not in groups))
-        if (
-            hard := (
-                *(group for group in groups.get(vm, ()) if group.hosts_rule.hard),
-                *legacy.get(vm, ()),
-            )
-        )
-    }
+    own = members(snapshot)
+    by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
+    for group in snapshot.affinity_groups:
+        if group.hosts_rule.hard:
+            for vm in own[group.id]:
+                by_vm[vm].append(group)
+    for group in legacy_groups(snapshot):
+        for vm in group.vms:
+            by_vm[vm].append(group)
+    return {vm: tuple(groups) for vm, groups in by_vm.items()}
 
 
 @once_per_snapshot
@@ -42,16 +40,6 @@ def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
     implicit = [label for label in snapshot.affinity_labels if label.implicit]
     groups = (_group_of(label, cluster, snapshot) for cluster in old for label in implicit)
     return tuple(group for group in groups if group.vms)
-
-
-@once_per_snapshot
-def legacy_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ...]]:
-    """Legacy labels that act on a VM, by VM id."""
-    by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
-    for group in legacy_groups(snapshot):
-        for vm in group.vms:
-            by_vm[vm].append(group)
-    return {vm: tuple(groups) for vm, groups in by_vm.items()}
 
 
 def labels_act(cluster: Cluster) -> bool:
