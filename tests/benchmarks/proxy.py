@@ -1,0 +1,277 @@
+"""Speed of the proxy with a trivial unit, against a server that only echoes and against the old proxy's way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import socket
+import statistics
+import tempfile
+import threading
+import time
+import xmlrpc.client
+from pathlib import Path
+
+import psutil
+from tabulate import tabulate
+
+from tests.proxy.running import RunningProxy, running, write_plugins
+
+from .proxy_servers import PLUGINS, compared
+
+#: Hosts in a call, and how many calls of each size are made of each server.
+CALLS = {2: 1500, 100: 1000, 500: 500, 1000: 300, 5000: 80}
+ROUNDS = 10
+OLD_CALLS = 10
+CLIENTS = 8
+THROUGHPUT_SECONDS = 3.0
+#: The kernel takes no command longer than this allows: beyond, the old way is a fault.
+MOST_OLD_HOSTS = 1000
+
+CONFIG = """
+[calls]
+deadline_seconds = 8
+"""
+
+
+class Client:
+    """Sends a call that was marshalled before and reads the answer unparsed, so that only the server is timed."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def call(self, request: bytes) -> float:
+        """Seconds from the first byte sent to the last one received."""
+        started = time.perf_counter()
+        self._socket.sendall(request)
+        received = self._socket.recv(1 << 20)
+        while b"\r\n\r\n" not in received:
+            received += self._socket.recv(1 << 20)
+        head, _, body = received.partition(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        missing = length - len(body)
+        while missing > 0:
+            missing -= len(self._socket.recv(1 << 20))
+        return time.perf_counter() - started
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def hosts(count: int) -> list[str]:
+    return [f"{number:08d}-aaaa-bbbb-cccc-{number:012d}" for number in range(count)]
+
+
+def request(count: int, unit: str = "Trivial") -> bytes:
+    body = xmlrpc.client.dumps(([unit], hosts(count), "vm", {"HighUtilization": "80"}), "runFilters").encode()
+    head = (
+        f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        folder = write_plugins(Path(directory) / "plugins", units=PLUGINS)
+        with running(folder, config=CONFIG) as ours, compared("echo", folder) as echo:
+            with compared("old", folder) as old:
+                _latency(ours.port, echo, old)
+                _throughput(ours.port, echo, old)
+            _killing(ours)
+            _memory(ours)
+        with running(folder, config=CONFIG) as ours:
+            _connecting(ours)
+
+
+def quantiles(times: list[float]) -> tuple[float, float]:
+    """p50 and p99 in milliseconds."""
+    cuts = statistics.quantiles(times, n=100)
+    return cuts[49] * 1e3, cuts[98] * 1e3
+
+
+def _latency(ours: int, echo: int, old: int) -> None:
+    rows = []
+    for count, calls in CALLS.items():
+        made = request(count)
+        times: dict[int, list[float]] = {ours: [], echo: []}
+        clients = {port: Client(port) for port in times}
+        for client in clients.values():
+            for _ in range(10):
+                client.call(made)
+        for _ in range(ROUNDS):  # in turns, so that a busy machine is busy for both
+            for port, client in clients.items():
+                times[port] += [client.call(made) for _ in range(calls // ROUNDS)]
+        for client in clients.values():
+            client.close()
+        (mine, mine99), (theirs, theirs99) = quantiles(times[ours]), quantiles(times[echo])
+        old50 = _old_p50(old, count)
+        rows.append(
+            [
+                count,
+                f"{mine:.3f}",
+                f"{mine99:.3f}",
+                f"{theirs:.3f}",
+                f"{theirs99:.3f}",
+                f"{mine / theirs:.2f}",
+                f"{mine99 / theirs99:.2f}",
+                f"{old50:.1f}" if old50 else "fault",
+                f"{old50 / mine:.0f}" if old50 else "-",
+                f"{_marshalling(count):.3f}",
+            ]
+        )
+    print(
+        "runFilters, ms; (a) echoes, (b) one process per unit and call; the client's marshalling is taken off"
+    )
+    headers = [
+        "hosts",
+        "p50",
+        "p99",
+        "(a) p50",
+        "(a) p99",
+        "p50/(a)",
+        "p99/(a)",
+        "(b) p50",
+        "(b)/p50",
+        "client",
+    ]
+    print(tabulate(rows, headers, disable_numparse=True))
+
+
+def _old_p50(port: int, count: int) -> float | None:
+    if count > MOST_OLD_HOSTS:
+        return None
+    client = Client(port)
+    times = [client.call(request(count, "Printing")) for _ in range(OLD_CALLS)]
+    client.close()
+    return statistics.median(times) * 1e3
+
+
+def _marshalling(count: int) -> float:
+    """What the standard library's client would spend on a call of this size, in milliseconds."""
+    parameters = (["Trivial"], hosts(count), "vm", {"HighUtilization": "80"})
+    answer = xmlrpc.client.dumps((hosts(count),), methodresponse=True)
+    times = []
+    for _ in range(10):
+        started = time.perf_counter()
+        xmlrpc.client.dumps(parameters, "runFilters")
+        xmlrpc.client.loads(answer)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) * 1e3
+
+
+def _throughput(ours: int, echo: int, old: int) -> None:
+    made = {port: _calls_per_second(port, unit) for port, unit in ((ours, "Trivial"), (echo, "Trivial"))}
+    made[old] = _calls_per_second(old, "Printing")
+    print(f"\ncalls per second, 2 hosts, {CLIENTS} client processes")
+    row = [
+        f"{made[ours]:.0f}",
+        f"{made[echo]:.0f}",
+        f"{made[ours] / made[echo]:.2f}",
+        f"{made[old]:.0f}",
+        f"{made[ours] / made[old]:.0f}",
+    ]
+    print(tabulate([row], ["ours", "(a)", "ours/(a)", "(b)", "ours/(b)"], disable_numparse=True))
+
+
+def _calls_per_second(port: int, unit: str) -> float:
+    context = multiprocessing.get_context("spawn")
+    counts: multiprocessing.Queue[int] = context.Queue()
+    start = context.Barrier(CLIENTS)
+    clients = [
+        context.Process(target=_call_steadily, args=(port, unit, start, counts)) for _ in range(CLIENTS)
+    ]
+    for client in clients:
+        client.start()
+    total = sum(counts.get() for _ in clients)
+    for client in clients:
+        client.join()
+    return total / THROUGHPUT_SECONDS
+
+
+def _call_steadily(
+    port: int, unit: str, start: threading.Barrier, counts: multiprocessing.Queue[int]
+) -> None:
+    client, made = Client(port), request(2, unit)
+    client.call(made)
+    start.wait()
+    expires = time.monotonic() + THROUGHPUT_SECONDS
+    count = 0
+    while time.monotonic() < expires:
+        client.call(made)
+        count += 1
+    counts.put(count)
+
+
+def _killing(ours: RunningProxy) -> None:
+    """Latency while one worker is killed every second."""
+    stop = threading.Event()
+
+    def kill() -> None:
+        while not stop.wait(1.0):
+            random.choice(ours.workers()).kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    client, made, times = Client(ours.port), request(2), []
+    expires = time.monotonic() + 5
+    while time.monotonic() < expires:
+        times.append(client.call(made))
+    stop.set()
+    killer.join()
+    p50, p99 = quantiles(times)
+    print("\nrunFilters with 2 hosts while one worker is killed every second, ms")
+    row = [f"{p50:.3f}", f"{p99:.3f}", f"{max(times) * 1e3:.3f}", len(times)]
+    print(tabulate([row], ["p50", "p99", "longest", "calls"], disable_numparse=True))
+
+
+def _connecting(ours: RunningProxy) -> None:
+    """Time to connect, and to have `discover` answered, while all workers hang."""
+    idle = [Client(ours.port) for _ in range(64)]
+    hanging = [threading.Thread(target=_hang, args=(ours.port, unit)) for unit in ("Hang", "HangToo") * 4]
+    for thread in hanging:
+        thread.daemon = True
+        thread.start()
+    time.sleep(1)
+    body = xmlrpc.client.dumps((), "discover").encode()
+    head = (
+        f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    connects, answers = [], []
+    for _ in range(300):
+        started = time.perf_counter()
+        client = Client(ours.port)
+        connects.append(time.perf_counter() - started)
+        client.call(head.encode() + body)
+        answers.append(time.perf_counter() - started)
+        client.close()
+    for client in idle:
+        client.close()
+    print("\nwith 64 idle connections and all workers hanging, ms")
+    rows = [
+        [name, *(f"{each:.3f}" for each in quantiles(times))]
+        for name, times in (("connect", connects), ("connect and discover", answers))
+    ]
+    print(tabulate(rows, ["", "p50", "p99"], disable_numparse=True))
+
+
+def _hang(port: int, unit: str) -> None:
+    Client(port).call(request(2, unit))
+
+
+def _memory(ours: RunningProxy) -> None:
+    workers = ours.workers()
+    unique = [worker.memory_full_info().uss / 2**20 for worker in workers]
+    resident = [worker.memory_info().rss / 2**20 for worker in workers]
+    zygote = psutil.Process(workers[0].ppid()).memory_full_info().uss / 2**20
+    proxy = psutil.Process(ours.process.pid).memory_info().rss / 2**20
+    print("\nmemory, MiB")
+    row = [len(workers), f"{max(unique):.1f}", f"{max(resident):.1f}", f"{zygote:.1f}", f"{proxy:.1f}"]
+    headers = [
+        "idle workers",
+        "of its own, each",
+        "resident, each",
+        "the process they come from",
+        "the proxy",
+    ]
+    print(tabulate([row], headers, disable_numparse=True))
