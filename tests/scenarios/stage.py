@@ -34,8 +34,8 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 
 #: The simulated start; only differences matter.
-_START = datetime(2026, 1, 1, tzinfo=UTC)
-_START_JULIAN_DAY = 2440587.5 + _START.timestamp() / 86400
+START = datetime(2026, 1, 1, tzinfo=UTC)
+_START_JULIAN_DAY = 2440587.5 + START.timestamp() / 86400
 
 _CONFIGURATION = """\
 [engine]
@@ -123,7 +123,7 @@ class Stage:
 def play(scenario: Path, folder: Path) -> list[str]:
     """Play a scenario and return what was said: decisions, happenings (*) and where VMs ended (=)."""
     story = msgspec.convert(tomllib.loads((scenario / "story.toml").read_text()), Story)
-    engine = Engine.from_snapshot(statefile.load(scenario / "state.json"), clock=_START, settings=PROMPT)
+    engine = Engine.from_snapshot(statefile.load(scenario / "state.json"), clock=START, settings=PROMPT)
     stage = Stage(story, engine)
     stage.advance(0.0)
     server = serve(engine)

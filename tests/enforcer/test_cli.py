@@ -1,0 +1,222 @@
+"""The command as its user meets it: plans as text and data, mistakes in one line, a clean end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import statefile
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.scenarios.stage import START
+
+STATE = snapshot(
+    host("h1", name="alpha"),
+    host("h2", name="beta", free_mb=1500),
+    vm("v1", "h1", name="web1"),
+    vm("v2", "h2", name="web2", migratable=False),
+    vm("v3", "h1", name="db1", memory_mb=4096),
+    vm("v4", "h1", name="db2", memory_mb=4096),
+    group("g1", TOGETHER, "v1 v2", name="web"),
+    group("g2", APART, "v3 v4", name="db"),
+)
+
+TEXT = """\
+Cluster cluster1: 1 migration, the fewest that mend all that can be mended.
+  1. web1 from alpha to beta: mends affinity group web
+  Stays broken: affinity group db (db1, db2)
+    - no sequence of legal migrations mends it
+    - db1 to beta: 4096 MiB needed, 476 MiB free
+    - db2 to beta: 4096 MiB needed, 476 MiB free
+"""
+
+
+def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from ovirt_enforcer.cli import main; sys.exit(main())",
+            *map(str, arguments),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**{name: value for name, value in os.environ.items() if "OVIRT" not in name}, **environment},
+    )
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    path = tmp_path / "state.json"
+    path.write_bytes(statefile.dumps(STATE))
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = serve(Engine.from_snapshot(STATE, clock=START))
+    yield server
+    server.close()
+
+
+class Configuration:
+    """A configuration that fits, to be spoilt."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.path = folder / "ovirt-placement.toml"
+        self.password = folder / "password"
+        self.password.touch(mode=0o600)
+        self.password.write_text("password")
+        self.path.write_text(
+            f'[engine]\nurl = "{url}"\nusername = "admin@internal"\npassword_file = "{self.password}"\n'
+            f'[inventory]\ndirectory = "{folder}/inventory"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
+        )
+
+    def add(self, text: str) -> None:
+        with self.path.open("a") as file:
+            file.write(text)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, server: Server) -> Configuration:
+    return Configuration(tmp_path, server.api_url)
+
+
+def test_a_plan_of_a_state_file_says_what_and_why(state: Path) -> None:
+    completed = run("plan", "--state", state)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (TEXT, "", 0)
+
+
+def test_a_plan_of_an_engine_says_the_same_and_makes_no_store(configuration: Configuration) -> None:
+    completed = run("plan", "--config", configuration.path)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (TEXT, "", 0)
+    assert not (configuration.folder / "store.db").exists()
+
+
+def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
+    (plan,) = json.loads(run("plan", "--state", state, "--json").stdout)
+    assert plan["cluster"] == {"id": "cluster1", "name": "cluster1"}
+    assert (plan["migrations"], plan["proven"]) == (1, True)
+    assert plan["steps"] == [
+        {
+            "vms": [{"id": "v1", "name": "web1", "from": {"id": "h1", "name": "alpha"}}],
+            "to": {"id": "h2", "name": "beta"},
+            "closure": False,
+            "groups": [{"id": "g1", "name": "web"}],
+            "mends": [{"id": "g1", "name": "web"}],
+        }
+    ]
+    assert plan["remaining"][0]["groups"] == [{"id": "g2", "name": "db"}]
+    assert plan["remaining"][0]["because"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
+    configuration: Configuration, server: Server, number: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", "import sys; from ovirt_enforcer.cli import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "run", "--config", str(configuration.path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as daemon:
+        assert daemon.stdout is not None
+        assert daemon.stderr is not None
+        assert daemon.stdout.readline() == f"ovirt-enforcer: watching {server.api_url} (dry run)\n"
+        while "dry run" not in daemon.stderr.readline():
+            pass
+        daemon.send_signal(number)
+        assert daemon.wait(30) == 0
+        assert daemon.stdout.read() == ""
+        assert "Traceback" not in daemon.stderr.read()
+
+
+def test_a_daemon_waits_for_an_engine_that_is_away(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        configuration = Configuration(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api")
+        command = [sys.executable, "-c", "import sys; from ovirt_enforcer.cli import main; sys.exit(main())"]
+        with subprocess.Popen(
+            [*command, "run", "--config", str(configuration.path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as daemon:
+            assert daemon.stdout is not None
+            assert daemon.stdout.readline().startswith(b"ovirt-enforcer: watching")
+            daemon.terminate()
+            _, said = daemon.communicate(timeout=30)
+            assert daemon.returncode == 0
+            assert b"does not answer" in said
+            assert b"Traceback" not in said
+
+
+def refused(completed: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    (line,) = completed.stderr.splitlines()
+    assert line.startswith("ovirt-enforcer: ")
+    for word in words:
+        assert word in line, line
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+class TestMistakes:
+    def test_wrong_password(self, configuration: Configuration, command: str) -> None:
+        configuration.password.write_text("guess")
+        refused(run(command, "--config", configuration.path), "password_file")
+
+    def test_unknown_host_name(self, tmp_path: Path, command: str) -> None:
+        configuration = Configuration(tmp_path, "http://no-such-engine.invalid/ovirt-engine/api")
+        refused(run(command, "--config", configuration.path), "no-such-engine.invalid", "correct url")
+
+    def test_unknown_key(self, configuration: Configuration, command: str) -> None:
+        configuration.add("[enforcer]\nintervall_seconds = 5\n")
+        refused(
+            run(command, "--config", configuration.path),
+            str(configuration.path),
+            "[enforcer]",
+            "interval_seconds",
+        )
+
+    def test_unknown_mode(self, configuration: Configuration, command: str) -> None:
+        configuration.add('[enforcer]\nmode = "enforcing"\n')
+        refused(run(command, "--config", configuration.path), "[enforcer]", "mode")
+
+    def test_password_that_others_may_read(self, configuration: Configuration, command: str) -> None:
+        configuration.password.chmod(0o644)
+        refused(run(command, "--config", configuration.path), "chmod 600")
+
+    def test_no_engine_at_all(self, tmp_path: Path, command: str) -> None:
+        (tmp_path / "empty.toml").touch()
+        refused(run(command, "--config", tmp_path / "empty.toml"), "url")
+
+
+def test_plan_of_an_engine_that_is_away(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        configuration = Configuration(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api")
+        refused(run("plan", "--config", configuration.path), "does not answer")
+
+
+def test_unreadable_state_file(tmp_path: Path) -> None:
+    refused(run("plan", "--state", tmp_path / "absent.json"), "absent.json")
+
+
+def test_dangling_reference(state: Path) -> None:
+    document = json.loads(state.read_text())
+    document["vms"][3]["host"] = "h9"
+    state.write_text(json.dumps(document))
+    refused(run("plan", "--state", state), 'vms[3].host: no host "h9"')
