@@ -9,10 +9,20 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ovirt_placement.commands import conflicts, ha_check, inventory, keys, snapshot, violations, where, why
+from ovirt_placement.commands import (
+    conflicts,
+    groups,
+    ha_check,
+    inventory,
+    keys,
+    snapshot,
+    violations,
+    where,
+    why,
+)
 from ovirt_placement.errors import EXIT_STATUS, UserError
 
-_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys)
+_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys, groups)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

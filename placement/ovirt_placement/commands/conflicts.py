@@ -24,7 +24,8 @@ can hold together at all: if not, the smallest set that cannot is named. See doc
 The exit status is 1 if there is any conflict, or if the test could not be finished.
 """
 
-_MEANINGS = {
+#: What a conflict of each type is, in words.
+MEANINGS = {
     ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS: "hard groups want a VM on a host and off it",
     ConflictType.POSITIVE_AND_NEGATIVE_HOSTS: "groups want a VM on a host and off it",
     ConflictType.HOSTS_AGAINST_TOGETHER: "of VMs that run together one is wanted on a host, another off it",
@@ -69,7 +70,7 @@ def _rows(
     for one in conflicts:
         yield (
             cluster.name,
-            _MEANINGS[one.type],
+            MEANINGS[one.type],
             _groups(snapshot, one.groups),
             _lines(vm_name(vm, snapshot) for vm in one.vms),
             _lines(host_name(host, snapshot) for host in one.hosts),

@@ -41,11 +41,14 @@ def clusters_of(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Cluster, 
     return (find(args.cluster, "cluster", snapshot.clusters),)
 
 
-def read_state(args: argparse.Namespace) -> Snapshot:
-    """The state file named, else what the inventory publishes, else the engine itself."""
+def read_state(args: argparse.Namespace, max_age: float | None = None) -> Snapshot:
+    """The state file named, else what the inventory publishes, else the engine itself.
+
+    With `max_age`, no older than so many seconds; else as old as the configuration allows.
+    """
     if args.state is not None:
         return statefile.load(args.state)
-    return inventory.snapshot(config=config.load(args.config))
+    return inventory.snapshot(config=config.load(args.config), max_age=max_age)
 
 
 class _Named(Protocol):

@@ -1,0 +1,57 @@
+"""What `ovirt-placement groups` refuses is what the simulated engine refuses, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.commands.groups_check import judge
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.rejections import Rejected
+from tests.placement.rules.strategies import FOREIGN, groups, snapshots
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+#: Further VMs of the group: none, one of another cluster, one that may be a member already.
+MORE_VMS = st.sampled_from([(), (), (), (FOREIGN,), ("a",)])
+NAMES = st.sampled_from(["new", "new", "g0", "g1"])
+
+
+def edit_of(group: AffinityGroup) -> AffinityGroupEdit:
+    fields = ("name", "vms_rule", "hosts_rule", *(members.value for members in Members))
+    return AffinityGroupEdit(**{name: getattr(group, name) for name in fields})
+
+
+@given(snapshots(most_groups=3), groups("new"), NAMES, MORE_VMS)
+def test_a_new_group_is_refused_exactly_where_the_engine_refuses_it(
+    state: Snapshot, group: AffinityGroup, name: str, more: tuple[str, ...]
+) -> None:
+    group = replace(group, id="", name=name, vms=(*group.vms, *more))
+    judgement = judge(state, group)
+    engine = Engine.from_snapshot(state, clock=START)
+    try:
+        engine.affinity_groups.add(group.cluster, edit_of(group))
+        refused = False
+    except Rejected:
+        refused = True
+    assert bool(judgement.refusals or judgement.unchecked) == refused
+
+
+@given(snapshots(most_groups=3).filter(lambda state: bool(state.affinity_groups)), groups("g0"), MORE_VMS)
+def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
+    state: Snapshot, group: AffinityGroup, more: tuple[str, ...]
+) -> None:
+    group = replace(group, vms=(*group.vms, *more))
+    judgement = judge(state, group)
+    engine = Engine.from_snapshot(state, clock=START)
+    try:
+        engine.affinity_groups.edit("g0", edit_of(group))
+        refused = False
+    except Rejected:
+        refused = True
+    assert bool(judgement.refusals or judgement.unchecked) == refused
