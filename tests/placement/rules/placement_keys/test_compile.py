@@ -92,3 +92,8 @@ def test_ignored_key_says_why() -> None:
 
 def test_wrong_sticky_flag_hides_no_key() -> None:
     assert compile_keys([key("K", sticky=True)]).system["K"].value == 1
+
+
+def test_on_one_resource_the_customer_beats_the_billing_entity_in_any_order() -> None:
+    keys = [key("K", 1.0, key_class="customer"), key("K", 2.0, key_class="be")]
+    assert [compile_keys(order).customer["K"].value for order in (keys, keys[::-1])] == [1, 1]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.compile import compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, HostState, decide
-from tests.placement.rules.placement_keys.parts import host_state, key
+from ovirt_placement.rules.placement_keys.decision import Decision, HostState, decide, decide_local
+from tests.placement.rules.placement_keys.parts import capacity, host_state, key
 
 NAMES = ["A", "B", "C"]
 VALUES = st.sampled_from([0.0, 0.1, 0.25, 0.7, 1.0, 1.5, 2.0])
@@ -109,3 +109,11 @@ def test_three_tenths_of_100_is_not_above_30() -> None:
     assert one.system is not None
     (match,) = one.system.matches
     assert (match.proximity, match.points) == (Fraction(3, 10), 30)
+
+
+def test_local_storage_leaves_the_host_of_the_disk_if_it_is_up() -> None:
+    keys = compile_keys([key("A")])
+    hosts = [host_state("h1", {"A": 1.0}), host_state("h2", {"A": 0.0})]
+    assert decide_local(keys, hosts, "h2").choice == ("h2",)
+    down = HostState("h2", capacity(up=False), hosts[1].keys)
+    assert decide_local(keys, [hosts[0], down], "h2").failed == "constraint"

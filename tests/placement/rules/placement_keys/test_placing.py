@@ -13,6 +13,7 @@ from ovirt_placement.model import (
     Disk,
     Network,
     Nic,
+    Pending,
     PlacementKey,
     Snapshot,
     StickyCopy,
@@ -144,7 +145,7 @@ def test_start_copies_the_sticky_keys_and_replaces_older_copies() -> None:
     older = (
         StickyCopy(vm="new", name="SAN", value=2, weight=60),
         StickyCopy(vm="new", name="OLD", value=1, weight=5),
-        StickyCopy(vm="other", name="SAN", value=3, weight=60),
+        StickyCopy(vm="other", name="THEIRS", value=3, weight=60),
     )
     assert copies_after_start("new", older, [node_key("h1", "SAN", 1.0, sticky=True, weight=60.0)]) == (
         StickyCopy(vm="new", name="SAN", value=1, weight=60),
@@ -197,6 +198,43 @@ def test_vm_on_its_way_counts_where_it_goes() -> None:
     assert [one.customer.total for one in decision.hosts if one.customer] == [-100, 0]
     # Memory is held at both ends of a migration, and where a start is promised.
     assert [one.room.uncontended_mb for one in decision.hosts] == [65536 - 2048, 65536 - 1024]
+
+
+def test_record_of_an_earlier_run_does_not_count_for_a_start() -> None:
+    state = keyed(
+        *TWO_HOSTS,
+        vm("new"),
+        vm("starting"),
+        pending("starting", "h1"),
+        keys=(REPEL, key("Repel1", key_class="customer", resource="starting")),
+        frozen={"starting": {}},
+    )
+    assert ranks(state) == {"h2": 0, "h1": 1}
+
+
+def test_what_is_promised_to_a_start_counts_as_promised_and_is_not_in_use_yet() -> None:
+    measured = {"memory_mb": 8192, "memory_free_mb": 4096, "free_mb": 0}
+    promise = Pending(vm="other", host="h1", memory_mb=2048)
+    state = keyed(host("h1", **measured), vm("other"), vm("new"), pending("new", "h1"), promise)
+    (here,) = decide_vm(state, state.vm_by_id["new"], ("h1",)).hosts
+    assert (here.room.uncontended_mb, here.room.contended_mb) == (8192 - 2048, 4096)
+    booked = keyed(host("h1", memory_mb=8192, free_mb=0), vm("new"), pending("new", "h1"))
+    (here,) = decide_vm(booked, booked.vm_by_id["new"], ("h1",)).hosts
+    assert (here.room.uncontended_mb, here.room.contended_mb) == (8192, 1024)
+
+
+@pytest.mark.parametrize(("threads_count", "share"), [(False, 0.5), (True, 0.25)])
+def test_threads_are_cpus_where_the_cluster_says_so(threads_count: bool, share: float) -> None:
+    state = keyed(
+        cluster(count_threads_as_cores=threads_count),
+        host("h1", cores=4, threads=8),
+        vm("new"),
+        vm("a", "h1", vcpus=2),
+        keys=(key("#CPU", 0.0),),
+    )
+    (here,) = decide_vm(state, state.vm_by_id["new"], ("h1",)).hosts
+    assert here.system is not None
+    assert [match.found for match in here.system.matches] == [share]
 
 
 def test_vm_never_counts_against_itself() -> None:
