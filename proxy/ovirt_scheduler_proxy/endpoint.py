@@ -75,7 +75,8 @@ class Endpoint:
             return
         body = writing.answer(answer.result_code, answer.result, answer.plugin_errors)
         seconds = time.monotonic() - arrived
-        respond(Response(body, afterwards=lambda: self._reporter.answered(answer, seconds)))
+        respond(Response(body))
+        self._reporter.answered(answer, seconds)
 
     def _refuse(self, fault: Fault, method: str, respond: Respond) -> None:
         self._reporter.faulted(fault, method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import os
@@ -16,6 +17,9 @@ from .wire.fault import Fault
 
 log = logging.getLogger(__name__)
 
+#: Seconds between an answer and its report.
+_PAUSE = 0.005
+
 
 class Reporter:
     """Each call gets an id of its own, by which its lines in the log belong together."""
@@ -26,8 +30,42 @@ class Reporter:
         self._metrics = Metrics(scheduler)
         self._prefix = os.urandom(3).hex()
         self._numbers = itertools.count(1)
+        #: Calls that are answered but not yet reported.
+        self._notes: list[tuple[Answer, float]] = []
 
     def answered(self, answer: Answer, seconds: float) -> None:
+        """Remember to report the call: a moment later, and with others, it costs the next call nothing."""
+        if not self._notes:
+            asyncio.get_running_loop().call_later(_PAUSE, self._report_all)
+        self._notes.append((answer, seconds))
+
+    def discovered(self, found: dict[str, dict[str, list[str]]], arrived: float) -> None:
+        seconds = time.monotonic() - arrived
+        self._metrics.discovered(seconds)
+        counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
+        log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
+
+    def faulted(self, fault: Fault, method: str) -> None:
+        self._metrics.faulted()
+        log.warning(
+            "[%s] %r refused: %s (fault %d)", self._next_id(), method[:80], fault.sentence, fault.code
+        )
+
+    def metrics_page(self) -> Response:
+        self._report_all()
+        return Response(self._metrics.page(), CONTENT_TYPE)
+
+    def close(self) -> None:
+        self._report_all()
+        if self._decisions is not None:
+            self._decisions.close()
+
+    def _report_all(self) -> None:
+        notes, self._notes = self._notes, []
+        for answer, seconds in notes:
+            self._report(answer, seconds)
+
+    def _report(self, answer: Answer, seconds: float) -> None:
         request_id = self._next_id()
         self._metrics.answered(answer, seconds)
         question = answer.question
@@ -44,25 +82,6 @@ class Reporter:
         for asked in answer.asked:
             _log_unit(request_id, asked)
         self._report_fallen(request_id, answer, seconds)
-
-    def discovered(self, found: dict[str, dict[str, list[str]]], arrived: float) -> None:
-        seconds = time.monotonic() - arrived
-        self._metrics.discovered(seconds)
-        counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
-        log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
-
-    def faulted(self, fault: Fault, method: str) -> None:
-        self._metrics.faulted()
-        log.warning(
-            "[%s] %r refused: %s (fault %d)", self._next_id(), method[:80], fault.sentence, fault.code
-        )
-
-    def metrics_page(self) -> Response:
-        return Response(self._metrics.page(), CONTENT_TYPE)
-
-    def close(self) -> None:
-        if self._decisions is not None:
-            self._decisions.close()
 
     def _report_fallen(self, request_id: str, answer: Answer, seconds: float) -> None:
         """Which unit dropped which host: worth its time only where somebody reads it."""

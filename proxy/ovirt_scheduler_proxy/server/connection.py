@@ -117,8 +117,6 @@ class Connection(asyncio.Protocol):
         self.waiting_since = time.monotonic()
         stays = head.keeps_alive
         self._write(render(response, head, stays))
-        if response.afterwards is not None:
-            asyncio.get_running_loop().call_soon(response.afterwards)
         if not stays:
             self.close()
         elif self._parser.pending or self._all_sent:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -18,12 +17,11 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True)
 class Response:
-    """What a client gets, and what is to be done once it has it: a log line must not delay an answer."""
+    """What a client gets."""
 
     body: bytes
     content_type: str = XML
     status: int = 200
-    afterwards: Callable[[], None] | None = None
 
 
 def render(response: Response, head: Head | None, keep_alive: bool) -> bytes:
