@@ -13,8 +13,8 @@ from ovirt_placement.rules.placement_keys.levels import CLUSTER, NODE, SYSTEM, m
 RAM, CPU, LOAD = "#RAM", "#CPU", "#LOAD"
 SPECIAL_NAMES = frozenset({RAM, CPU, LOAD})
 
-_RESERVED_PREFIX = "_"
-_SPECIAL_PREFIX = "#"
+RESERVED_PREFIX = "_"
+SPECIAL_PREFIX = "#"
 
 
 class KeyKind(StrEnum):
@@ -51,11 +51,11 @@ class Code(StrEnum):
 
 
 def is_reserved(name: str) -> bool:
-    return name.startswith(_RESERVED_PREFIX)
+    return name.startswith(RESERVED_PREFIX)
 
 
 def is_special(name: str) -> bool:
-    return name.startswith(_SPECIAL_PREFIX)
+    return name.startswith(SPECIAL_PREFIX)
 
 
 def kind(key: PlacementKey) -> KeyKind:
@@ -113,7 +113,7 @@ _HARMLESS = frozenset(
 
 
 def _bare(key: PlacementKey) -> bool:
-    return key.name.strip() in {"", _RESERVED_PREFIX, _SPECIAL_PREFIX}
+    return key.name.strip() in {"", RESERVED_PREFIX, SPECIAL_PREFIX}
 
 
 def _special(key: PlacementKey) -> bool:

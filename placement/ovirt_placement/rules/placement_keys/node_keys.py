@@ -11,7 +11,17 @@ from typing import TypeAlias
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.exact import ZERO, Ratio, Written, ratio
-from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, KeyKind, hindrances, is_reserved, kind
+from ovirt_placement.rules.placement_keys.keys import (
+    CPU,
+    LOAD,
+    RAM,
+    RESERVED_PREFIX,
+    SPECIAL_PREFIX,
+    KeyKind,
+    hindrances,
+    is_reserved,
+    kind,
+)
 from ovirt_placement.rules.verdict import Struct
 
 #: A value, and how many VMs (or the host itself, once) bring it.
@@ -22,6 +32,9 @@ Values: TypeAlias = Mapping[str, Sequence[Instances]]
 
 #: A VM's compiled customer keys as they were when it started; their weights do not count for others.
 FrozenSet: TypeAlias = tuple[tuple[str, float], ...]
+
+_SPECIAL = (SPECIAL_PREFIX,)
+_SPECIAL_OR_RESERVED = (SPECIAL_PREFIX, RESERVED_PREFIX)
 
 _ONE = Fraction(1)
 
@@ -60,11 +73,11 @@ def node_keys(
 def _customer_keys(
     valid: Iterable[PlacementKey], frozen: Iterable[FrozenSet], reserved_from_vms: bool
 ) -> Counter[tuple[str, Written]]:
-    """Names and values with the number of their instances."""
+    """Names and values with the number of their instances; special names are the operator's alone."""
     found: Counter[tuple[str, Written]] = Counter(chain.from_iterable(frozen))
-    if not reserved_from_vms:
-        for brought in [key for key in found if is_reserved(key[0])]:
-            del found[brought]
+    unwanted = _SPECIAL if reserved_from_vms else _SPECIAL_OR_RESERVED
+    for brought in [key for key in found if key[0].startswith(unwanted)]:
+        del found[brought]
     found.update((key.name, key.value) for key in valid if is_reserved(key.name))
     return found
 

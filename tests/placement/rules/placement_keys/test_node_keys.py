@@ -71,3 +71,9 @@ def test_special_keys_are_shares_between_0_and_1(
 
 def test_host_without_statistics_has_no_load() -> None:
     assert "#LOAD" not in dict(special_keys(capacity(load=None)))
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_special_names_that_customers_made_up_draw_nobody(literal: bool) -> None:
+    keys = node_keys([], capacity(), [(("#RAM", 0.0), ("A", 1.0))], reserved_from_vms=literal)
+    assert set(keys.customer) == {"A"}
