@@ -62,7 +62,7 @@ class Executor:
         try:
             actions.migrate(self._connection, step.vms[0], step.target, correlation_id, closure=step.closure)
         except Rejection as rejection:
-            self._record(intents, self._store.fail, str(rejection))
+            self._record(intents, self._store.fail, str(rejection).removesuffix("."))
         except EngineAway as away:
             if away.request_sent:
                 self._record(intents, self._store.lose, str(away))

@@ -44,8 +44,9 @@ class Gates:
 
     @staticmethod
     def reach_seconds(settings: EnforcerSettings) -> float:
-        """How far back the history must go."""
-        return max(HOUR_SECONDS, settings.cooldown_seconds * 2.0**_MOST_DOUBLINGS)
+        """How far back the history must go, for failures with the longest cooldown between them to count."""
+        longest = settings.cooldown_seconds * 2.0**_MOST_DOUBLINGS
+        return max(HOUR_SECONDS, longest * (_MOST_DOUBLINGS + 4))
 
     def held(self, snapshot: Snapshot) -> dict[str, str]:
         """VMs that are to be left alone for now, with the reason, by VM id."""

@@ -169,7 +169,7 @@ def _place(snapshot: Snapshot, vm: Vm) -> str | None:
 
 def why_immovable(snapshot: Snapshot, vm: Vm) -> str | None:
     """Why a running VM may not be migrated by the enforcer, whatever the target; None if it may."""
-    host = snapshot.host_by_id[vm.host] if vm.host is not None else None
+    host = snapshot.host_by_id.get(vm.host or "")
     if vm.hosted_engine:
         return "it is the hosted engine"
     if not vm.migratable:

@@ -31,7 +31,8 @@ from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.server import serve
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Server, serve
 
 #: The simulated start; only differences matter.
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,8 +69,9 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Stage:
     """One scenario under way."""
 
-    def __init__(self, story: Story, engine: Engine) -> None:
+    def __init__(self, story: Story, engine: Engine, server: Server) -> None:
         self.engine = engine
+        self.server = server
         self.now = 0.0
         self._story = story
         self._waiting = sorted(story.happenings, key=lambda happening: happening.at)
@@ -109,8 +111,17 @@ class Stage:
         edit = {"name": name, "vms_rule": rule, "vms": vms}
         self.engine.affinity_groups.add(cluster, msgspec.convert(edit, AffinityGroupEdit))
 
+    def edit_group(self, group: str, vms: list[str]) -> None:
+        self.engine.affinity_groups.edit(group, msgspec.convert({"vms": vms}, AffinityGroupEdit))
+
     def migrate_vm(self, vm: str, host: str) -> None:
         self.engine.vms.migrate(vm, host_id=host)
+
+    def disturb(self, **disturbance: Any) -> None:
+        self.server.disturbances.add(msgspec.convert(disturbance, Disturbance))
+
+    def engine_returns(self) -> None:
+        self.server.disturbances.clear()
 
     def stop_vm(self, vm: str) -> None:
         self.engine.vms.stop(vm)
@@ -124,9 +135,9 @@ def play(scenario: Path, folder: Path) -> list[str]:
     """Play a scenario and return what was said: decisions, happenings (*) and where VMs ended (=)."""
     story = msgspec.convert(tomllib.loads((scenario / "story.toml").read_text()), Story)
     engine = Engine.from_snapshot(statefile.load(scenario / "state.json"), clock=START, settings=PROMPT)
-    stage = Stage(story, engine)
-    stage.advance(0.0)
     server = serve(engine)
+    stage = Stage(story, engine, server)
+    stage.advance(0.0)
     try:
         configuration = folder / "ovirt-placement.toml"
         password = folder / "password"
@@ -152,6 +163,7 @@ def _logged(stage: Stage) -> Iterator[None]:
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             text = re.sub(r" \([0-9a-f]{32}(-\d+)?\)", "", record.getMessage())
+            text = text.replace(stage.server.url, "ENGINE")
             stage.log.extend(f"{stage.now:6.0f} {line}".rstrip() for line in text.splitlines())
 
     logger = logging.getLogger("ovirt_enforcer")
