@@ -1,4 +1,4 @@
-"""Speed of the proxy with a trivial unit, against a server that only echoes and against the old proxy's way."""
+"""Speed of the proxy with a trivial unit, against a server that only echoes and the old proxy's way."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ THROUGHPUT_SECONDS = 3.0
 #: The kernel takes no command longer than this allows: beyond, the old way is a fault.
 MOST_OLD_HOSTS = 1000
 
+LATENCY_HEADERS = (
+    *("hosts", "p50", "p99", "(a) p50", "(a) p99", "p50/(a)", "p99/(a)"),
+    *("(b) p50", "(b)/p50", "client"),
+)
+
 CONFIG = """
 [calls]
 deadline_seconds = 8
@@ -35,7 +40,7 @@ deadline_seconds = 8
 
 
 class Client:
-    """Sends a call that was marshalled before and reads the answer unparsed, so that only the server is timed."""
+    """Sends a call marshalled before and reads the answer unparsed, so that only the server is timed."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
@@ -64,11 +69,13 @@ def hosts(count: int) -> list[str]:
 
 
 def request(count: int, unit: str = "Trivial") -> bytes:
-    body = xmlrpc.client.dumps(([unit], hosts(count), "vm", {"HighUtilization": "80"}), "runFilters").encode()
-    head = (
-        f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    parameters = ([unit], hosts(count), "vm", {"HighUtilization": "80"})
+    return post(xmlrpc.client.dumps(parameters, "runFilters").encode())
+
+
+def post(body: bytes) -> bytes:
+    head = "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def main() -> None:
@@ -120,22 +127,9 @@ def _latency(ours: int, echo: int, old: int) -> None:
                 f"{_marshalling(count):.3f}",
             ]
         )
-    print(
-        "runFilters, ms; (a) echoes, (b) one process per unit and call; the client's marshalling is taken off"
-    )
-    headers = [
-        "hosts",
-        "p50",
-        "p99",
-        "(a) p50",
-        "(a) p99",
-        "p50/(a)",
-        "p99/(a)",
-        "(b) p50",
-        "(b)/p50",
-        "client",
-    ]
-    print(tabulate(rows, headers, disable_numparse=True))
+    print("runFilters, ms; (a) only echoes, (b) starts one process per unit and call")
+    print("the client's marshalling is taken off, and is shown in the last column")
+    print(tabulate(rows, LATENCY_HEADERS, disable_numparse=True))
 
 
 def _old_p50(port: int, count: int) -> float | None:
@@ -233,16 +227,13 @@ def _connecting(ours: RunningProxy) -> None:
         thread.daemon = True
         thread.start()
     time.sleep(1)
-    body = xmlrpc.client.dumps((), "discover").encode()
-    head = (
-        f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    discover = post(xmlrpc.client.dumps((), "discover").encode())
     connects, answers = [], []
     for _ in range(300):
         started = time.perf_counter()
         client = Client(ours.port)
         connects.append(time.perf_counter() - started)
-        client.call(head.encode() + body)
+        client.call(discover)
         answers.append(time.perf_counter() - started)
         client.close()
     for client in idle:
@@ -267,11 +258,5 @@ def _memory(ours: RunningProxy) -> None:
     proxy = psutil.Process(ours.process.pid).memory_info().rss / 2**20
     print("\nmemory, MiB")
     row = [len(workers), f"{max(unique):.1f}", f"{max(resident):.1f}", f"{zygote:.1f}", f"{proxy:.1f}"]
-    headers = [
-        "idle workers",
-        "of its own, each",
-        "resident, each",
-        "the process they come from",
-        "the proxy",
-    ]
+    headers = ["idle workers", "own, each", "resident, each", "their zygote", "the proxy"]
     print(tabulate([row], headers, disable_numparse=True))

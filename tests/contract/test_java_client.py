@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ import pytest
 
 from tests.proxy.running import running, write_plugins
 
-pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java")]
+pytestmark = pytest.mark.java
 
 PROJECT = Path(__file__).parent / "java"
+
+#: Builds the Java side, and writes down where its libraries are.
+MAVEN = ["mvn", "-q", "-B", "compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"]
 
 PLUGINS = '''
 class Keep:
@@ -64,19 +68,18 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         java = ["java", "-cp", classpath, "contract.EngineClient", proxy.url]
         with subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             yield Engine(process)
-            process.stdin.close()  # type: ignore[union-attr]
+            if process.stdin is not None:
+                process.stdin.close()
 
 
 def _compile() -> str:
     """Build the Java side and return its class path."""
     if shutil.which("mvn") is None or shutil.which("java") is None:
         pytest.skip("Maven is not installed")
-    built = subprocess.run(
-        ["mvn", "-q", "-B", "compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-    )
+    (PROJECT / "target").mkdir(exist_ok=True)
+    with (PROJECT / "target/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests may run in several processes; Maven builds in place
+        built = subprocess.run(MAVEN, cwd=PROJECT, capture_output=True, text=True)
     if built.returncode and "Could not transfer artifact" in built.stdout:
         pytest.skip("Maven cannot reach its repository")
     assert built.returncode == 0, built.stdout + built.stderr
