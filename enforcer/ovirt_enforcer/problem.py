@@ -75,13 +75,15 @@ class Problem:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """All groups in the order in which they are mended: positive before negative, large before small."""
-        return tuple(
-            sorted(
-                (*self.together, *self.apart),
-                key=lambda group: (isinstance(group, Apart), -len(group.vms), group.ids),
-            )
-        )
+        """All groups in the order in which they are mended: positive before negative, large before small.
+
+        Of equal ones, the group whose smallest VM id is larger goes first, as in the engine.
+        """
+        groups: list[Group] = [*self.together, *self.apart]
+        groups.sort(key=lambda group: group.ids)
+        groups.sort(key=lambda group: min(group.vms), reverse=True)
+        groups.sort(key=lambda group: (isinstance(group, Apart), -len(group.vms)))
+        return tuple(groups)
 
     @cached_property
     def gathering_hosts(self) -> dict[Together, tuple[str, ...]]:
