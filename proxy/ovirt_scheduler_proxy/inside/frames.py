@@ -52,6 +52,11 @@ class Inbox:
 
         A side sends its next frame only after the other has answered, so nothing follows a frame.
         """
+        if not self._bytes and len(received) >= LENGTHS.size:
+            head, body = LENGTHS.unpack_from(received)
+            if len(received) == LENGTHS.size + head + body:
+                start = LENGTHS.size + head
+                return received[LENGTHS.size : start], received[start:]
         self._bytes += received
         if len(self._bytes) < LENGTHS.size:
             return None

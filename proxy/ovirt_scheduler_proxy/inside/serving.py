@@ -55,6 +55,9 @@ class Reply:
         self.cause, self.sentence, self.body = cause, sentence, b""
 
     def packed(self) -> bytes:
+        """A frame: when there is nothing to tell but the time, in microseconds, that alone is the head."""
+        if self.cause is None and not (self.printed or self.errors or self.retire):
+            return frames.pack(b"%d" % (self.seconds * 1e6), self.body)
         head = {name: value for name, value in vars(self).items() if name != "body"}
         # Halves of characters, which Python's text may hold and JSON may not, become question marks.
         return frames.pack(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"), self.body)

@@ -30,7 +30,7 @@ class Job:
 
 
 class _Head(msgspec.Struct):
-    """The head of a worker's reply: see `inside.serving.Reply`."""
+    """The head of a worker's reply that has more to tell than its time: see `inside.serving.Reply`."""
 
     cause: str | None
     sentence: str
@@ -159,6 +159,10 @@ class _Flight:
             self._loop.remove_writer(worker.connection)
 
     def _read(self, worker: Worker, head: bytes, body: bytes) -> None:
+        if head.isdigit():
+            self._release(worker, discard=False)
+            self._land(Outcome(body, seconds=int(head) / 1e6))
+            return
         try:
             told = _decode_head(head)
             cause = Cause(told.cause) if told.cause is not None else None
