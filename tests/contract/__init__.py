@@ -1,0 +1,1 @@
+"""Tests against foreign software that the contract is made with."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 import ssl
+import subprocess
 import urllib.request
 import xmlrpc.client
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ import pytest
 import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
-from .running import RunningProxy, command, eventually, running, write_plugins
+from .running import COMMAND, RunningProxy, command, eventually, running, write_plugins
 
 HOSTS = ["h1", "h2", "h3"]
 LABELS = ("folder", "method", "unit", "cause", "result")
@@ -67,6 +69,26 @@ def test_the_log_may_be_a_file(folder: Path, tmp_path: Path) -> None:
         proxy.filters(["Keep"], HOSTS)
     assert " runFilters vm=vm " in file.read_text()
     assert "runFilters" not in proxy.log
+
+
+def test_the_journal_gets_severities_and_no_times(folder: Path) -> None:
+    reader, writer = os.pipe()
+    status = os.fstat(writer)
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        stderr=writer,
+        env={**os.environ, "JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"},
+    )
+    os.close(writer)
+    assert process.stdout is not None
+    with process, open(reader) as journal:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        lines = journal.read().splitlines()
+    assert process.returncode == 0
+    assert lines[0].startswith("<6>listening on ")
+    assert lines[-1] == "<6>stopped"
 
 
 def test_decisions_are_recorded(folder: Path, tmp_path: Path) -> None:
