@@ -1,4 +1,4 @@
-"""The SDK's connection, with a time limit on its log-in, which the SDK itself leaves without one."""
+"""The SDK's connection, with a time limit on its log-in, and with changes that are sent only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,19 @@ class NotAnEngine(Exception):
 
 
 class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc] # the SDK has no types
-    """As its base, but a log-in that gets no answer ends with an error when a request's time is over."""
+    """As its base, but a log-in that gets no answer ends when a request's time is over, and see `send`."""
+
+    def send(self, request: Any) -> Any:
+        """Send what changes something over a connection of its own.
+
+        When a kept connection breaks before the answer, curl sends the request again by itself, though the
+        engine may have carried it out: a migration or a policy's unit would be asked for twice.
+        """
+        context = super().send(request)
+        if request.method != "GET":
+            curl = context[0]
+            curl.setopt(pycurl.FRESH_CONNECT, 1)
+        return context
 
     def _get_sso_response(self, url: str, params: Any = "") -> Any:
         body = io.BytesIO()
