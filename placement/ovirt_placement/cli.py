@@ -15,6 +15,7 @@ from ovirt_placement.commands import (
     ha_check,
     inventory,
     keys,
+    setup,
     snapshot,
     violations,
     where,
@@ -22,7 +23,7 @@ from ovirt_placement.commands import (
 )
 from ovirt_placement.errors import EXIT_STATUS, UserError
 
-_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys, groups)
+_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys, groups, setup)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

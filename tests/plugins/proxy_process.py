@@ -25,8 +25,8 @@ _PROXY = (
 
 
 @contextmanager
-def running_proxy(environment: Mapping[str, str]) -> Iterator[xmlrpc.client.ServerProxy]:
-    """Start the proxy on a free port, and end it."""
+def proxy_url(environment: Mapping[str, str]) -> Iterator[str]:
+    """Start the proxy on a free port, say where it listens, and end it."""
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen(_PROXY, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
@@ -37,7 +37,13 @@ def running_proxy(environment: Mapping[str, str]) -> Iterator[xmlrpc.client.Serv
             if not ready:
                 log.seek(0)
                 raise AssertionError(f"the proxy did not start:\n{log.read()}")
-            with xmlrpc.client.ServerProxy(ready.strip().rpartition(" ")[2]) as client:
-                yield client
+            yield ready.strip().rpartition(" ")[2]
         finally:
             process.terminate()
+
+
+@contextmanager
+def running_proxy(environment: Mapping[str, str]) -> Iterator[xmlrpc.client.ServerProxy]:
+    """Start the proxy on a free port, and end it."""
+    with proxy_url(environment) as url, xmlrpc.client.ServerProxy(url) as client:
+        yield client
