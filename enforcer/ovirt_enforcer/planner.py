@@ -82,9 +82,11 @@ def legal(snapshot: Snapshot, step: Step) -> bool:
     if target is None or not target.up:
         return False
     if any(
-        vm is None or vm.host != source or vm.status != "up" or not vm.movable
+        vm is None or vm.host != source or vm.cluster != target.cluster or vm.status != "up" or not vm.movable
         for vm, source in zip(vms, step.sources, strict=True)
     ):
+        return False
+    if any(vm.pinned_hosts and step.target not in vm.pinned_hosts for vm in vms if vm is not None):
         return False
     request = Request(step.vms, (step.target,))
     verdicts = (*vm_affinity.filter_hosts(snapshot, request), *host_affinity.filter_hosts(snapshot, request))
