@@ -18,6 +18,7 @@ class EventCode(Enum):
     VDS_ACTIVATE = (16, "normal", "Activation of host {host} initiated by {user}.")
     USER_RUN_VM = (32, "normal", "VM {vm} started on Host {host}")
     USER_STOP_VM = (33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
+    USER_UPDATE_VM = (35, "normal", "VM {vm} configuration was updated by {user}.")
     USER_FAILED_RUN_VM = (54, "error", "Failed to run VM {vm}{error} (User: {user}).")
     VM_DOWN = (61, "normal", "VM {vm} is down. {exit}")
     VM_MIGRATION_START = (

@@ -43,6 +43,8 @@ class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
     flood_rate: int = 0
     custom_data: str | None = None
     time: datetime | None = None
+    #: Stands in place of the request's own.
+    correlation_id: str | None = None
 
 
 class EventCommands:
@@ -66,7 +68,7 @@ class EventCommands:
                     time=event.time or now,
                     visible=now,
                     description=event.description[:LONGEST_DESCRIPTION],
-                    correlation_id=caller.correlation_id,
+                    correlation_id=event.correlation_id or caller.correlation_id,
                     origin=event.origin,
                     custom_id=event.custom_id,
                     custom_data=event.custom_data,

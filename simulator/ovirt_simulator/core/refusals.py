@@ -89,6 +89,13 @@ def invalid_host(action: str) -> Rejected:
     return bad_parameters("VDS_INVALID_SERVER_ID", f"Cannot {action} VM. Invalid Host Id.")
 
 
+def hosts_of_another_cluster() -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_DEDICATED_VDS_NOT_IN_SAME_CLUSTER",
+        "Cannot edit VM. Specific Host(s) selected that are not in the same cluster as the VM.",
+    )
+
+
 def host_not_up(action: str) -> Rejected:
     return conflict(
         "ACTION_TYPE_FAILED_VDS_STATUS_ILLEGAL",

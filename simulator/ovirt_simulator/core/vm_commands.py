@@ -1,8 +1,11 @@
-"""What one can do with a VM: start, stop, shut down, suspend, migrate, cancel its migration."""
+"""What one can do with a VM: edit, start, stop, shut down, suspend, migrate, cancel its migration."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
@@ -19,6 +22,15 @@ from .running import Running
 
 _DOWN = {"down", "suspended"}
 _UNSTOPPABLE = {"down", "unknown", "image_locked"}
+
+
+class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """A change to a VM; what is None stays as it is."""
+
+    description: str | None = None
+    ha: bool | None = None
+    migratable: bool | None = None
+    pinned_hosts: tuple[str, ...] | None = None
 
 
 class VmCommands:
@@ -42,6 +54,22 @@ class VmCommands:
         self._restarts = restarts
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
+
+    def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
+        """Change what the edit names, at once, whether the VM runs or not."""
+        with self._backend.lock:
+            vm = self._unlocked_vm(vm_id, "edit")
+            for host_id in edit.pinned_hosts or ():
+                host = self._state.hosts.get(host_id)
+                if host is None:
+                    raise refusals.invalid_host("edit")
+                if host.cluster != vm.cluster:
+                    raise refusals.hosts_of_another_cluster()
+            changes = {name: value for name, value in asdict(edit).items() if value is not None}
+            vm = replace(vm, **changes)
+            self._state.put_vm(vm)
+            self._log(EventCode.USER_UPDATE_VM, vm, caller)
+            return vm
 
     def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
         """Start a VM that is down or suspended, on this host only if one is named."""

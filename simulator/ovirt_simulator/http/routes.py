@@ -150,6 +150,7 @@ _PUTS: dict[str, Answering] = {
     "/clusters/<cluster_id>": clusters.put_cluster,
     "/clusters/<cluster_id>/affinitygroups/<group_id>": affinity_groups.put_group,
     "/affinitylabels/<label_id>": affinity_labels.put_label,
+    "/vms/<vm_id>": vms.put_vm,
     "/schedulingpolicies/<policy_id>": policies.put_policy,
 }
 

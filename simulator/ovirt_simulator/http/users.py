@@ -11,6 +11,7 @@ import msgspec
 class Permit(StrEnum):
     """The permits that the resources here ask for, as the REST API spells them."""
 
+    EDIT_VM_PROPERTIES = "edit_vm_properties"
     MIGRATE_VM = "migrate_vm"
     RUN_VM = "run_vm"
     STOP_VM = "stop_vm"

@@ -57,6 +57,7 @@ def test_an_external_event(events: EventsService) -> None:
         )
     ]
     assert codes == [9801, 9802, 9803]
+    assert events.add(external(8, correlation_id="mine")).correlation_id == "mine"
 
 
 def test_a_custom_id_is_used_once_for_ever(events: EventsService) -> None:

@@ -54,6 +54,7 @@ def test_a_reader_changes_nothing(connect: Callable[[str], Connection]) -> None:
     changes: list[Callable[[], object]] = [
         lambda: system.vms_service().vm_service("web2").migrate(),
         lambda: system.vms_service().vm_service("spare").start(),
+        lambda: system.vms_service().vm_service("spare").update(types.Vm(description="x")),
         lambda: system.hosts_service().host_service("host1").deactivate(),
         lambda: cluster.affinity_groups_service().add(types.AffinityGroup(name="x")),
         lambda: cluster.affinity_groups_service().group_service("apart").remove(),

@@ -91,6 +91,7 @@ def _external(body: Body) -> ExternalEvent:
         flood_rate=body.integer("flood_rate") or 0,
         custom_data=body.text("custom_data"),
         time=_time(body),
+        correlation_id=body.text("correlation_id"),
     )
 
 

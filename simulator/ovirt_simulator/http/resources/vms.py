@@ -1,16 +1,23 @@
-"""VMs and their sub-collections, read."""
+"""VMs and their sub-collections, and the change of a VM."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from werkzeug import Response
+
 from ovirt_placement.model import Disk
 from ovirt_simulator.core.entities import Vm
-from ovirt_simulator.http import markup
+from ovirt_simulator.core.vm_commands import VmEdit
+from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure
 from ovirt_simulator.http.render import vm as render
-from ovirt_simulator.http.resources.find import present, visible_vm
+from ovirt_simulator.http.resources.find import host_id, present, visible_vm
 from ovirt_simulator.http.search import fields
 from ovirt_simulator.http.search.select import select
+from ovirt_simulator.http.users import Permit
 
 
 def list_vms(call: Call) -> list[str]:
@@ -36,6 +43,33 @@ def render_vm(call: Call, vm: Vm) -> str:
     if call.follow or call.filtered:
         return fresh()
     return call.cache.get(markup.path("vms", vm.id), (vm, address), fresh)
+
+
+def put_vm(call: Call, vm_id: str) -> Response:
+    """Change description, high availability or placement policy; the rest of a body is read past."""
+    present(call.queries.vm(vm_id))
+    body = call.body("vm")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    availability = body.child("high_availability")
+    edit = VmEdit(
+        description=body.text("description"),
+        ha=None if availability is None else availability.boolean("enabled"),
+        **_placement(call, body.child("placement_policy")),
+    )
+    vm = call.engine.vms.edit(vm_id, edit, caller=call.caller)
+    return answers.document(render_vm(call, vm))
+
+
+def _placement(call: Call, policy: Body | None) -> dict[str, Any]:
+    """Read a placement policy; the state file knows of its affinity whether the engine may migrate the VM."""
+    if policy is None:
+        return {}
+    affinity, hosts = policy.text("affinity"), policy.child("hosts")
+    named = None if hosts is None else [host_id(call, host) for host in hosts.children("host")]
+    return {
+        "migratable": None if affinity is None else affinity == "migratable",
+        "pinned_hosts": None if named is None else tuple(host for host in named if host is not None),
+    }
 
 
 def list_disk_attachments(call: Call, vm_id: str) -> list[str]:
