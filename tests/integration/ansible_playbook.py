@@ -1,0 +1,64 @@
+"""Runs a playbook of tests/data/ansible with the unmodified `ovirt.ovirt` modules on a simulated engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from demo.processes import Processes, address
+
+from ovirt_placement import statefile
+from ovirt_placement.model import Snapshot
+
+_PLAYBOOKS = Path(__file__).parents[1] / "data" / "ansible"
+
+#: What a module returned, by the task's name.
+Results = dict[str, dict[str, Any]]
+
+
+@contextmanager
+def simulated_engine(snapshot: Snapshot, folder: Path) -> Iterator[str]:
+    """Run the simulator as a process, a hundred times as fast as life; gives the URL of its API."""
+    state = folder / "state.json"
+    state.write_bytes(statefile.dumps(snapshot))
+    with Processes(folder) as processes:
+        command = f"ovirt-simulator run --listen 127.0.0.1:0 --time-scale 100 --state {state}"
+        yield f"{address(processes.start('simulator', command.split()))}/ovirt-engine/api"
+
+
+def play(playbook: str, engine: str, home: Path, **variables: str) -> Results:
+    """Run a playbook to its end; tasks may fail where they ignore it."""
+    given = {"engine": engine, **variables}
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        "--inventory=localhost,",
+        "--connection=local",
+        f"--extra-vars={json.dumps(given)}",
+        str(_PLAYBOOKS / playbook),
+    ]
+    done = subprocess.run(command, env=_environment(home), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    tasks = [task for part in json.loads(done.stdout)["plays"] for task in part["tasks"]]
+    results = {task["task"]["name"]: task["hosts"]["localhost"] for task in tasks}
+    assert len(results) == len(tasks), "each task has a name of its own"
+    return results
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Nothing of the user's own settings, and an engine known to the playbook only."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "OVIRT_"))
+    }
+    return inherited | {
+        "HOME": str(home),
+        "ANSIBLE_HOME": str(home / "ansible"),
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        "LC_ALL": "C.UTF-8",
+    }
