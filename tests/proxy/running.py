@@ -10,7 +10,7 @@ import textwrap
 import threading
 import xmlrpc.client
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,8 @@ class RunningProxy:
         """The worker processes: the grandchildren, below the zygotes."""
         found: list[psutil.Process] = []
         for zygote in psutil.Process(self.process.pid).children():
-            found.extend(zygote.children())
+            with suppress(psutil.NoSuchProcess):  # a reload ends zygotes
+                found.extend(zygote.children())
         return [worker for worker in found if worker.is_running()]
 
     def kill(self) -> None:
@@ -75,8 +76,8 @@ class RunningProxy:
             return
         left = self.descendants()
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(20) == 0, self.log
-        _, alive = psutil.wait_procs(left, timeout=5)
+        assert self.process.wait(60) == 0, self.log
+        _, alive = psutil.wait_procs(left, timeout=30)
         assert not alive
 
 
@@ -128,7 +129,7 @@ def command(*arguments: str, environment: dict[str, str] | None = None) -> subpr
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, env=env)
 
 
-def eventually(condition: Any, seconds: float = 15.0) -> None:
+def eventually(condition: Any, seconds: float = 60.0) -> None:
     """Wait until the condition holds; what a test cannot wait for otherwise."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.02)):
