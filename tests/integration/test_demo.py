@@ -103,7 +103,7 @@ def test_ends_with_every_rule_kept_and_no_needless_migration(seed: int, tmp_path
         processes = demo.children(recursive=True)
         assert len(processes) >= 4
 
-    _, alive = psutil.wait_procs([demo, *processes], timeout=10)
+    _, alive = psutil.wait_procs([demo, *processes], timeout=30)
     assert not alive
     assert list(tmp_path.iterdir()) == []
 

@@ -272,7 +272,7 @@ def test_a_killed_zygote_is_replaced(proxy: RunningProxy) -> None:
     workers = proxy.workers()
     zygote.send_signal(signal.SIGKILL)
     assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
-    psutil.wait_procs(workers, timeout=5)
+    psutil.wait_procs(workers, timeout=30)
     assert not any(worker.is_running() for worker in workers)
 
 
@@ -283,5 +283,5 @@ def test_the_proxy_being_killed_leaves_nothing_behind(proxy: RunningProxy) -> No
         left = proxy.descendants()
         proxy.kill()
         assert isinstance(hanging.exception(), OSError)
-    _, alive = psutil.wait_procs(left, timeout=5)
+    _, alive = psutil.wait_procs(left, timeout=30)
     assert not alive

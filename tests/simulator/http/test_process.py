@@ -40,7 +40,7 @@ def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ovirt
             connected.close()
         finally:
             process.terminate()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize("connection", [["--state", "STATE", "--time-scale", "20"]], indirect=True)
