@@ -42,8 +42,14 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Where snapshots are published.
     directory: Path = Path("/run/ovirt-placement")
-    #: How often the engine is read when nobody asks for more.
-    interval_seconds: Seconds = 5.0
+    #: How often the engine is asked for new events.
+    interval_seconds: Seconds = 0.3
+    #: How often all hosts are read: no event tells of their memory.
+    hosts_interval_seconds: Seconds = 15.0
+    #: How often everything is read, whatever the events have told.
+    vms_interval_seconds: Seconds = 60.0
+    #: How often it is read how busy hosts and VMs are, where an enabled rule needs that.
+    statistics_interval_seconds: Seconds = 60.0
     #: How old a snapshot may be for a decision.
     max_age_seconds: Seconds = 1.0
 

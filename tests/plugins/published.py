@@ -31,4 +31,5 @@ class Publisher:
     def publish(self, snapshot: Snapshot) -> None:
         self._version += 1
         payload = msgspec.msgpack.encode(snapshot)
-        publication.write(self._folder, self._version, publication.now(), payload)
+        moments = publication.Moments(publication.now())
+        publication.write(self._folder, self._version, moments, payload)

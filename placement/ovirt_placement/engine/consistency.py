@@ -42,6 +42,8 @@ def _vm(vm: Vm, hosts: Collection[str], profiles: Collection[str]) -> Vm:
     if vm.host is not None and vm.host not in hosts:
         # Its host was removed a moment ago: it runs on none that anybody may count on.
         vm = replace(vm, host=None, status="unknown" if vm.status in RUNNING_STATUSES else vm.status)
+    if vm.migrating_to is not None and vm.migrating_to not in hosts:
+        vm = replace(vm, migrating_to=None)
     if any(host not in hosts for host in vm.pinned_hosts):
         vm = replace(vm, pinned_hosts=_known(vm.pinned_hosts, hosts))
     if any(nic.vnic_profile is not None and nic.vnic_profile not in profiles for nic in vm.nics):

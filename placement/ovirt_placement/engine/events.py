@@ -1,4 +1,4 @@
-"""Reads the engine's events of migrations: after a restart they tell how a migration went that we began."""
+"""Reads the engine's events: what happens, one after another, and how a migration went that we began."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 from lxml import etree
 
-from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.connection import EngineConnection, EngineFault
 
 STARTED = frozenset({62, 67})
 DONE = frozenset({63})
@@ -32,6 +32,21 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     vm: str | None
     host: str | None
     cluster: str | None
+
+
+def read_events(connection: EngineConnection, *, after: int = 0, at_most: int) -> tuple[Event, ...]:
+    """Read the newest events with higher ids than this, oldest first.
+
+    Raises what `EngineConnection.get` raises; an engine without events has none.
+    """
+    query: dict[str, int] = {"from": after} if after > 0 else {}
+    try:
+        content = connection.get("/events", **query, max=at_most)
+    except EngineFault as fault:
+        if fault.code == 404:
+            return ()
+        raise
+    return tuple(sorted(_read(content), key=lambda event: event.id))
 
 
 def find_migration_events(

@@ -43,6 +43,10 @@ class PolicyReader:
         self._units: Mapping[str, Unit] = {}
         self._policies: dict[str, Policy] = {}
 
+    def forget(self) -> None:
+        """Read everything anew the next time: somebody has changed a policy."""
+        self._believed_until = 0.0
+
     def read(self, connection: EngineConnection, policy_ids: set[str]) -> Mapping[str, Policy]:
         """Return these policies by id; raises what `EngineConnection.get` raises."""
         if time.monotonic() >= self._believed_until:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from lxml import etree
 from msgspec.structs import replace
 
@@ -10,7 +13,7 @@ from ovirt_placement.engine.connection import EngineConnection, EngineFault, Eng
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings, vms
 from ovirt_placement.engine.policies import Policy, PolicyReader
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityLabel, Cluster, Host, Snapshot, Vm
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)
@@ -31,27 +34,46 @@ def read_snapshot(
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to. Raises what `EngineConnection.get` raises.
     """
-    measured = _STATISTICS if statistics else ()
-    try:
+    return consistent(
+        read_as_told(connection, statistics=statistics, devices=devices, policies=policies or PolicyReader())
+    )
+
+
+def read_as_told(
+    connection: EngineConnection,
+    *,
+    statistics: bool = False,
+    devices: bool = False,
+    policies: PolicyReader,
+) -> Snapshot:
+    """As `read_snapshot`, but each answer as it came: what vanished between two may still be referred to."""
+    with whole_answers(connection):
         found = clusters.read(_first(connection))
-        snapshot = Snapshot(
-            clusters=_with_policies(connection, found, policies or PolicyReader()),
+        return Snapshot(
+            clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
-            hosts=_hosts(connection, measured + (_HOST_DEVICES if devices else ())),
-            vms=_vms(connection, measured + (_VM_DEVICES if devices else ())),
-            affinity_labels=affinity.labels(_get(connection, "/affinitylabels", "vms", "hosts")),
+            hosts=read_hosts(connection, statistics=statistics, devices=devices),
+            vms=read_vms(connection, statistics=statistics, devices=devices),
+            affinity_labels=read_labels(connection),
             data_centers=surroundings.data_centers(_get(connection, "/datacenters")),
             networks=surroundings.networks(_get(connection, "/networks")) if devices else (),
             vnic_profiles=surroundings.vnic_profiles(_get(connection, "/vnicprofiles")) if devices else (),
         )
+
+
+@contextmanager
+def whole_answers(connection: EngineConnection) -> Iterator[None]:
+    """Say of broken XML what it means: something else than an engine answers."""
+    try:
+        yield
     except etree.XMLSyntaxError as error:
         raise EngineSetupError(f"{connection.url}: what answers there sends broken XML: {error}") from None
-    return consistent(snapshot)
 
 
-def _with_policies(
+def with_policies(
     connection: EngineConnection, found: clusters.Clusters, policies: PolicyReader
 ) -> tuple[Cluster, ...]:
+    """Return the clusters with what their scheduling policies enable."""
     known = policies.read(connection, set(found.policies.values()))
     unknown = Policy()
     return tuple(
@@ -61,7 +83,11 @@ def _with_policies(
     )
 
 
-def _hosts(connection: EngineConnection, follow: tuple[str, ...]) -> tuple[Host, ...]:
+def read_hosts(
+    connection: EngineConnection, *, statistics: bool = False, devices: bool = False
+) -> tuple[Host, ...]:
+    """Read all hosts."""
+    follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
     content = _get(connection, "/hosts", *follow)
     found = hosts.read(content)
     if unfollowed.ignored(content, follow):
@@ -69,7 +95,16 @@ def _hosts(connection: EngineConnection, follow: tuple[str, ...]) -> tuple[Host,
     return found
 
 
-def _vms(connection: EngineConnection, follow: tuple[str, ...]) -> tuple[Vm, ...]:
+def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
+    """Read all affinity labels with their members."""
+    return affinity.labels(_get(connection, "/affinitylabels", "vms", "hosts"))
+
+
+def read_vms(
+    connection: EngineConnection, *, statistics: bool = False, devices: bool = False
+) -> tuple[Vm, ...]:
+    """Read all VMs."""
+    follow = (_STATISTICS if statistics else ()) + (_VM_DEVICES if devices else ())
     content = _get(connection, "/vms", *follow)
     found = vms.read(content)
     if unfollowed.ignored(content, follow):

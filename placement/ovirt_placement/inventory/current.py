@@ -63,8 +63,10 @@ def snapshot(
 ) -> Snapshot:
     """Return the engine's state: no older than `max_age` seconds, and within `deadline` seconds from now.
 
-    A published snapshot that is fresh enough costs no request. Else the inventory service is asked for
-    one reading that all who wait share; where no service runs, this process reads the engine itself.
+    A published snapshot that is fresh enough costs no request: one is while the engine, asked a moment ago,
+    tells of no change. Else the inventory service is asked for a newer one, at the cost of one refresh that
+    all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
+    everything is read anew, for who may not rely on events: the engine can log one late.
     Open intents of the store stand in `pending`; a rule leaves out those of the VM that it is asked about.
     Without arguments the configuration says what is fresh, and the deadline is 10 s.
 
@@ -115,14 +117,15 @@ def _published(directory: Path) -> Publication | None:
 
 def _refreshed(directory: Path, max_age: float, until: float) -> Snapshot:
     not_before = publication.now() - max_age
+    question = Refresh(not_before, whole=max_age <= 0)
     try:
-        reply = conversation.ask(directory, Refresh(not_before), until - time.monotonic())
+        reply = conversation.ask(directory, question, until - time.monotonic())
     except NoAnswer:
         raise NoSnapshot(
             f"no fresh snapshot in time: the inventory at {directory} is still reading"
         ) from None
     published = _published(directory)
-    if reply.error is not None or published is None or published.read_at < not_before:
+    if reply.error is not None or published is None or published.moments.read_at < not_before:
         last = "" if published is None else f"; the last one is {published.age_seconds:.0f} s old"
         raise NoSnapshot(f"no fresh snapshot: {reply.error or 'the inventory has published none'}{last}")
     return published.snapshot

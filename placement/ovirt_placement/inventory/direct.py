@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.statistics import needed, read_statistics, with_statistics
 from ovirt_placement.model import Snapshot
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class DirectReader:
                 atexit.register(self._close)
             self._policies = self._policies or PolicyReader()
             snapshot = read_snapshot(self._connection, policies=self._policies)
+            if wanted := needed(snapshot.clusters):
+                snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:

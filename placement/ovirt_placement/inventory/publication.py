@@ -15,10 +15,26 @@ from ovirt_placement.model import Snapshot
 FILE_NAME = "snapshot"
 SOCKET_NAME = "socket"
 
-_MAGIC = b"OVPLACE1"
-#: Magic, the machine's boot, the version, the moment of reading, the payload's length.
-_HEADER = struct.Struct(">8s16sQdQ")
+_MAGIC = b"OVPLACE2"
+#: Magic, the machine's boot, the version, the payload's length, the moments.
+_HEADER = struct.Struct(">8s16sQQ3d")
+#: The moments by themselves: they move on while the content stays.
+_MOMENTS = struct.Struct(">3d")
+_MOMENTS_OFFSET = _HEADER.size - _MOMENTS.size
+_NEVER = float("-inf")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Since when the parts of a snapshot may be out of date, by `now`."""
+
+    #: When the engine was last asked what has changed; what happened later may be missing.
+    read_at: float
+    #: When all was last read, whatever had changed.
+    whole_at: float = _NEVER
+    #: When it was last read how busy hosts and VMs are; minus infinity for never.
+    statistics_at: float = _NEVER
 
 
 @dataclass(frozen=True)
@@ -26,12 +42,17 @@ class Publication:
     snapshot: Snapshot
     #: The same number means the same content; a higher one is newer, also after the service restarted.
     version: int
-    #: When the reading of the engine began, by `now`; what happened later may be missing.
-    read_at: float
+    moments: Moments
 
     @property
     def age_seconds(self) -> float:
-        return now() - self.read_at
+        return now() - self.moments.read_at
+
+    @property
+    def statistics_age_seconds(self) -> float | None:
+        """How old the figures of CPU and memory use are; None if there are none."""
+        at = self.moments.statistics_at
+        return None if at == _NEVER else now() - at
 
 
 def now() -> float:
@@ -39,14 +60,30 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def write(directory: Path, version: int, read_at: float, payload: bytes) -> None:
+def write(directory: Path, version: int, moments: Moments, payload: bytes) -> None:
     """Publish an encoded snapshot: readers find the file before or after, never in between."""
-    header = _HEADER.pack(_MAGIC, boot_id(), version, read_at, len(payload))
+    header = _HEADER.pack(_MAGIC, boot_id(), version, len(payload), *_packed(moments))
     temporary = directory / f"{FILE_NAME}.new"
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
         file.write(header)
         file.write(payload)
     temporary.rename(directory / FILE_NAME)
+
+
+def confirm(directory: Path, moments: Moments) -> None:
+    """Say that what is published still holds, without writing it again.
+
+    Each moment is eight bytes at a multiple of eight, which no reader can see half written.
+    """
+    file = os.open(directory / FILE_NAME, os.O_WRONLY)
+    try:
+        os.pwrite(file, _MOMENTS.pack(*_packed(moments)), _MOMENTS_OFFSET)
+    finally:
+        os.close(file)
+
+
+def _packed(moments: Moments) -> tuple[float, float, float]:
+    return moments.read_at, moments.whole_at, moments.statistics_at
 
 
 def read(directory: Path, known: Publication | None = None) -> Publication | None:
@@ -59,16 +96,17 @@ def read(directory: Path, known: Publication | None = None) -> Publication | Non
             header = file.read(_HEADER.size)
             if len(header) != _HEADER.size:
                 return None
-            magic, boot, version, read_at, length = _HEADER.unpack(header)
+            magic, boot, version, length, *found = _HEADER.unpack(header)
             if magic != _MAGIC or boot != boot_id():
                 return None
+            moments = Moments(*found)
             if known is not None and known.version == version:
-                return Publication(known.snapshot, version, read_at)
+                return Publication(known.snapshot, version, moments)
             payload = file.read(length)
     except OSError:
         return None
     try:
-        return Publication(msgspec.msgpack.decode(payload, type=Snapshot), version, read_at)
+        return Publication(msgspec.msgpack.decode(payload, type=Snapshot), version, moments)
     except msgspec.MsgspecError:
         return None  # written by another release
 

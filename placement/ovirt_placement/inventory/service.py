@@ -1,4 +1,4 @@
-"""The service that reads the engine for everyone on this machine, and publishes what it read."""
+"""The service that follows the engine for everyone on this machine, and publishes what it knows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.reader import read_snapshot
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.conversation import Question, Refresh, Reply, address
-from ovirt_placement.inventory.publication import FILE_NAME, SOCKET_NAME
+from ovirt_placement.inventory.follower import Follower, read
+from ovirt_placement.inventory.publication import FILE_NAME, SOCKET_NAME, Moments
+from ovirt_placement.inventory.reconciliation import Reconciliation
+from ovirt_placement.inventory.statistics import Needed
 from ovirt_placement.model import Snapshot
 
 #: An engine that is away is asked again after 1 s, 2 s, 4 s ... and at least so often.
 _LONGEST_PAUSE_SECONDS = 10.0
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
+
+_Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +48,8 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     directory = config.inventory.directory
     owner = _claim(directory)
     try:
-        with connect(config.engine) as connection:
-            asyncio.run(_Service(config, connection, ready).serve())
+        with connect(config.engine) as feed, connect(config.engine) as bulk:
+            asyncio.run(_Service(config, feed, bulk, ready).serve())
     finally:
         for name in (FILE_NAME, SOCKET_NAME):
             (directory / name).unlink(missing_ok=True)
@@ -66,95 +74,161 @@ def _claim(directory: Path) -> int:
     return owner
 
 
+@dataclass(frozen=True)
+class _State:
+    """What one turn found; without a snapshot there is nothing yet that may be believed."""
+
+    snapshot: Snapshot | None
+    payload: bytes
+    moments: Moments
+    statistics_needed: Needed
+
+
+class _Attempts:
+    """One kind of request to the engine: when it was last tried, what became of it, when to try again."""
+
+    def __init__(self) -> None:
+        self.began = float("-inf")
+        self.error: str | None = None
+        self.failures = 0
+        self.wanted = asyncio.Event()
+
+    def begin(self) -> float:
+        self.wanted.clear()
+        self.began, self.error = publication.now(), None
+        return self.began
+
+    async def pause(self, longer: float) -> None:
+        """Wait so long, or for a reader who needs it now; after a failure, longer and longer."""
+        if self.failures:
+            await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
+            longer = min(2.0 ** (self.failures - 1), _LONGEST_PAUSE_SECONDS) - _SHORTEST_PAUSE_SECONDS
+        try:
+            await asyncio.wait_for(self.wanted.wait(), max(0.0, longer))
+        except TimeoutError:
+            return
+
+
 class _Service:
-    def __init__(self, config: Config, connection: EngineConnection, ready: Callable[[], None]) -> None:
+    """Two loops, each with its own connection: one follows the events, one makes the larger readings."""
+
+    def __init__(
+        self, config: Config, feed: EngineConnection, bulk: EngineConnection, ready: Callable[[], None]
+    ) -> None:
         self._directory = config.inventory.directory
         self._interval = config.inventory.interval_seconds
-        self._connection = connection
+        self._bulk = bulk
         self._policies = PolicyReader()
+        self._follower = Follower(feed, publication.now)
+        self._reconciliation = Reconciliation(config.inventory)
         self._ready = ready
         self._version = 0
+        self._snapshot: Snapshot | None = None
         self._payload = b""
-        self._read_at = 0.0  # when the reading began that was published last
-        self._attempt_at = 0.0  # when the last reading began, whatever came of it
-        self._error: str | None = None
-        self._failures = 0
+        self._moments = Moments(float("-inf"))
+        self._statistics_needed = Needed(hosts=False, vms=False)
 
     async def serve(self) -> None:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
         self._changed = asyncio.Condition()
-        self._wanted = asyncio.Event()
+        self._following, self._reading = _Attempts(), _Attempts()
         try:
             with address(self._directory) as path:
                 server = await asyncio.start_unix_server(self._answer, path)
         except OSError as error:
             raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
         (self._directory / SOCKET_NAME).chmod(0o660)
-        reading = asyncio.create_task(self._keep_reading())
+        loops = [asyncio.create_task(loop()) for loop in (self._keep_following, self._keep_reading)]
+        stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, reading.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        stopping = asyncio.create_task(stopped.wait())
         try:
-            await reading
-        except asyncio.CancelledError:
+            ended, _ = await asyncio.wait([*loops, stopping], return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
             _log.info("ends")
         finally:
+            for task in (*loops, stopping):
+                task.cancel()
             server.close()
+
+    async def _keep_following(self) -> None:
+        while True:
+            began = self._following.begin()
+            state = await self._attempt(self._following, self._turn)
+            if self._reconciliation.demand(self._follower.whole_needed):
+                self._reading.wanted.set()
+            if state is not None:
+                self._publish(state)
+            await self._tell()
+            await self._following.pause(began + self._interval - publication.now())
 
     async def _keep_reading(self) -> None:
         while True:
-            self._wanted.clear()
-            self._attempt_at, self._error = publication.now(), None
-            try:
-                snapshot = await _in_thread(self._read)
-            except EngineAway as error:
-                await self._failed(str(error))
-            except UserError as error:
-                if not self._version:
-                    raise
-                await self._failed(str(error))
-            except Exception as error:
-                _log.exception("reading the engine failed")
-                await self._failed(f"reading the engine failed: {error}")
-            else:
-                await self._publish(snapshot)
-            await self._pause()
+            began, needed = self._reading.begin(), self._statistics_needed
+            scope = self._reconciliation.next_reading(began, statistics=bool(needed))
+            if scope is not None:
+                reading = partial(read, self._bulk, scope, self._policies, needed, began)
+                if (found := await self._attempt(self._reading, reading)) is not None:
+                    self._reconciliation.done(scope, began)
+                    self._follower.hand_in(found)
+                    self._following.wanted.set()
+                await self._tell()
+            pause = self._reconciliation.pause(publication.now(), statistics=bool(self._statistics_needed))
+            await self._reading.pause(pause)
 
-    def _read(self) -> Snapshot:
-        return read_snapshot(self._connection, policies=self._policies)
-
-    async def _pause(self) -> None:
-        """Wait for the next turn, or for a reader who needs one now."""
-        if self._failures:
-            await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
-            longer = min(2.0 ** (self._failures - 1), _LONGEST_PAUSE_SECONDS) - _SHORTEST_PAUSE_SECONDS
-        else:
-            longer = self._attempt_at + self._interval - publication.now()
+    async def _attempt(self, attempts: _Attempts, ask: Callable[[], _Result]) -> _Result | None:
+        """Ask the engine in a thread; None if that failed. Raises what no waiting can heal at the start."""
         try:
-            await asyncio.wait_for(self._wanted.wait(), max(0.0, longer))
-        except TimeoutError:
-            return
+            result = await _in_thread(ask)
+        except UserError as error:
+            if not self._version and not isinstance(error, EngineAway):
+                raise
+            self._failed(attempts, str(error))
+        except Exception as error:
+            _log.exception("reading the engine failed")
+            self._failed(attempts, f"reading the engine failed: {error}")
+        else:
+            failed, attempts.failures = attempts.failures, 0
+            if failed and not self._failures:
+                _log.info("the engine answers again")
+            return result
+        return None
 
-    async def _publish(self, snapshot: Snapshot) -> None:
-        payload = msgspec.msgpack.encode(snapshot)
-        first = not self._version
-        if payload != self._payload:
-            self._version = int(self._attempt_at * 1_000_000)
-            self._payload = payload
-        publication.write(self._directory, self._version, self._attempt_at, payload)
-        self._read_at = self._attempt_at
-        if self._failures:
-            _log.info("the engine answers again")
-        self._error, self._failures = None, 0
-        if first:
-            self._ready()
-        await self._tell()
+    @property
+    def _failures(self) -> int:
+        return self._following.failures + self._reading.failures
 
-    async def _failed(self, text: str) -> None:
+    def _failed(self, attempts: _Attempts, text: str) -> None:
         if not self._failures:
             _log.warning("%s; asking again until it answers", text)
-        self._error = text
-        self._failures += 1
-        await self._tell()
+        attempts.error = text
+        attempts.failures += 1
+
+    def _turn(self) -> _State:
+        """Bring the view up to date and encode it, outside of the loop that answers readers."""
+        follower = self._follower
+        follower.turn()
+        snapshot = follower.snapshot() if follower.believable else None
+        if snapshot is None or snapshot is self._snapshot:
+            return _State(snapshot, self._payload, follower.moments, follower.statistics_needed)
+        payload = msgspec.msgpack.encode(snapshot)
+        return _State(snapshot, payload, follower.moments, follower.statistics_needed)
+
+    def _publish(self, state: _State) -> None:
+        self._statistics_needed = state.statistics_needed
+        if state.snapshot is None:
+            return  # nothing that may be believed
+        first = not self._version
+        if state.payload == self._payload:
+            publication.confirm(self._directory, state.moments)
+        else:
+            self._version = max(self._version + 1, int(state.moments.read_at * 1_000_000))
+            publication.write(self._directory, self._version, state.moments, state.payload)
+        self._snapshot, self._payload, self._moments = state.snapshot, state.payload, state.moments
+        if first:
+            self._ready()
 
     async def _tell(self) -> None:
         async with self._changed:
@@ -164,7 +238,7 @@ class _Service:
         try:
             question: Question = msgspec.json.decode(await reader.readline(), type=Question)
             if isinstance(question, Refresh):
-                reply = await self._refreshed(question.not_before)
+                reply = await self._refreshed(question)
             else:
                 reply = await self._woken(question.version)
             writer.write(msgspec.json.encode(reply) + b"\n")
@@ -174,16 +248,31 @@ class _Service:
         finally:
             writer.close()
 
-    async def _refreshed(self, not_before: float) -> Reply:
-        """Answer all who wait after one reading that began late enough for each of them."""
-        while self._read_at < not_before:
-            if self._error is not None and self._attempt_at >= not_before:
-                return Reply(self._version, self._error)
-            if self._attempt_at < not_before:
-                self._wanted.set()
+    async def _refreshed(self, question: Refresh) -> Reply:
+        """Answer all who wait after one turn, and one reading, that began late enough for each of them."""
+        while not self._holds(question):
+            if (error := self._hindrance(question)) is not None:
+                return Reply(self._version, error)
+            if question.whole and self._reconciliation.demand(question.not_before):
+                self._reading.wanted.set()
+            if self._following.began < question.not_before:
+                self._following.wanted.set()
             async with self._changed:
                 await self._changed.wait()
         return Reply(self._version)
+
+    def _holds(self, question: Refresh) -> bool:
+        moments = self._moments
+        at = min(moments.read_at, moments.whole_at) if question.whole else moments.read_at
+        return at >= question.not_before
+
+    def _hindrance(self, question: Refresh) -> str | None:
+        """Say why the question cannot be answered now: what it waits for was tried since, and failed."""
+        awaited = [self._following]
+        if question.whole or not self._follower.believable:
+            awaited.append(self._reading)
+        tried = (attempts.error for attempts in awaited if attempts.began >= question.not_before)
+        return next((error for error in tried if error is not None), None)
 
     async def _woken(self, version: int) -> Reply:
         async with self._changed:
@@ -191,26 +280,22 @@ class _Service:
         return Reply(self._version)
 
 
-async def _in_thread(read: Callable[[], Snapshot]) -> Snapshot:
-    """Run the reading in a thread that the end of the process does not wait for."""
+async def _in_thread(work: Callable[[], _Result]) -> _Result:
+    """Work in a thread that the end of the process does not wait for."""
     loop = asyncio.get_running_loop()
-    result: asyncio.Future[Snapshot] = loop.create_future()
+    result: asyncio.Future[_Result] = loop.create_future()
 
-    def settle(snapshot: Snapshot | None, error: Exception | None) -> None:
-        if result.cancelled():
-            return
-        if snapshot is not None:
-            result.set_result(snapshot)
-        else:
-            result.set_exception(error or AssertionError("neither result nor error"))
+    def settle(done: Callable[[], None]) -> None:
+        if not result.done():
+            done()
 
-    def work() -> None:
-        snapshot, error = None, None
+    def run() -> None:
         try:
-            snapshot = read()
-        except Exception as caught:  # told to the loop
-            error = caught
-        loop.call_soon_threadsafe(settle, snapshot, error)
+            done = partial(result.set_result, work())
+        except Exception as error:  # told to the loop
+            done = partial(result.set_exception, error)
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, done)
 
-    threading.Thread(target=work, daemon=True).start()
+    threading.Thread(target=run, daemon=True).start()
     return await result

@@ -15,15 +15,16 @@ from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 
 
-def configured(folder: Path, engine: EngineServer, interval_seconds: float = 60) -> Path:
-    """Write a configuration whose service reads by itself but rarely, so that a test decides when."""
+def configured(folder: Path, engine: EngineServer, **intervals: float) -> Path:
+    """Write a configuration whose service asks by itself but rarely, so that a test decides when."""
+    lines = "".join(f"{name} = {value}\n" for name, value in ({"interval_seconds": 60} | intervals).items())
     password = folder / "password"
     password.write_text(PASSWORD)
     password.chmod(0o600)
     file = folder / "placement.toml"
     file.write_text(
         f'[engine]\nurl = "{engine.url}"\nusername = "admin@internal"\npassword_file = "{password}"\n'
-        f'[inventory]\ndirectory = "{folder}/run"\ninterval_seconds = {interval_seconds}\n'
+        f'[inventory]\ndirectory = "{folder}/run"\n{lines}'
         f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
     )
     return file
@@ -64,6 +65,11 @@ def ended(process: subprocess.Popen[str]) -> str:
 def readings(engine: EngineServer) -> int:
     """Count how often the engine's topology was read."""
     return sum(request.startswith("/clusters") for request in engine.requests)
+
+
+def polls(engine: EngineServer) -> int:
+    """Count how often the engine was asked what has happened."""
+    return sum(request.startswith("/events") for request in engine.requests)
 
 
 def renamed_hosts(name: str) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.model import Snapshot
 from tests.placement.test_statefile import full_state, loaded
 
@@ -21,7 +22,7 @@ def snapshot() -> Snapshot:
 
 
 def write(directory: Path, snapshot: Snapshot, version: int, read_at: float = 0.0) -> None:
-    publication.write(directory, version, read_at, msgspec.msgpack.encode(snapshot))
+    publication.write(directory, version, Moments(read_at), msgspec.msgpack.encode(snapshot))
 
 
 def test_what_is_written_is_read(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -29,7 +30,7 @@ def test_what_is_written_is_read(tmp_path: Path, snapshot: Snapshot) -> None:
     write(tmp_path, snapshot, 3, read_at)
     found = publication.read(tmp_path)
     assert found is not None
-    assert (found.snapshot, found.version, found.read_at) == (snapshot, 3, read_at)
+    assert (found.snapshot, found.version, found.moments) == (snapshot, 3, Moments(read_at))
     assert 0 <= found.age_seconds < 60
     assert (tmp_path / "snapshot").stat().st_mode & 0o007 == 0
 
@@ -45,7 +46,7 @@ def test_the_same_version_is_not_decoded_again_but_its_age_is(tmp_path: Path, sn
     assert second is not None
     assert third is not None
     assert second.snapshot is first.snapshot
-    assert (second.read_at, third.read_at) == (2.0, 3.0)
+    assert (second.moments.read_at, third.moments.read_at) == (2.0, 3.0)
     assert third.snapshot is not first.snapshot
 
 
@@ -57,7 +58,7 @@ def test_the_same_version_is_not_decoded_again_but_its_age_is(tmp_path: Path, sn
         lambda content: content[:-1],
         lambda content: b"x" + content[1:],
         lambda content: content[:8] + bytes(16) + content[24:],  # another run of the machine
-        lambda content: content[:48] + b"\xc0" + content[49:],  # another release's payload
+        lambda content: content[:64] + b"\xc0" + content[65:],  # another release's payload
     ],
     ids=["empty", "no header", "cut", "no magic", "another boot", "another payload"],
 )
@@ -67,6 +68,27 @@ def test_what_cannot_be_believed_is_as_nothing(tmp_path: Path, snapshot: Snapsho
     assert callable(damage)
     file.write_bytes(damage(file.read_bytes()))
     assert publication.read(tmp_path) is None
+
+
+def test_what_still_holds_is_confirmed_without_writing_it_again(tmp_path: Path, snapshot: Snapshot) -> None:
+    write(tmp_path, snapshot, 3, 1.0)
+    before = (tmp_path / "snapshot").stat()
+    moments = Moments(read_at=publication.now(), whole_at=2.0, statistics_at=publication.now() - 7.0)
+    publication.confirm(tmp_path, moments)
+    after = (tmp_path / "snapshot").stat()
+    found = publication.read(tmp_path)
+    assert found is not None
+    assert (found.snapshot, found.version, found.moments) == (snapshot, 3, moments)
+    assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
+    assert found.statistics_age_seconds is not None
+    assert 7.0 <= found.statistics_age_seconds < 60
+
+
+def test_without_statistics_there_is_no_age_of_them(tmp_path: Path, snapshot: Snapshot) -> None:
+    write(tmp_path, snapshot, 3)
+    found = publication.read(tmp_path)
+    assert found is not None
+    assert found.statistics_age_seconds is None
 
 
 def test_nothing_published_is_nothing(tmp_path: Path) -> None:

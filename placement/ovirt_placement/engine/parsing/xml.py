@@ -21,8 +21,9 @@ def root(content: bytes) -> Element:
 
 
 def elements(content: bytes, name: str) -> Iterator[Element]:
-    """Parse a collection and yield its elements of this name."""
-    return root(content).iterchildren(name)
+    """Parse a collection and yield its elements of this name; one entity by itself is yielded too."""
+    found = root(content)
+    return iter((found,)) if found.tag == name else found.iterchildren(name)
 
 
 def children(element: Element | None, *names: str) -> Children:

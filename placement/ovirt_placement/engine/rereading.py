@@ -1,0 +1,70 @@
+"""Reads again just what may have changed: some VMs or hosts by their ids, or one cluster with its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ovirt_placement.engine.connection import EngineConnection, EngineFault
+from ovirt_placement.engine.parsing import clusters, hosts, vms
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.reader import whole_answers, with_policies
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
+
+#: From so many on, one search costs the engine less than one request for each.
+_WORTH_A_SEARCH = 12
+#: A longer search does not fit into a URL.
+_LONGEST_SEARCH = 40
+
+_Entity = TypeVar("_Entity", Host, Vm)
+
+
+def reread_vms(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Vm]:
+    """Read these VMs, by id; those that are gone are not among them."""
+    return _reread(connection, "/vms", ids, vms.read)
+
+
+def reread_hosts(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Host]:
+    """Read these hosts, by id; those that are gone are not among them."""
+    return _reread(connection, "/hosts", ids, hosts.read)
+
+
+def reread_cluster(
+    connection: EngineConnection, cluster_id: str, policies: PolicyReader
+) -> tuple[Cluster, tuple[AffinityGroup, ...]] | None:
+    """Read one cluster and its affinity groups; None if it is gone."""
+    with whole_answers(connection):
+        content = _present(connection, f"/clusters/{cluster_id}", follow="affinity_groups")
+        if content is None:
+            return None
+        found = clusters.read(content)
+        (cluster,) = with_policies(connection, found, policies)
+        return cluster, found.groups
+
+
+def _reread(
+    connection: EngineConnection,
+    path: str,
+    ids: Sequence[str],
+    read: Callable[[bytes], tuple[_Entity, ...]],
+) -> dict[str, _Entity]:
+    found: dict[str, _Entity] = {}
+    with whole_answers(connection):
+        if len(ids) >= _WORTH_A_SEARCH:
+            for start in range(0, len(ids), _LONGEST_SEARCH):
+                search = " or ".join(f"id={wanted}" for wanted in ids[start : start + _LONGEST_SEARCH])
+                found.update((entity.id, entity) for entity in read(connection.get(path, search=search)))
+        # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.
+        for wanted in ids:
+            if wanted not in found and (content := _present(connection, f"{path}/{wanted}")) is not None:
+                found.update((entity.id, entity) for entity in read(content))
+    return found
+
+
+def _present(connection: EngineConnection, path: str, **query: str) -> bytes | None:
+    try:
+        return connection.get(path, **query)
+    except EngineFault as fault:
+        if fault.code == 404:
+            return None
+        raise

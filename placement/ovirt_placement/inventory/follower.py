@@ -1,0 +1,204 @@
+"""Follows the engine: asks what has happened, reads again what that speaks of, keeps one view of it all."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.events import Event, read_events
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.reader import read_as_told, read_hosts, read_labels, whole_answers
+from ovirt_placement.engine.rereading import reread_cluster, reread_hosts, reread_vms
+from ovirt_placement.inventory.effects import ENGINE_STARTED, Told, told_by
+from ovirt_placement.inventory.feed import Feed, FeedBroken
+from ovirt_placement.inventory.publication import Moments
+from ovirt_placement.inventory.reconciliation import Scope
+from ovirt_placement.inventory.rereads import BRIEFLY, Kind, Rereads, Subject
+from ovirt_placement.inventory.statistics import Needed, read_statistics
+from ovirt_placement.inventory.view import Reading, View
+from ovirt_placement.model import Snapshot, Vm
+
+#: So many events are asked for at a time; if more have happened, all is read again.
+PAGE = 1000
+#: After such a silence the engine may have been started anew, or replaced.
+_LONGEST_SILENCE_SECONDS = 10.0
+_NEVER = float("-inf")
+
+_log = logging.getLogger(__name__)
+
+
+class Follower:
+    """One view of the engine, brought up to date by `turn`; larger readings are handed in from outside.
+
+    `turn` and everything that it leads to belongs to one thread at a time; `hand_in` to any.
+    """
+
+    def __init__(self, connection: EngineConnection, clock: Callable[[], float]) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._policies = PolicyReader()
+        self._view = View()
+        self._rereads = Rereads()
+        self._feed: Feed | None = None
+        self._history: tuple[Event, ...] = ()
+        self._handed_in: deque[Reading] = deque()
+        #: The first turn of those that failed since the last successful one.
+        self._failing_since: float | None = None
+        #: Everything must have been read since this moment for the view to be believed.
+        self.whole_needed = _NEVER
+        self._whole_at = _NEVER
+        self._statistics_at = _NEVER
+        self._read_at = _NEVER
+
+    @property
+    def believable(self) -> bool:
+        """Whether all was read since the feed of events began."""
+        return self._whole_at >= self.whole_needed > _NEVER
+
+    @property
+    def moments(self) -> Moments:
+        return Moments(self._read_at, self._whole_at, self._statistics_at)
+
+    @property
+    def statistics_needed(self) -> Needed:
+        return self._view.statistics_needed
+
+    def snapshot(self) -> Snapshot:
+        """Return the view as it is; the same object until something changes."""
+        return self._view.snapshot()
+
+    def hand_in(self, reading: Reading) -> None:
+        """Leave a larger reading for the next turn."""
+        self._handed_in.append(reading)
+
+    def turn(self) -> None:
+        """Bring the view up to date; raises what `EngineConnection.get` raises, and may be called again."""
+        began = self._clock()
+        if self._failing_since is None:
+            self._failing_since = began
+        elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
+            self._feed = None
+        for event in self._news(began):
+            self._hear(event, began)
+        self._absorb(began)
+        self._reread()
+        self._failing_since = None
+        if self.believable:
+            self._read_at = began
+
+    def _news(self, began: float) -> tuple[Event, ...]:
+        if self._feed is not None:
+            page = read_events(self._connection, after=self._feed.after, at_most=PAGE)
+            try:
+                return self._feed.take(page, began)
+            except FeedBroken as broken:
+                _log.info("reads everything again: %s", broken)
+        self._history = read_events(self._connection, at_most=PAGE)
+        self._feed = Feed(self._history, began)
+        self.whole_needed = self._clock()
+        return ()
+
+    def _hear(self, event: Event, now: float) -> None:
+        if event.code == ENGINE_STARTED:
+            self.whole_needed = now
+        self._view.tell(event, now)
+        for told in told_by(event):
+            self._ask_for(told, now)
+        if event.vm is not None and event.host is not None:
+            self._rereads.ask(Subject(Kind.HOST, event.host), now, BRIEFLY)
+
+    def _ask_for(self, told: Told, now: float) -> None:
+        for subject in self._meant(told.subject):
+            if told.effect is None:
+                self._rereads.ask(subject, now)
+            else:
+                self._rereads.await_effect(subject, told.effect, now)
+        if told.with_vms:
+            for vm in self._view.vms_on(told.subject.id):
+                self._rereads.ask(Subject(Kind.VM, vm), now)
+
+    def _meant(self, subject: Subject) -> Iterable[Subject]:
+        if subject.kind is Kind.POLICIES:
+            self._policies.forget()
+        elif subject.kind is not Kind.CLUSTER or subject.id:
+            return (subject,)
+        return tuple(Subject(Kind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
+
+    def _absorb(self, now: float) -> None:
+        while self._handed_in:
+            reading = self._handed_in.popleft()
+            for subject in self._view.absorb(reading):
+                self._rereads.ask(subject, now)
+            if reading.statistics is not None:
+                self._statistics_at = reading.began
+            if reading.whole is not None:
+                self._whole_at = max(self._whole_at, reading.began)
+                for event in self._history:
+                    self._view.tell(event, now)
+                self._history = ()
+
+    def _reread(self) -> None:
+        """Read what is due: VMs first, for those that came or went name hosts."""
+        self._reread_vms(self._due(Kind.VM))
+        self._reread_hosts(self._due(Kind.HOST))
+        for cluster in self._due(Kind.CLUSTER):
+            self._reread_cluster(cluster)
+        if self._due(Kind.LABELS):
+            self._reread_labels()
+
+    def _due(self, kind: Kind) -> list[str]:
+        return [subject.id for subject in self._rereads.due(self._clock()) if subject.kind is kind]
+
+    def _reread_vms(self, ids: list[str]) -> None:
+        if not ids:
+            return
+        began = self._clock()
+        found = reread_vms(self._connection, ids)
+        for vm_id in ids:
+            vm, before = found.get(vm_id), self._view.vm(vm_id)
+            self._view.put_vm(vm_id, vm, began)
+            self._rereads.read(Subject(Kind.VM, vm_id), vm, began)
+            for host in _touched(before, vm):
+                self._rereads.ask(Subject(Kind.HOST, host), began, BRIEFLY)
+
+    def _reread_hosts(self, ids: list[str]) -> None:
+        if not ids:
+            return
+        began = self._clock()
+        found = reread_hosts(self._connection, ids)
+        for host_id in ids:
+            self._view.put_host(host_id, found.get(host_id), began)
+            self._rereads.read(Subject(Kind.HOST, host_id), found.get(host_id), began)
+
+    def _reread_cluster(self, cluster_id: str) -> None:
+        began = self._clock()
+        self._view.put_cluster(
+            cluster_id, reread_cluster(self._connection, cluster_id, self._policies), began
+        )
+        self._rereads.read(Subject(Kind.CLUSTER, cluster_id), None, began)
+
+    def _reread_labels(self) -> None:
+        began = self._clock()
+        with whole_answers(self._connection):
+            self._view.put_labels(read_labels(self._connection), began)
+        self._rereads.read(Subject(Kind.LABELS), None, began)
+
+
+def read(
+    connection: EngineConnection, scope: Scope, policies: PolicyReader, statistics: Needed, began: float
+) -> Reading:
+    """Make one of the larger readings; raises what `EngineConnection.get` raises."""
+    if scope is Scope.WHOLE:
+        return Reading(began, whole=read_as_told(connection, policies=policies))
+    if scope is Scope.HOSTS:
+        with whole_answers(connection):
+            return Reading(began, hosts=read_hosts(connection))
+    return Reading(began, statistics=read_statistics(connection, statistics))
+
+
+def _touched(before: Vm | None, after: Vm | None) -> set[str]:
+    """Name the hosts whose free memory changes with a VM that came or went."""
+    left, entered = (vm.host if vm is not None else None for vm in (before, after))
+    return {host for host in (left, entered) if host is not None} if left != entered else set()

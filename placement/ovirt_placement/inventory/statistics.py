@@ -1,0 +1,86 @@
+"""How busy hosts and VMs are: costly for the engine, so read only where an enabled rule asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection import EngineConnection
+
+#: The policy units that ask how busy hosts are (the balance, and the keys #LOAD and #CPU), ...
+_UNITS_ABOUT_HOSTS = {"HaReservationBalance", "PlacementKeyFilter", "PlacementKeyWeight"}
+#: ... and how busy VMs are. The check of an HA reservation asks both.
+_UNITS_ABOUT_VMS = {"HaReservationBalance"}
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Which statistics the enabled rules ask for."""
+
+    hosts: bool
+    vms: bool
+
+    def __bool__(self) -> bool:
+        return self.hosts or self.vms
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What was measured, by id: a host's CPU percent and free MiB, a VM's memory and CPU percent."""
+
+    hosts: Mapping[str, tuple[float | None, int | None]] = field(default_factory=dict)
+    vms: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+
+    def of_host(self, host: Host) -> Host:
+        """Return the host with what was measured of it."""
+        cpu, free = self.hosts.get(host.id, (None, None))
+        if (cpu, free) == (host.cpu_percent, host.memory_free_mb):
+            return host
+        return replace(host, cpu_percent=cpu, memory_free_mb=free)
+
+    def of_vm(self, vm: Vm) -> Vm:
+        """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
+        memory, cpu = self.vms.get(vm.id, (None, None)) if vm.host is not None else (None, None)
+        if (memory, cpu) == (vm.usage_mem_percent, vm.usage_cpu_percent):
+            return vm
+        return replace(vm, usage_mem_percent=memory, usage_cpu_percent=cpu)
+
+
+def needed(clusters: Iterable[Cluster]) -> Needed:
+    """Say which statistics the rules need that these clusters have enabled."""
+    hosts = vms = False
+    for cluster in clusters:
+        units: set[str | None] = set()
+        if (policy := cluster.scheduling_policy) is not None:
+            units = {*policy.filters, *policy.weights, policy.balance}
+        hosts = hosts or cluster.ha_reservation or bool(units & _UNITS_ABOUT_HOSTS)
+        vms = vms or cluster.ha_reservation or bool(units & _UNITS_ABOUT_VMS)
+    return Needed(hosts, vms)
+
+
+def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
+    """Measure what is wanted; raises what `EngineConnection.get` raises."""
+    from ovirt_placement.engine.reader import read_hosts, read_vms, whole_answers
+
+    with whole_answers(connection):
+        hosts = read_hosts(connection, statistics=True) if wanted.hosts else ()
+        vms = read_vms(connection, statistics=True) if wanted.vms else ()
+    return Statistics(
+        {host.id: (host.cpu_percent, host.memory_free_mb) for host in hosts},
+        {vm.id: (vm.usage_mem_percent, vm.usage_cpu_percent) for vm in vms if vm.host is not None},
+    )
+
+
+def with_statistics(snapshot: Snapshot, measured: Statistics) -> Snapshot:
+    """Return the snapshot with what was measured of its hosts and VMs."""
+    return replace(
+        snapshot,
+        hosts=tuple(map(measured.of_host, snapshot.hosts)),
+        vms=tuple(map(measured.of_vm, snapshot.vms)),
+    )
