@@ -36,6 +36,9 @@ class UnknownVmError(LookupError):
 class MissingUnitError(LookupError):
     """A VM has soft rules that the cluster's policy does not weigh, and the policy says to refuse it."""
 
+    #: Tells the proxy that this is the filter's answer: no host, and the reason.
+    refuses = True
+
     def __init__(self, missing: Iterable[Reason], snapshot: Snapshot) -> None:
         super().__init__("; ".join(sentence(reason, snapshot) for reason in missing))
 

@@ -201,6 +201,7 @@ def test_vm_with_soft_rules_that_nobody_weighs_is_refused_where_the_policy_says_
     refusing = {"AffinityFilter_MissingUnit": "reject"}
     refused: Any = proxy.runFilters(["AffinityFilter"], HOSTS, "new", refusing)
     (complaint,) = refused["plugin_errors"]["AffinityFilter"]
+    assert refused["result"] == []
     assert "affinity group far has a soft rule for VM new" in complaint
     assert "does not enable SoftAffinityWeight" in complaint
 

@@ -47,6 +47,15 @@ class Raising:
 class Strict(Raising):
     pass
 
+class Unwelcome(Exception):
+    refuses = True
+
+class Refusing:
+    def do_filter(self, hosts, vm, args):
+        raise Unwelcome("nobody may run it")
+    def do_score(self, hosts, vm, args):
+        raise Unwelcome("nobody may run it")
+
 class Weigh:
     def do_score(self, hosts, vm, args):
         return [("h2", 7.6), ("h1", 2**40), ("stranger", 9), ("h4", -3)]
@@ -143,6 +152,14 @@ def test_a_failure_is_told_once_in_a_while_but_always_counts(proxy: RunningProxy
 @pytest.mark.parametrize("unit", ["Strict", "Absent"])
 def test_on_failure_can_reject(proxy: RunningProxy, unit: str) -> None:
     assert proxy.filters([unit, "KeepOdd"], HOSTS)["result"] == []
+
+
+def test_a_filter_can_refuse_with_a_reason(proxy: RunningProxy) -> None:
+    answer = proxy.filters(["Refusing", "KeepOdd"], HOSTS)
+    assert (answer["result"], answer["result_code"]) == ([], 1)
+    assert answer["plugin_errors"] == {"Refusing": ["refuses the VM: nobody may run it; no host is accepted"]}
+    weighed = proxy.scores(["Refusing", "WeighSome"], HOSTS)
+    assert {unit for _, _, unit in weighed["result"]} == {"WeighSome"}
 
 
 def test_weights_are_whole_raw_and_of_every_host(proxy: RunningProxy) -> None:

@@ -21,11 +21,11 @@ Rejects = Callable[[str], bool]
 def merge_filters(asked: Sequence[Asked], hosts: list[str], rejects: Rejects) -> list[str]:
     """The hosts that every unit accepts, in the order they were asked.
 
-    A unit that failed accepts all of them, or none if `rejects` says so.
+    A unit that failed accepts all of them; none if it refuses the VM, or if `rejects` says so.
     """
     kept = hosts
     masks = [item.outcome.body for item in asked if item.outcome.failure is None]
-    if any(item.outcome.failure is not None and rejects(item.unit) for item in asked):
+    if any(rejects_all(item, rejects) for item in asked):
         return []
     if len(masks) == 1:
         return list(compress(hosts, masks[0]))
@@ -39,12 +39,18 @@ def fallen_hosts(asked: Sequence[Asked], hosts: list[str], rejects: Rejects) -> 
     fallen: dict[str, list[str]] = {}
     for item in asked:
         if item.outcome.failure is not None:
-            dropped = hosts if rejects(item.unit) else []
+            dropped = hosts if rejects_all(item, rejects) else []
         else:
             dropped = [host for host, accepted in zip(hosts, item.outcome.body, strict=True) if not accepted]
         for host in dropped:
             fallen.setdefault(host, []).append(item.unit)
     return fallen
+
+
+def rejects_all(item: Asked, rejects: Rejects) -> bool:
+    """Whether a filter without an answer leaves no host."""
+    failure = item.outcome.failure
+    return failure is not None and (failure.cause is Cause.REFUSED or rejects(item.unit))
 
 
 def merge_scores(asked: Sequence[Asked], hosts: list[str]) -> writing.Rendered:

@@ -150,7 +150,9 @@ class Scheduler:
 
     def _sentence(self, unit: str, kind: Kind, failure: Failure) -> str:
         consequence = _CONSEQUENCES[kind]
-        if kind is Kind.FILTER and self._rejects(unit):
+        if failure.cause is Cause.REFUSED:
+            consequence = "no host is accepted"
+        elif kind is Kind.FILTER and self._rejects(unit):
             consequence = "no host is accepted, as its on_failure asks"
         told = failure.sentence
         if failure.cause is Cause.OVERRAN:

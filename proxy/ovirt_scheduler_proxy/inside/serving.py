@@ -126,8 +126,11 @@ class Worker:
             reply.retire = True
             reply.fail("memory", "needed more memory than its limit allows")
         except BaseException as error:
-            reply.fail("raised", f"raised {_told(error)}")
-            traceback.print_exc()
+            if call["kind"] == "filter" and getattr(error, "refuses", False):
+                reply.fail("refused", f"refuses the VM: {error}")
+            else:
+                reply.fail("raised", f"raised {_told(error)}")
+                traceback.print_exc()
         return None
 
     def _check(self, reply: Reply, kind: str, result: Any, hosts: tuple[str, ...]) -> None:

@@ -11,6 +11,8 @@ class Cause(Enum):
 
     MISSING = "missing"
     RAISED = "raised"
+    #: A filter's own will, told by an exception whose attribute `refuses` is true: no host, and why.
+    REFUSED = "refused"
     EXITED = "exited"
     CRASHED = "crashed"
     OVERRAN = "overran"
