@@ -20,6 +20,7 @@ from ovirt_simulator.http.resources import (
     hosts,
     infrastructure,
     named,
+    permissions,
     policies,
     statistics,
     tags,
@@ -84,6 +85,10 @@ _LISTS: dict[str, tuple[str, Answering]] = {
     "/disks": ("disks", vms.list_disks),
     "/jobs": ("jobs", infrastructure.list_jobs),
     "/tags": ("tags", tags.list_tags),
+    "/users": ("users", permissions.list_users),
+    "/users/<wanted>/permissions": ("permissions", permissions.list_permissions),
+    "/roles": ("roles", permissions.list_roles),
+    "/roles/<role_id>/permits": ("permits", permissions.list_permits),
 }
 
 _READS: dict[str, Answering] = {
@@ -117,6 +122,8 @@ _READS: dict[str, Answering] = {
     "/disks/<disk_id>": vms.get_disk,
     "/jobs/<job_id>": infrastructure.get_job,
     "/tags/<tag_id>": tags.get_tag,
+    "/users/<wanted>": permissions.get_user,
+    "/roles/<role_id>": permissions.get_role,
 }
 
 _POSTS: dict[str, Answering] = {

@@ -134,3 +134,18 @@ def test_an_alert_is_dismissed_by_another_permit(engine: Engine) -> None:
         events.event_service(ids[1]).remove()
     sdk.close()
     server.close()
+
+
+def test_each_sees_its_own_role_and_permits(connect: Callable[[str], Connection]) -> None:
+    for name, some in (("admin", "inject_external_events"), ("owner", "migrate_vm"), ("reader", "login")):
+        connection = connect(name)
+        root = connection.system_service().get()
+        users = connection.system_service().users_service()
+        assert [user.id for user in users.list()] == [root.authenticated_user.id]
+        (permission,) = users.user_service(root.authenticated_user.id).permissions_service().list()
+        assert permission.cluster is permission.vm is None  # it is on the system
+        (role,) = connection.system_service().roles_service().list(follow="permits")
+        assert role.id == permission.role.id
+        assert role.administrative == (name != "owner")
+        assert some in {permit.name for permit in role.permits}
+    assert [permit.name for permit in role.permits] == ["login"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ovirt_simulator.http.markup import API, element, lines, text
+from ovirt_simulator.http.markup import API, element, entity, lines, text
 from ovirt_simulator.http.render.moment import moment
 from ovirt_simulator.http.render.vm import BLANK_TEMPLATE
 
@@ -51,7 +51,7 @@ _SEARCHABLE = ("clusters", "datacenters", "events", "hosts", "networks", "templa
 _BLANK = f"{API}/templates/{BLANK_TEMPLATE}"
 
 
-def api(now: datetime, *, hosts: tuple[int, int], vms: tuple[int, int], user: str) -> str:
+def api(now: datetime, *, hosts: tuple[int, int], vms: tuple[int, int], user: str, user_id: str) -> str:
     """Render the root; the pairs are the active ones and all. `user` is who asks."""
     children = lines(
         _links(),
@@ -59,8 +59,8 @@ def api(now: datetime, *, hosts: tuple[int, int], vms: tuple[int, int], user: st
         f'<special_objects><blank_template href="{_BLANK}" id="{BLANK_TEMPLATE}"/></special_objects>',
         element("summary", _count("hosts", *hosts), _count("vms", *vms)),
         text("time", moment(now)),
-        element("authenticated_user", text("user_name", user)),
-        element("effective_user", text("user_name", user)),
+        entity("authenticated_user", f"{API}/users/{user_id}", user_id, text("user_name", user)),
+        entity("effective_user", f"{API}/users/{user_id}", user_id, text("user_name", user)),
     )
     return f"<api>\n{children}\n</api>"
 

@@ -9,6 +9,7 @@ from ovirt_simulator.http.render import event, root
 from ovirt_simulator.http.render import infrastructure as render
 from ovirt_simulator.http.resources.clusters import render_cluster
 from ovirt_simulator.http.resources.find import present, visible_clusters
+from ovirt_simulator.http.resources.permissions import user_id
 from ovirt_simulator.http.search import fields
 from ovirt_simulator.http.search.select import select
 
@@ -26,6 +27,7 @@ def get_api(call: Call) -> str:
         hosts=(sum(host.up for host in hosts), len(hosts)),
         vms=(active, len(vms)),
         user=call.user_name,
+        user_id=user_id(call.user_name),
     )
 
 
