@@ -14,6 +14,7 @@ from ovirt_simulator.http import answers, sso
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.markup import API
 from ovirt_simulator.http.sso import LoginError, Tokens
+from ovirt_simulator.http.tally import Tally
 from ovirt_simulator.http.users import User
 
 _LOG = logging.getLogger(__name__)
@@ -37,11 +38,13 @@ class Application:
         api: Answering,
         tokens: Tokens,
         disturbances: Disturbances,
+        tally: Tally,
         control: Callable[[Request, str], Response],
     ) -> None:
         self._api = api
         self._tokens = tokens
         self._disturbances = disturbances
+        self._tally = tally
         self._control = control
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -91,6 +94,7 @@ class Application:
             response = answers.page(401)
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
             return response
+        self._tally.add(identity[0])
         if path == "/v4" or path.startswith("/v4/"):
             path = path.removeprefix("/v4")
         return self._api.answer(request, path, *identity)

@@ -11,6 +11,7 @@ GET    /disturbances           what waits to happen to requests
 POST   /disturbances           {"method": "POST", "path": "/migrate", "drop": "answer"}; see Disturbance
 DELETE /disturbances           nothing goes wrong any more
 POST   /tokens/expire          every client must log in again
+GET    /requests               how many requests each user has made to the API
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.http.answers import JSON
 from ovirt_simulator.http.disturbances import Disturbance, Disturbances
 from ovirt_simulator.http.sso import Tokens
+from ovirt_simulator.http.tally import Tally
 
 Content = TypeVar("Content")
 
@@ -55,6 +57,7 @@ class Control:
     """Answers requests below /simulator: what goes wrong between client and engine."""
 
     def __init__(self, tokens: Tokens, disturbances: Disturbances, *more: Rule) -> None:
+        self.tally = Tally()
         self._tokens = tokens
         self._disturbances = disturbances
         rules = (
@@ -62,6 +65,7 @@ class Control:
             Rule("/disturbances", endpoint=self._add_disturbance, methods=["POST"]),
             Rule("/disturbances", endpoint=self._clear_disturbances, methods=["DELETE"]),
             Rule("/tokens/expire", endpoint=self._expire_tokens, methods=["POST"]),
+            Rule("/requests", endpoint=self._count_requests, methods=["GET"]),
         )
         self._adapter = Map([*rules, *more]).bind("")
 
@@ -92,6 +96,9 @@ class Control:
 
     def _expire_tokens(self, _: Request) -> Response:
         return _json({"expired": self._tokens.revoke_all()})
+
+    def _count_requests(self, _: Request) -> Response:
+        return _json(self.tally.made())
 
 
 class EngineControl(Control):

@@ -115,7 +115,7 @@ def _serve(
     tokens: Tokens,
     disturbances: Disturbances,
 ) -> Server:
-    application = Application(api, tokens, disturbances, control)
+    application = Application(api, tokens, disturbances, control.tally, control)
     return Server(application, listen, certificate, tokens, disturbances)
 
 

@@ -130,3 +130,16 @@ def test_mistakes_are_told(server: Server, method: str, path: str, body: dict[st
     reply = control(server, method, path, body)
     assert reply.status == status
     assert json.loads(reply.body)["error"]
+
+
+def test_requests_are_counted_by_user(server: Server) -> None:
+    def made() -> dict[str, int]:
+        counts: dict[str, int] = json.loads(control(server, "GET", "/requests").body)
+        return counts
+
+    assert made() == {}
+    request(f"{server.api_url}/vms")
+    request(f"{server.api_url}/vms/nowhere")
+    request(f"{server.api_url}/hosts", user="reader@internal:password")
+    request(f"{server.api_url}/hosts", user="reader@internal:wrong")
+    assert made() == {"admin@internal": 2, "reader@internal": 1}
