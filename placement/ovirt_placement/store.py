@@ -6,16 +6,14 @@ started again. Every transition is one transaction, and every time is the databa
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Row, Select, insert, select, update
 
-from ovirt_placement.store_database import Database, StoreAway
+from ovirt_placement.store_access import StoreAccess
+from ovirt_placement.store_database import StoreAway
 from ovirt_placement.store_schema import intents, now
 
 __all__ = ["BLOCKING_SECONDS", "ImpossibleTransition", "Intent", "IntentState", "Store", "StoreAway"]
@@ -86,17 +84,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is IntentState.ACCEPTED or (self.open and self.fresh)
 
 
-class Store:
-    """Intents in a database. Connections are opened late and per process, so that a fork is harmless.
-
-    Every method raises `StoreAway` if the database is locked for longer than the patience, absent or out
-    of reach, and `UserError` if a person must set something right.
-    """
-
-    def __init__(self, url: str, *, patience_seconds: float = 0.05, create: bool = True) -> None:
-        """Name the database; with `create` false, one that does not exist is `StoreAway`, not made."""
-        self._database = Database(url, patience_seconds=patience_seconds, create=create)
-        self._process = os.getpid()
+class Store(StoreAccess):
+    """Intents in a database."""
 
     def prepare(
         self,
@@ -167,9 +156,6 @@ class Store:
             old = intents.delete().where(ended, intents.c.updated < now() - older_than_seconds)
             return connection.execute(old).rowcount
 
-    def close(self) -> None:
-        self._database.close()
-
     def _move(self, intent_id: int, state: IntentState, error: str | None = None) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake."""
         before = [earlier.value for earlier in _MAY_FOLLOW[state]]
@@ -190,14 +176,6 @@ class Store:
     def _list(self, query: Select[Any]) -> tuple[Intent, ...]:
         with self._transaction() as connection:
             return tuple(map(_intent, connection.execute(query.order_by(intents.c.id))))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            self._database = self._database.after_fork()
-            self._process = os.getpid()
-        with self._database.transaction() as connection:
-            yield connection
 
 
 def _intent(row: Row[Any]) -> Intent:

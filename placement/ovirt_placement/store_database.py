@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, exc, insert, inspect, make_url, select, text
+from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url, text
 
 from ovirt_placement.errors import UserError
-from ovirt_placement.store_schema import VERSION, metadata, schema_version
+from ovirt_placement.store_schema import VERSION
+from ovirt_placement.store_upgrade import is_made, make_or_upgrade, version
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417
@@ -20,6 +21,10 @@ _POSTGRESQL_LOCK = 7_220_417
 
 class StoreAway(UserError):
     """The store is locked, absent or out of reach for now; to ask again later may help."""
+
+
+class StoreUnmade(StoreAway):
+    """The store does not exist yet: its first writer makes it."""
 
 
 class Database:
@@ -79,11 +84,17 @@ class Database:
             if self._checked:
                 return
             self._check_file()
-            if not self._has_tables():
-                if not self._create:
-                    raise StoreAway(f"store {self.name}: has no tables yet")
-                self._make_tables()
-            self._check_version()
+            found = self._version()
+            if found is None and not self._create:
+                raise StoreUnmade(f"store {self.name}: has no tables yet")
+            if found is not None and found > VERSION:
+                raise UserError(
+                    f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
+                    " upgrade ovirt-placement on this machine, or set [store] url to another store"
+                )
+            # A reader may not write: it makes do with what an earlier release has left.
+            if self._create and found != VERSION:
+                self._make_or_upgrade()
             self._checked = True
 
     def _check_file(self) -> None:
@@ -92,17 +103,19 @@ class Database:
             return
         path = Path(self._url.database or "")
         if not self._create and not path.exists():
-            raise StoreAway(f"store {self.name}: no such file")
+            raise StoreUnmade(f"store {self.name}: no such file")
         if not path.parent.is_dir():
             raise UserError(
                 f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
             )
 
-    def _has_tables(self) -> bool:
-        return inspect(self._engine).has_table(schema_version.name)
+    def _version(self) -> int | None:
+        """Return the version of the tables; None if there are none."""
+        with self._engine.connect() as connection:
+            return version(connection) if is_made(connection) else None
 
-    def _make_tables(self) -> None:
-        """Make them once, whoever comes first; the loser of the race finds them made."""
+    def _make_or_upgrade(self) -> None:
+        """Make the tables once, whoever comes first; the loser of the race finds them made."""
         sqlite = self._url.get_backend_name() == "sqlite"
         if sqlite:
             self._let_readers_and_a_writer_coexist()
@@ -111,9 +124,7 @@ class Database:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK})
-            if not inspect(connection).has_table(schema_version.name):
-                metadata.create_all(connection)
-                connection.execute(insert(schema_version).values(version=VERSION))
+            make_or_upgrade(connection)
 
     def _let_readers_and_a_writer_coexist(self) -> None:
         """Switch to the write-ahead log; the switch waits for nobody, so whoever else does it may win."""
@@ -123,14 +134,11 @@ class Database:
         ):
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
-    def _check_version(self) -> None:
-        with self._engine.connect() as connection:
-            found = connection.execute(select(schema_version.c.version)).scalar_one()
-        if found > VERSION:
-            raise UserError(
-                f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
-                " upgrade ovirt-placement on this machine, or set [store] url to another store"
-            )
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file of an SQLite store; None if the store is none. Raises `UserError` for no URL."""
+    parsed = _parsed(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
 
 
 def _parsed(url: str) -> URL:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Float, Integer, MetaData, String, Table, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 #: What this release writes. A store with a higher one is left alone.
-VERSION = 1
+VERSION = 2
 
 metadata = MetaData()
 
@@ -30,6 +30,42 @@ intents = Table(
     Column("updated", Float(53), nullable=False),
     Column("error", Text),
 )
+
+placement_keys = Table(
+    "placement_keys",
+    metadata,
+    Column("level", String, primary_key=True),
+    Column("resource", String, primary_key=True),
+    Column("class", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    # A number or a word, and it must stay what it is.
+    Column("value", JSON, nullable=False),
+    Column("weight", Float(53)),
+    Column("sticky", Boolean, nullable=False),
+    Column("set_by", String, nullable=False),
+    Column("set_at", Float(53), nullable=False),
+)
+
+frozen_keys = Table(
+    "frozen_keys",
+    metadata,
+    Column("vm", String, primary_key=True),
+    Column("keys", JSON, nullable=False),
+    Column("started", Float(53)),
+    Column("recorded", Float(53), nullable=False),
+)
+
+sticky_copies = Table(
+    "sticky_copies",
+    metadata,
+    Column("vm", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("value", Float(53), nullable=False),
+    Column("weight", Float(53), nullable=False),
+)
+
+#: Another number after every writing of one of these three tables.
+key_revision = Table("key_revision", metadata, Column("revision", Integer, nullable=False))
 
 
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is

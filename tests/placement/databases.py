@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 
 
 @contextmanager
@@ -34,6 +35,14 @@ def postgresql() -> Iterator[str]:
             _run(owner, "pg_ctl", "-D", str(folder / "data"), "-w", "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+def database(url: str) -> Any:
+    """Open the database beside the store, with an engine of the test's own."""
+    engine = sqlalchemy.create_engine(
+        url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sqlalchemy.NullPool
+    )
+    return engine.begin()
 
 
 def _owner() -> pwd.struct_passwd:

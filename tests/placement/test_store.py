@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy
 
 from ovirt_placement.errors import UserError
 from ovirt_placement.store import ImpossibleTransition, Intent, IntentState, Store, StoreAway
-from tests.placement.databases import postgresql
+from ovirt_placement.store_schema import VERSION
+from tests.placement.databases import database
 
 PREPARED, ACCEPTED, DONE, FAILED, UNKNOWN = IntentState
 #: What may follow what.
@@ -28,36 +28,11 @@ ALLOWED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgresql() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-        return
-    address: str = request.getfixturevalue("server")
-    yield address
-    with database(address) as connection:
-        connection.exec_driver_sql("DROP TABLE IF EXISTS intents, schema_version")
-
-
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
     opened = Store(url, patience_seconds=5)
     yield opened
     opened.close()
-
-
-def database(url: str) -> Any:
-    """Open the database beside the store, with an engine of the test's own."""
-    engine = sqlalchemy.create_engine(
-        url.replace("postgresql:", "postgresql+psycopg:"), poolclass=sqlalchemy.NullPool
-    )
-    return engine.begin()
 
 
 def prepared(store: Store, vm: str = "vm", correlation_id: str = "one", **fields: Any) -> Intent:
@@ -194,15 +169,17 @@ def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
         thread.join()
     assert errors == []
     with database(url) as connection:
-        assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [1]
+        assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]
 
 
 def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
     prepared(store)
     with database(url) as connection:
-        connection.exec_driver_sql("UPDATE schema_version SET version = 2")
+        connection.exec_driver_sql("UPDATE schema_version SET version = version + 1")
     later = Store(url)
-    with pytest.raises(UserError, match="has schema version 2, and this release knows 1: upgrade"):
+    with pytest.raises(
+        UserError, match=f"has schema version {VERSION + 1}, and this release knows {VERSION}: upgrade"
+    ):
         later.open_intents()
     later.close()
 

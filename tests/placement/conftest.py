@@ -1,0 +1,28 @@
+"""A store's URL for tests that must hold on SQLite and on PostgreSQL alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.store_schema import metadata
+from tests.placement.databases import database, postgresql
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/store.db"
+        return
+    address: str = request.getfixturevalue("server")
+    yield address
+    with database(address) as connection:
+        metadata.drop_all(connection)
