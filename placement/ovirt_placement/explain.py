@@ -12,7 +12,6 @@ _SENTENCES = {
     Kind.HOST_NOT_LISTED: "VM {vm} may only run on the hosts of {group}",
     Kind.HOST_FORBIDDEN: "VM {vm} must not run on the hosts of {group}",
     Kind.HOST_NOT_UP: "is not up",
-    Kind.MEMORY_TOO_SMALL: "has only {number:g} MiB of memory to hand out",
     Kind.PINNED_ELSEWHERE: "VM {vm} cannot be migrated and is pinned to other hosts",
     Kind.POSITIVE_PEER_HERE: "joins VM {vm} here ({group})",
     Kind.POSITIVE_PEERS_SPLIT: "VM {vm} of {group} is on host {host}: the group is split and stays so",

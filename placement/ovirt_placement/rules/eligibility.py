@@ -24,10 +24,10 @@ def _vetoes(snapshot: Snapshot, vms: list[Vm], host_id: str) -> Iterator[Reason]
     if host is None:
         return
     if not host.up:
-        yield Reason(Kind.HOST_NOT_UP)
+        yield Reason(Kind.HOST_NOT_UP, host=host_id)
     needed = sum(vm.memory_mb for vm in vms if host_id not in occupied(snapshot, vm.id))
     if needed > host.free_mb:
-        yield Reason(Kind.MEMORY_TOO_SMALL, number=host.free_mb)
+        yield Reason(Kind.MEMORY_HANDED_OUT, host=host_id, number=host.free_mb)
     for vm in vms:
         if vm.pinned_hosts and not vm.migratable and host_id not in vm.pinned_hosts:
             yield Reason(Kind.PINNED_ELSEWHERE, vm=vm.id)

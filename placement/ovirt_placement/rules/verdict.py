@@ -28,7 +28,7 @@ class Kind(StrEnum):
     HOST_NOT_LISTED = "host_not_listed"
     #: `group` keeps `vm` off this host.
     HOST_FORBIDDEN = "host_forbidden"
-    #: Of the memory of `host`, only `number` MiB are not handed out to VMs.
+    #: Of the memory of `host`, only `number` MiB are not handed out to VMs: less than is needed.
     MEMORY_HANDED_OUT = "memory_handed_out"
     #: Of the memory of `host`, only `number` MiB are physically free.
     MEMORY_IN_USE = "memory_in_use"
@@ -36,8 +36,6 @@ class Kind(StrEnum):
     KEYS_REFUSE = "keys_refuse"
     #: The host is not up, or not known.
     HOST_NOT_UP = "host_not_up"
-    #: The host may hand out `number` MiB, less than the VMs have.
-    MEMORY_TOO_SMALL = "memory_too_small"
     #: `vm` cannot be migrated and is pinned to other hosts.
     PINNED_ELSEWHERE = "pinned_elsewhere"
 
@@ -82,7 +80,6 @@ _VETOES = frozenset(
         Kind.MEMORY_IN_USE,
         Kind.KEYS_REFUSE,
         Kind.HOST_NOT_UP,
-        Kind.MEMORY_TOO_SMALL,
         Kind.PINNED_ELSEWHERE,
     }
 )

@@ -46,7 +46,7 @@ def test_table_names_rule_group_vm_and_number_for_each_host(
     assert title == "host    verdict    why"
     assert rows == [
         "north   refused    must not run with VM rival, which is on host north (affinity group far)",
-        "south   refused    has only 100 MiB of memory to hand out",
+        "south   refused    only 100 MiB of its memory are not handed out yet",
         "                   must run with VM cache, which is on host north (affinity group near)",
         "east    refused    is not up",
         "                   must run with VM cache, which is on host north (affinity group near)",

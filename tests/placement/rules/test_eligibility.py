@@ -15,13 +15,15 @@ def reasons(state: Snapshot, vms: str, place: str = "h1") -> tuple[Reason, ...]:
 
 
 def test_host_that_is_not_up_is_refused() -> None:
-    assert reasons(snapshot(host("h1", status="error"), vm("a")), "a") == (Reason(Kind.HOST_NOT_UP),)
+    assert reasons(snapshot(host("h1", status="error"), vm("a")), "a") == (
+        Reason(Kind.HOST_NOT_UP, host="h1"),
+    )
 
 
 def test_memory_of_all_requested_vms_that_are_not_there_yet_must_fit() -> None:
     parts = (host("h1", free_mb=2000), vm("a", memory_mb=1000), vm("b", memory_mb=1001))
     assert reasons(snapshot(*parts), "a") == ()
-    assert reasons(snapshot(*parts), "a b") == (Reason(Kind.MEMORY_TOO_SMALL, number=2000),)
+    assert reasons(snapshot(*parts), "a b") == (Reason(Kind.MEMORY_HANDED_OUT, host="h1", number=2000),)
     assert reasons(snapshot(*parts, pending("b", "h1")), "a b") == ()
 
 
