@@ -11,6 +11,7 @@ from importlib.metadata import version
 
 from ovirt_placement.commands import (
     conflicts,
+    doctor,
     groups,
     ha_check,
     inventory,
@@ -23,7 +24,7 @@ from ovirt_placement.commands import (
 )
 from ovirt_placement.errors import EXIT_STATUS, UserError
 
-_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys, groups, setup)
+_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys, groups, setup, doctor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,16 +20,16 @@ _PROXY = (
     "--listen",
     "127.0.0.1:0",
     "--plugins",
-    str(PLUGINS),
 )
 
 
 @contextmanager
-def proxy_url(environment: Mapping[str, str]) -> Iterator[str]:
+def proxy_url(environment: Mapping[str, str], plugins: Path = PLUGINS) -> Iterator[str]:
     """Start the proxy on a free port, say where it listens, and end it."""
+    command = [*_PROXY, str(plugins)]
     with (
         tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(_PROXY, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
     ):
         try:
             assert process.stdout is not None
