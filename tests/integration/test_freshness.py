@@ -1,0 +1,143 @@
+"""A decision of the proxy sees what happened a second ago, whatever else happens, and an intent at once.
+
+The engine logs events before it shows their effect, shows every second event late, and is never at rest.
+"""
+
+from __future__ import annotations
+
+import os
+import xmlrpc.client
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement import config
+from ovirt_placement.store import Store
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.settings import USUAL
+from tests import builders as build
+from tests.integration.living_engine import LivingEngine, living
+from tests.placement.inventory.service import running
+from tests.plugins.proxy_process import running_proxy
+
+HOSTS = ["h1", "h2", "h3", "h4"]
+#: The VM that is to be placed, and the one that it must not meet.
+PROBE, OTHER = "probe", "other"
+BUSY = tuple(f"busy{number}" for number in range(60))
+EVENTS_PER_SECOND = 20.0
+ROUNDS = 2
+
+SETTINGS = replace(
+    USUAL,
+    launch_seconds=0.3,
+    boot_seconds=0.5,
+    stop_seconds=0.2,
+    migration_seconds=0.8,
+    hand_over_seconds=0.2,
+    late_event_probability=0.5,
+)
+
+#: One engine, inventory and proxy serve all of them.
+pytestmark = pytest.mark.xdist_group("freshness")
+
+
+@dataclass
+class World:
+    engine: LivingEngine
+    proxy: xmlrpc.client.ServerProxy
+    store: Store
+
+    def refused(self) -> set[str]:
+        """The hosts that the proxy refuses to the probe now, on account of where the other VM is."""
+        kept = self.proxy.runFilters(["AffinityFilter"], HOSTS, PROBE, {})
+        assert kept["result_code"] == 0
+        return set(HOSTS) - set(kept["result"])
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("freshness")
+    state = build.snapshot(
+        *(build.host(host, free_mb=1 << 20, memory_mb=1 << 20) for host in HOSTS),
+        build.vm(PROBE),
+        build.vm(OTHER),
+        *(build.vm(vm, HOSTS[at % 4] if at % 2 else None) for at, vm in enumerate(BUSY)),
+        build.group("strangers", build.APART, f"{PROBE} {OTHER}"),
+    )
+    with living(state, SETTINGS, BUSY, EVENTS_PER_SECOND) as engine:
+        file = _configuration(folder, engine.server.api_url)
+        environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
+        with running(file), running_proxy(environment) as proxy:
+            store = Store(config.load(file, {}).store.url)
+            yield World(engine, proxy, store)
+            store.close()
+
+
+def _configuration(folder: Path, url: str) -> Path:
+    password = folder / "password"
+    password.write_text("password")
+    password.chmod(0o600)
+    file = folder / "placement.toml"
+    file.write_text(
+        f'[engine]\nurl = "{url}"\nusername = "admin@internal"\npassword_file = "{password}"\n'
+        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
+    )
+    return file
+
+
+def test_what_started_moved_or_stopped_a_second_ago_is_seen(world: World) -> None:
+    engine, vms = world.engine, world.engine.engine.vms
+    for _ in range(ROUNDS):
+        vms.start(OTHER, host_id="h3")
+        engine.until(lambda: engine.vm(OTHER).host == "h3")
+        engine.let_pass(1.0)
+        assert world.refused() == {"h3"}
+
+        engine.until(lambda: engine.vm(OTHER).status == "up")
+        vms.migrate(OTHER, host_id="h2")
+        engine.until(lambda: (engine.vm(OTHER).host, engine.vm(OTHER).status) == ("h2", "up"))
+        engine.let_pass(1.0)
+        assert world.refused() == {"h2"}
+
+        vms.stop(OTHER)
+        engine.until(lambda: engine.vm(OTHER).host is None)
+        engine.let_pass(1.0)
+        assert world.refused() == set()
+    assert engine.events_per_second() >= EVENTS_PER_SECOND * 0.9
+
+
+def test_where_a_migration_goes_is_known_from_its_event(world: World) -> None:
+    engine, vms = world.engine, world.engine.engine.vms
+    vms.start(OTHER, host_id="h1")
+    engine.until(lambda: engine.vm(OTHER).status == "up")
+    engine.engine.faults.next_migrations(MigrationFault(hang=True), vm_id=OTHER)
+    vms.migrate(OTHER, host_id="h4")
+    engine.until(lambda: engine.vm(OTHER).status == "migrating")
+    engine.let_pass(1.0)
+    assert world.refused() == {"h1", "h4"}
+
+    vms.cancel_migration(OTHER)
+    engine.until(lambda: engine.vm(OTHER).status == "up")
+    engine.let_pass(1.0)
+    assert world.refused() == {"h1"}
+
+    vms.stop(OTHER)
+    engine.until(lambda: engine.vm(OTHER).status == "down")
+    engine.let_pass(1.0)
+    assert world.refused() == set()
+
+
+def test_an_intent_is_seen_at_once_and_never_stands_in_its_own_way(world: World) -> None:
+    intent = world.store.prepare(
+        vm=OTHER, cluster=build.CLUSTER, source=None, target="h2", correlation_id="meant"
+    )
+    assert world.refused() == {"h2"}
+    world.store.fail(intent.id, "changed its mind")
+    assert world.refused() == set()
+
+    own = world.store.prepare(vm=PROBE, cluster=build.CLUSTER, source=None, target="h3", correlation_id="own")
+    assert world.refused() == set()
+    world.store.fail(own.id, "changed its mind")
