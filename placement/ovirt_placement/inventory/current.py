@@ -14,7 +14,7 @@ from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import conversation, publication
 from ovirt_placement.inventory.conversation import NoAnswer, NoService, Refresh, Wake
 from ovirt_placement.inventory.direct import DirectReader
-from ovirt_placement.inventory.intents import IntentReader, with_intents
+from ovirt_placement.inventory.overlay import Overlay
 from ovirt_placement.inventory.publication import Publication
 from ovirt_placement.model import Snapshot
 
@@ -34,9 +34,7 @@ class _Process:
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
         self.direct_readers: dict[EngineSettings, DirectReader] = {}
-        self.intent_readers: dict[str, IntentReader] = {}
-        #: The last snapshot, the intents that were laid over it, and what came of it: its indexes are kept.
-        self.overlaid: tuple[Snapshot, list[tuple[object, ...]], Snapshot] | None = None
+        self.overlays: dict[str, Overlay] = {}
         #: What a parent process had open: closing it here would say good-bye in the parent's name.
         self.inherited: Self | None = None
 
@@ -68,6 +66,7 @@ def snapshot(
     all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
     everything is read anew, for who may not rely on events: the engine can log one late.
     Open intents of the store stand in `pending`; a rule leaves out those of the VM that it is asked about.
+    Placement keys are the store's, too.
     Without arguments the configuration says what is fresh, and the deadline is 10 s.
 
     Raises `NoSnapshot` if none comes in time, `UserError` if the configuration is at fault.
@@ -145,13 +144,5 @@ def _direct(config: Config, max_age: float, until: float) -> Snapshot:
 
 def _overlaid(base: Snapshot, config: Config) -> Snapshot:
     with _process.lock:
-        reader = _process.intent_readers.setdefault(config.store.url, IntentReader(config.store.url))
-    intents = reader.read()
-    if not intents:
-        return base
-    laid: list[tuple[object, ...]] = [(intent.id, intent.state, intent.fresh) for intent in intents]
-    with _process.lock:
-        last = _process.overlaid
-        if last is None or last[0] is not base or last[1] != laid:
-            last = _process.overlaid = (base, laid, with_intents(base, intents))
-        return last[2]
+        overlay = _process.overlays.setdefault(config.store.url, Overlay(config.store.url))
+    return overlay.over(base)
