@@ -103,11 +103,12 @@ class Follower:
     def _hear(self, event: Event, now: float) -> None:
         if event.code == ENGINE_STARTED:
             self.whole_needed = now
+        before = None if event.vm is None else self._view.vm(event.vm)
         self._view.tell(event, now)
         for told in told_by(event):
             self._ask_for(told, now)
-        if event.vm is not None and event.host is not None:
-            self._rereads.ask(Subject(Kind.HOST, event.host), now, BRIEFLY)
+        if event.vm is not None:
+            self._ask_for_hosts({event.host} | _places(before) | _places(self._view.vm(event.vm)), now)
 
     def _ask_for(self, told: Told, now: float) -> None:
         for subject in self._meant(told.subject):
@@ -118,6 +119,12 @@ class Follower:
         if told.with_vms:
             for vm in self._view.vms_on(told.subject.id):
                 self._rereads.ask(Subject(Kind.VM, vm), now)
+
+    def _ask_for_hosts(self, hosts: Iterable[str | None], now: float) -> None:
+        """Read hosts again whose free memory changes with a VM that comes or goes."""
+        for host in hosts:
+            if host is not None:
+                self._rereads.ask(Subject(Kind.HOST, host), now, BRIEFLY)
 
     def _meant(self, subject: Subject) -> Iterable[Subject]:
         if subject.kind is Kind.POLICIES:
@@ -157,11 +164,12 @@ class Follower:
         began = self._clock()
         found = reread_vms(self._connection, ids)
         for vm_id in ids:
-            vm, before = found.get(vm_id), self._view.vm(vm_id)
-            self._view.put_vm(vm_id, vm, began)
-            self._rereads.read(Subject(Kind.VM, vm_id), vm, began)
-            for host in _touched(before, vm):
-                self._rereads.ask(Subject(Kind.HOST, host), began, BRIEFLY)
+            before = self._view.vm(vm_id)
+            self._view.put_vm(vm_id, found.get(vm_id), began)
+            self._rereads.read(Subject(Kind.VM, vm_id), found.get(vm_id), began)
+            after = self._view.vm(vm_id)
+            if _places(before) != _places(after):
+                self._ask_for_hosts(_places(before) | _places(after), began)
 
     def _reread_hosts(self, ids: list[str]) -> None:
         if not ids:
@@ -198,7 +206,6 @@ def read(
     return Reading(began, statistics=read_statistics(connection, statistics))
 
 
-def _touched(before: Vm | None, after: Vm | None) -> set[str]:
-    """Name the hosts whose free memory changes with a VM that came or went."""
-    left, entered = (vm.host if vm is not None else None for vm in (before, after))
-    return {host for host in (left, entered) if host is not None} if left != entered else set()
+def _places(vm: Vm | None) -> set[str | None]:
+    """Where a VM takes up memory, as far as that is known."""
+    return set() if vm is None else {vm.host, vm.migrating_to}

@@ -1,0 +1,278 @@
+"""The follower against a simulated engine, by simulated time: it comes to know what the engine shows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection import EngineConnection, connect
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.reader import read_snapshot
+from ovirt_placement.errors import UserError
+from ovirt_placement.inventory.follower import Follower, read
+from ovirt_placement.inventory.reconciliation import Scope
+from ovirt_placement.inventory.statistics import Needed
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.settings import USUAL
+from ovirt_simulator.generate import Sizes, generate
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Server, serve
+
+TURN_SECONDS = 0.3
+NO_STATISTICS = Needed(hosts=False, vms=False)
+SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0, host_fence_seconds=3.0)
+
+
+class Stage:
+    """An engine, whoever follows it, and a clock that both live by."""
+
+    def __init__(self, state: Snapshot, password: Path) -> None:
+        self.engine = Engine.from_snapshot(
+            state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=5, settings=SETTINGS
+        )
+        self.server: Server = serve(self.engine)
+        settings = EngineSettings(
+            url=self.server.api_url, username="admin@internal", password_file=password, timeout_seconds=5
+        )
+        self.connection: EngineConnection = connect(settings)
+        self.policies = PolicyReader()
+        self.now = 0.0
+        self.failures = 0
+        self.follower = Follower(self.connection, lambda: self.now)
+
+    def turn(self, seconds: float = TURN_SECONDS) -> None:
+        """Let time pass and the follower take a turn, and read everything when it must."""
+        self.engine.advance(seconds)
+        self.now += seconds
+        try:
+            self.follower.turn()
+            if not self.follower.believable:
+                self.read(Scope.WHOLE)
+        except UserError:
+            self.failures += 1
+
+    def read(self, scope: Scope, needed: Needed = NO_STATISTICS) -> None:
+        self.follower.hand_in(read(self.connection, scope, self.policies, needed, self.now))
+
+    def begin(self) -> None:
+        for _ in range(2):
+            self.turn()
+        assert self.follower.believable
+
+    def settle(self) -> None:
+        """Let what is under way end, and be read."""
+        for _ in range(200):
+            self.turn()
+
+    def shown(self) -> Snapshot:
+        """What the engine shows, read all at once."""
+        return in_order(read_snapshot(self.connection))
+
+    def known(self) -> Snapshot:
+        return in_order(self.follower.snapshot())
+
+
+def in_order(snapshot: Snapshot) -> Snapshot:
+    """The same, where only the order of lists may differ: what is new is added at the end."""
+    return replace(
+        snapshot,
+        vms=tuple(sorted(snapshot.vms, key=lambda vm: vm.id)),
+        hosts=tuple(sorted(snapshot.hosts, key=lambda host: host.id)),
+        affinity_groups=tuple(sorted(snapshot.affinity_groups, key=lambda group: group.id)),
+    )
+
+
+@contextmanager
+def staged(folder: Path, sizes: Sizes) -> Iterator[Stage]:
+    password = folder / "password"
+    password.write_text("password")
+    password.chmod(0o600)
+    stage = Stage(generate(sizes, 3), password)
+    try:
+        stage.begin()
+        yield stage
+    finally:
+        stage.connection.close()
+        stage.server.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, Sizes(clusters=2, hosts=8, vms=40, groups=8)) as made:
+        yield made
+
+
+def stir(stage: Stage, dice: random.Random) -> None:
+    """Do something that an administrator, or an accident, might do."""
+    engine, state = stage.engine, stage.engine.snapshot()
+    vm, host = dice.choice(state.vms), dice.choice(state.hosts)
+    cluster, group = dice.choice(state.clusters), dice.choice(state.affinity_groups)
+    deeds = (
+        lambda: engine.vms.start(vm.id),
+        lambda: engine.vms.stop(vm.id),
+        lambda: engine.vms.migrate(vm.id),
+        lambda: engine.vms.migrate(vm.id),
+        lambda: engine.vms.suspend(vm.id),
+        lambda: engine.vms.crash(vm.id),
+        lambda: engine.vms.cancel_migration(vm.id),
+        lambda: engine.faults.next_migrations(MigrationFault(fail=True)),
+        lambda: engine.hosts.deactivate(host.id),
+        lambda: engine.hosts.activate(host.id),
+        lambda: engine.hosts.fail(host.id) if dice.random() < 0.3 else None,
+        lambda: engine.hosts.recover(host.id),
+        lambda: engine.policies.update_cluster(cluster.id, ha_reservation=dice.random() < 0.5),
+        lambda: engine.affinity_groups.edit(group.id, msgspec.convert({"priority": 7.0}, AffinityGroupEdit)),
+        lambda: engine.affinity_groups.remove(group.id) if len(state.affinity_groups) > 2 else None,
+        lambda: engine.labels.add(f"label{dice.random()}", vms=[vm.id], hosts=[host.id]),
+    )
+    with suppress(Rejected):
+        dice.choice(deeds)()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, seed: int) -> None:
+    dice = random.Random(seed)
+    whole_at = stage.follower.moments.whole_at
+    for _ in range(150):
+        stir(stage, dice)
+        stage.turn()
+    stage.settle()
+    assert stage.known() == stage.shown()
+    assert stage.follower.moments.whole_at == whole_at
+    assert stage.follower.moments.read_at == stage.now
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_accident_between_engine_and_follower_loses_a_change(stage: Stage, seed: int) -> None:
+    dice = random.Random(seed)
+    accidents = (
+        Disturbance(path="/events", status=500, times=2),
+        Disturbance(path="/vms", status=503, times=1),
+        Disturbance(path="/hosts", drop="answer", times=1),
+        Disturbance(path="", drop="request", times=2),
+        Disturbance(path="/clusters", status=500, times=1),
+    )
+    for number in range(150):
+        stir(stage, dice)
+        if number % 5 == 0:
+            stage.server.disturbances.add(dice.choice(accidents))
+        if number % 11 == 0:
+            stage.server.tokens.revoke_all()
+        stage.turn()
+    stage.server.disturbances.clear()
+    stage.settle()
+    assert stage.failures > 5
+    assert stage.known() == stage.shown()
+
+
+def test_while_turns_fail_nothing_is_said_to_be_fresh(stage: Stage) -> None:
+    read_at = stage.follower.moments.read_at
+    stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
+    for _ in range(5):
+        stage.turn()
+    assert stage.follower.moments.read_at == read_at
+    stage.server.disturbances.clear()
+    stage.turn()
+    assert stage.follower.moments.read_at == stage.now
+
+
+def test_a_change_whose_reading_failed_is_not_taken_for_known(stage: Stage) -> None:
+    vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "down")
+    stage.server.disturbances.add(Disturbance(path=f"/vms/{vm.id}$", status=500, times=None))
+    stage.engine.vms.start(vm.id)
+    for _ in range(20):
+        stage.turn()
+    assert stage.failures > 0
+    assert stage.follower.moments.read_at < stage.now - 2
+    stage.server.disturbances.clear()
+    stage.turn()
+    known = stage.follower.snapshot().vm_by_id[vm.id]
+    assert known.host == stage.engine.snapshot().vm_by_id[vm.id].host is not None
+
+
+def test_after_a_long_silence_all_is_read_again(stage: Stage) -> None:
+    whole_at = stage.follower.moments.whole_at
+    stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
+    for _ in range(40):
+        stage.turn()
+    stage.server.disturbances.clear()
+    for _ in range(3):
+        stage.turn()
+    assert stage.follower.moments.whole_at > whole_at
+    assert stage.known() == stage.shown()
+
+
+def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
+    sizes = Sizes(clusters=1, hosts=3, vms=6, groups=1)
+    with staged(tmp_path, sizes) as stage, staged(tmp_path, sizes) as restored:
+        for vm in stage.engine.snapshot().vms:
+            with suppress(Rejected):
+                stage.engine.vms.migrate(vm.id)
+        stage.settle()
+        # The engine's database is restored: another log, another state, at the same address.
+        whole_at = stage.follower.moments.whole_at
+        stage.connection.url = restored.connection.url
+        stage.connection.forget()
+        stage.follower.turn()
+        assert not stage.follower.believable
+        for _ in range(3):
+            stage.turn()
+        assert stage.follower.moments.whole_at > whole_at
+        assert stage.known() == restored.shown()
+
+
+def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
+    vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
+    slow = read(stage.connection, Scope.WHOLE, stage.policies, NO_STATISTICS, stage.now)
+    stage.engine.vms.stop(vm.id)
+    for _ in range(10):
+        stage.turn()
+    assert stage.follower.snapshot().vm_by_id[vm.id].host is None
+    stage.follower.hand_in(slow)  # it began before, and ends now
+    stage.turn()
+    assert stage.follower.snapshot().vm_by_id[vm.id].host is None
+
+
+def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_read_again(
+    stage: Stage,
+) -> None:
+    assert stage.follower.moments.statistics_at == float("-inf")
+    needed = Needed(hosts=True, vms=True)
+    stage.read(Scope.STATISTICS, needed)
+    read_at = stage.now
+    for _ in range(60):
+        stage.turn()
+    assert stage.follower.moments.statistics_at == read_at
+    before = stage.follower.snapshot()
+    assert all(host.cpu_percent is not None for host in before.hosts if host.up)
+    up = next(vm for vm in before.vms if vm.status == "up" and vm.movable)
+    assert up.usage_mem_percent
+    with suppress(Rejected):
+        stage.engine.vms.migrate(up.id)
+    stage.settle()
+    assert stage.follower.snapshot().vm_by_id[up.id].usage_mem_percent == up.usage_mem_percent
+
+
+def test_at_rest_a_turn_costs_one_request_and_changes_nothing(stage: Stage) -> None:
+    stage.settle()
+    before = stage.follower.snapshot()
+    everything_else = Disturbance(
+        path="/(vms|hosts|clusters|affinitylabels|datacenters)", status=500, times=None
+    )
+    stage.server.disturbances.add(everything_else)
+    for _ in range(10):
+        stage.turn()
+    assert stage.failures == 0
+    assert stage.follower.snapshot() is before
