@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 def _examine_engine(
     connection: EngineConnection, args: argparse.Namespace, configuration: Config, examination: _Examination
 ) -> None:
-    from ovirt_placement.commands import doctor_engine, doctor_units
+    from ovirt_placement.commands import doctor_engine, doctor_machine, doctor_units
     from ovirt_placement.engine import events as engine_events
     from ovirt_placement.engine import policy_setup, reader
     from ovirt_placement.engine.parsing import users
@@ -108,7 +108,7 @@ def _examine_engine(
     now = datetime.fromisoformat(root.time).timestamp() if root.time else here
     examination.findings.extend(doctor_engine.examine_version(root))
     examination.findings.extend(doctor_engine.examine_clock(root, here))
-    snapshot = reader.read_snapshot(connection)
+    snapshot = doctor_machine.with_stored_keys(reader.read_snapshot(connection), configuration)
     units = policy_setup.read_units(connection)
     events: Sequence[Event] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
     examination.findings.extend(doctor_units.examine_units(units, events))
@@ -144,6 +144,7 @@ def _policies(connection: EngineConnection, snapshot: Snapshot, units: dict[str,
         if user.id in snapshot.cluster_by_id:
             cluster = snapshot.cluster_by_id[user.id]
             yield from doctor_policies.examine_rules(snapshot, cluster, examined[user.policy])
+            yield from doctor_policies.examine_keys(snapshot, cluster, examined[user.policy])
 
 
 def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:

@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ovirt_placement.commands.finding import Finding
 from ovirt_placement.config import Config
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import conversation, publication
 from ovirt_placement.inventory.conversation import NoAnswer, NoService, Wake
+from ovirt_placement.model import Snapshot
 
 #: What is published and older is stale, or older than three times the interval of reading.
 _STALE_SECONDS = 60.0
@@ -73,6 +76,20 @@ def _store(config: Config) -> Iterator[Finding]:
             )
     except UserError as error:
         yield Finding(what=str(error), remedy="reach the database, or set [store] url to one that is reached")
+
+
+def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
+    """Add the placement keys of the store; a store that does not answer is a finding already."""
+    from ovirt_placement.store_keys import KeyStore
+
+    try:
+        store = KeyStore(config.store.url, patience_seconds=_PATIENCE_SECONDS, create=False)
+        try:
+            return replace(snapshot, placement_keys=tuple(each.key for each in store.all_keys()))
+        finally:
+            store.close()
+    except UserError:
+        return snapshot
 
 
 def _can_be_made(path: Path) -> bool:

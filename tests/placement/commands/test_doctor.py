@@ -13,9 +13,10 @@ from typing import Any, Protocol
 import pytest
 
 from ovirt_placement.inventory import publication
+from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model import SchedulingPolicy as Units
-from ovirt_placement.model import Snapshot
 from ovirt_placement.store import Store
+from ovirt_placement.store_keys import KeyStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.render import root
@@ -222,6 +223,24 @@ def test_groups_that_ask_for_nothing_need_no_unit(starting: Starting) -> None:
     )
     with starting(state) as live:
         assert findings(live) == []
+
+
+def test_placement_keys_that_the_policy_has_no_units_for(starting: Starting, tmp_path: Path) -> None:
+    key_units = Units(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 0})
+    state = snapshot(
+        cluster("c1", name="blue", scheduling_policy=key_units),
+        cluster("c2", name="red"),
+        host("h1", cluster="c1"),
+    )
+    with starting(state, proxy=None) as live:
+        keys = KeyStore(f"sqlite:///{tmp_path}/store.db")
+        key = PlacementKey(level="node", resource="h1", key_class="system", name="ssd", value=1.0)
+        keys.change([key], set_by="me")
+        keys.close()
+        about = [what for what in findings(live) if what.startswith("cluster ")]
+    (what,) = about
+    assert what.startswith("cluster blue: not all of its placement keys count")
+    assert what.endswith("has no PlacementKeyWeight in effect")
 
 
 def test_event_tells_the_engine_once_a_day(starting: Starting) -> None:

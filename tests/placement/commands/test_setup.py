@@ -297,6 +297,27 @@ def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
         assert balance(live.engine, policy_named(live.engine, "blue-placement")) == "PowerSaver"
 
 
+def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(starting: Starting) -> None:
+    known = Units(
+        filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
+        weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
+        balance="HaReservationBalance",
+    )
+    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=known))
+    with starting(state, proxy=None) as live:
+        live.run(0, "setup")
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert "PlacementKeyWeight" not in weights(live.engine, policy)
+        live.run(0, "setup", "--placement-keys")
+        live.changes.clear()
+        live.run(0, "setup", "--placement-keys")
+        live.run(0, "setup")
+        assert live.changes == []
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert weights(live.engine, policy)["PlacementKeyWeight"] == 1000
+        assert "PlacementKeyFilter" in filters(live.engine, policy)
+
+
 def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:
     _, err = live.run(2, "setup", "--policy", "evenly_distributed")
     assert (
