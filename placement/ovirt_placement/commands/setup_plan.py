@@ -179,15 +179,20 @@ class _Planner:
             usual = _KEY_WEIGHT_FACTOR if name == ours.KEY_WEIGHT else of_base.get(replaced or "", 1)
             wanted[self._unit(ours.WEIGHT, name)] = present.get(replaced or "", usual)
         wanted = {unit: present.get(unit, factor) for unit, factor in wanted.items()}
-        return {**wanted, **self._asked_factors(wanted, present)}
+        return {**wanted, **self._asked_factors()}
 
-    def _asked_factors(self, wanted: Mapping[str, int], present: Mapping[str, int]) -> dict[str, int]:
-        by_name = {self._name(unit): unit for unit in (*present, *wanted)}
-        replaced = set(ours.WEIGHTS.values())
-        known = [name for name in by_name if name not in replaced]
+    def _asked_factors(self) -> dict[str, int]:
+        """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted."""
+        by_name = {
+            unit.name: unit_id
+            for unit_id, unit in self._seen.units.items()
+            if unit.type == ours.WEIGHT and unit.enabled and unit_id not in self._replaced
+        }
         for name in self._choice.factors:
-            if name not in known:
-                raise UserError(f"--factor {name}: no weight of the policy{nearest(name, known)}")
+            if name not in by_name:
+                instead = next((own for own, engines in ours.WEIGHTS.items() if engines == name), None)
+                hint = f"; ours in its place is {instead}" if instead else nearest(name, by_name)
+                raise UserError(f"--factor {name}: no weight that the policy can have{hint}")
         return {by_name[name]: factor for name, factor in self._choice.factors.items()}
 
     def _replaced_units(self) -> set[str]:

@@ -206,7 +206,21 @@ def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
         "PreferredHosts": 7,
     }
     _, err = live.run(2, "setup", "--factor", "SoftAfinityWeight=3")
-    assert 'no weight of the policy; did you mean "SoftAffinityWeight"?' in err
+    assert 'no weight that the policy can have; did you mean "SoftAffinityWeight"?' in err
+    _, err = live.run(2, "setup", "--factor", "VmAffinityGroups=3")
+    assert "no weight that the policy can have; ours in its place is SoftAffinityWeight" in err
+
+
+def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: LiveEngine) -> None:
+    """The weight was taken out and not put back: it must not be lost, nor come back with its old factor."""
+    live.run(0, "setup")
+    for method, path in (("POST", "/weights$"), ("DELETE", "/weights/")):
+        live.server.disturbances.add(Disturbance(method=method, path=path, drop="request"))
+        live.run(2, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
+    live.run(0, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
+    policy = policy_named(live.engine, "ovirt-placement")
+    expected = {"SoftAffinityWeight": 5, "PreferredHosts": 7}
+    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
 
 
 def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: LiveEngine) -> None:
