@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-_MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `\$?(?P<path>.*)`)?", re.DOTALL)
+_MESSAGE = re.compile(r"(?P<what>.*?)(?: - at `(?:key` in `)?\$?(?P<path>.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<key>.*)`", re.DOTALL)
 _INVALID = re.compile(r"Invalid enum value '(?P<word>.*)'", re.DOTALL)

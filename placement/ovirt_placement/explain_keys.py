@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ovirt_placement.explain import host_name, vm_name
-from ovirt_placement.model import Cluster, DataCenter, Network, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.key_resources import resource_name
+from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.keys import Code
-from ovirt_placement.rules.placement_keys.levels import NODE, SERVER, STICKY
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
 from ovirt_placement.rules.placement_keys.property import NAME
 
@@ -54,7 +54,7 @@ def mistake_sentence(mistake: Mistake) -> str:
 
 def key_place(key: PlacementKey, snapshot: Snapshot) -> str:
     """The level of a key and what it is set on, as in `node north`, `vdc 00000002`."""
-    return f"{key.level} {_resource_name(key, snapshot)}"
+    return f"{key.level} {resource_name(key.level, key.resource, snapshot)}"
 
 
 def written(value: float | str) -> str:
@@ -65,17 +65,3 @@ def written(value: float | str) -> str:
 def figure(number: Fraction) -> str:
     """A number as people write it: no more digits than it takes to tell it apart, and six at most."""
     return f"{float(number):g}"
-
-
-def _resource_name(key: PlacementKey, snapshot: Snapshot) -> str:
-    if key.level == NODE:
-        return host_name(key.resource, snapshot)
-    if key.level in {SERVER, STICKY}:
-        return vm_name(key.resource, snapshot)
-    listed: tuple[Cluster | DataCenter | Network | VnicProfile, ...] = (
-        *snapshot.clusters,
-        *snapshot.data_centers,
-        *snapshot.networks,
-        *snapshot.vnic_profiles,
-    )
-    return next((one.name for one in listed if one.id == key.resource), key.resource)

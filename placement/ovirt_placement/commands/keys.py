@@ -1,21 +1,49 @@
-"""`ovirt-placement keys`: which placement keys are set, what is wrong with them, and how they place a VM."""
+"""`ovirt-placement keys`: sets placement keys, tells what is wrong with them, and how they place a VM."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
-from ovirt_placement.commands import keys_explain, keys_show
-from ovirt_placement.commands.question import add_question, read_state, show, show_json
+from ovirt_placement import key_file
+from ovirt_placement.commands import keys_change, keys_explain, keys_show
+from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.commands.keys_state import add_key_state, read_keys
+from ovirt_placement.commands.question import show, show_json
 from ovirt_placement.explain_keys import key_place, mistake_place, mistake_sentence, written
+from ovirt_placement.key_levels import SETTABLE
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.rules.placement_keys.keys import kind
 from ovirt_placement.rules.placement_keys.mistakes import Mistake, find_mistakes
+from ovirt_placement.store_keys import KeyPlace, SetKey
 
-DESCRIPTION = "Look at placement keys, which draw VMs to some hosts and keep them off others."
-
+DESCRIPTION = """\
+Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See
+docs/placement-keys.md.
+"""
 LIST = """\
-List every placement key with who set it (system: the operator; be: a billing entity; customer) and on what.
+List every placement key with its class (system: the operator's; be: a billing entity's; customer), what it
+is set on, who set it and when.
+"""
+DEFINE = """\
+Give every host of a cluster a value for a key, in place of those that it has. A key of hosts exists on all of
+a cluster or on none. The keys of hosts are the operator's.
+"""
+SET = """\
+Set a key on one object of a level, in place of the one that stands there. What may not be set there is
+refused with a code and the reason. On a host a key has no weight, and must be defined for its cluster.
+"""
+UNSET = """\
+Remove a key from one object, or a key of hosts from all hosts of a cluster.
+"""
+EXPORT = """\
+Print all keys as YAML (with --json as JSON), as `keys import` reads it.
+"""
+IMPORT = """\
+Set the keys of a YAML file, in place of those that stand there; others stay unless you say --replace. If one
+of them may not be set, none is.
 """
 CHECK = """\
 List the mistakes: keys that placements ignore, properties of VMs that are no keys, hosts that lack keys of
@@ -36,20 +64,98 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "keys", help="placement keys, and how they place a VM", description=DESCRIPTION
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    _add_action(actions, "list", "the keys that are set", LIST, _list)
-    _add_action(actions, "check", "keys that are ignored, and why", CHECK, _check)
-    showing = _add_action(actions, "show", "the compiled keys of a VM or host", SHOW, keys_show.run)
+    _add_questions(actions)
+    _add_define(_action(actions, "define", "give every host of a cluster a key", DEFINE, keys_change.define))
+    _add_set(_action(actions, "set", "set a key", SET, keys_change.set_key))
+    _add_unset(_action(actions, "unset", "remove a key", UNSET, keys_change.unset))
+    _add_import(_action(actions, "import", "set the keys of a YAML file", IMPORT, keys_change.import_keys))
+
+
+def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    listing = _action(actions, "list", "the keys that are set", LIST, _list)
+    checking = _action(actions, "check", "keys that are ignored, and why", CHECK, _check)
+    showing = _action(actions, "show", "the compiled keys of a VM or host", SHOW, keys_show.run)
     showing.add_argument("item", metavar="VM|HOST", help="its name or id")
-    explaining = _add_action(actions, "explain", "how keys place a VM", EXPLAIN, keys_explain.run)
+    explaining = _action(actions, "explain", "how keys place a VM", EXPLAIN, keys_explain.run)
     explaining.add_argument("vm", metavar="VM", help="its name or id")
     explaining.add_argument(
         "--stay",
         action="store_true",
         help="of a running VM, also judge the host that it runs on, as if it were not there",
     )
+    exporting = _action(actions, "export", "print all keys as YAML", EXPORT, _export)
+    for parser in (listing, checking, showing, explaining, exporting):
+        add_key_state(parser)
 
 
-def _add_action(
+def _add_define(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
+    parser.add_argument(
+        "--values", metavar="HOST=VALUE", nargs="+", action="extend", default=[], help="what hosts are given"
+    )
+    parser.add_argument("--default", metavar="VALUE", help="what all hosts that are not named are given")
+    parser.add_argument(
+        "--sticky", type=float, metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"
+    )
+    _add_connection(parser)
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("value", metavar="VALUE")
+    parser.add_argument("weight", metavar="WEIGHT", type=float, nargs="?", help="not for keys of hosts")
+    _add_on(parser, required=True)
+    _add_setter(parser, default="operator")
+    _add_connection(parser)
+
+
+def _add_unset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    where = parser.add_mutually_exclusive_group(required=True)
+    _add_on(where)
+    where.add_argument("--cluster", metavar="CLUSTER", help="a key of hosts, from all hosts of this cluster")
+    _add_setter(parser, default="operator")
+    _add_connection(parser)
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path)
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="remove all keys that the file lacks (with --as, of that class)",
+    )
+    _add_setter(parser, default=None)
+    _add_connection(parser)
+
+
+def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> None:
+    parser.add_argument(
+        "--on",
+        nargs=2,
+        metavar=("LEVEL", "RESOURCE"),
+        required=required,
+        help=f"what it is set on: a level ({', '.join(SETTABLE)}) and the name or id of what stands there",
+    )
+
+
+def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    parser.add_argument(
+        "--as",
+        dest="setter",
+        choices=keys_change.SETTERS,
+        default=default,
+        help=f"whose key it is; {default or 'else the classes in the file say'}",
+    )
+
+
+def _add_connection(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _action(
     actions: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     summary: str,
@@ -62,26 +168,52 @@ def _add_action(
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_question(parser)
     parser.set_defaults(run=run)
     return parser
 
 
 def _list(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot, authors = read_keys(args)
+    listed = [one.key for one in authors.values()] or snapshot.placement_keys
+    keys = [(key, authors.get(KeyPlace.of(key))) for key in listed]
     if args.json:
-        show_json([{**_fields(key), "kind": kind(key)} for key in snapshot.placement_keys])
+        show_json(
+            [
+                {**keys_change.described(key, snapshot), "kind": kind(key), **_authorship(author)}
+                for key, author in keys
+            ]
+        )
+        return 0
+    rows = [(*_row(key, snapshot), *_authorship(author).values()) for key, author in keys]
+    told = ("set by", "set at") if authors else ()
+    show(rows, ("on", "class", "name", "value", "weight", "kind", *told))
+    return 0
+
+
+def _row(key: PlacementKey, snapshot: Snapshot) -> tuple[str, ...]:
+    weight = "" if key.weight is None else f"{key.weight:g}"
+    return key_place(key, snapshot), key.key_class, key.name, written(key.value), weight, kind(key)
+
+
+def _authorship(author: SetKey | None) -> dict[str, str]:
+    """Who set a key, and when, in UTC; nothing where that is not known."""
+    if author is None:
+        return {}
+    at = datetime.fromtimestamp(author.set_at, UTC)
+    return {"set_by": author.set_by, "set_at": at.isoformat(timespec="seconds")}
+
+
+def _export(args: argparse.Namespace) -> int:
+    snapshot = read_keys(args).snapshot
+    if args.json:
+        show_json(key_file.described(snapshot.placement_keys, snapshot))
     else:
-        rows = [
-            (key_place(key, snapshot), key.key_class, key.name, written(key.value), _weight(key), kind(key))
-            for key in snapshot.placement_keys
-        ]
-        show(rows, ("on", "class", "name", "value", "weight", "kind"))
+        print(key_file.dumps(snapshot.placement_keys, snapshot), end="")
     return 0
 
 
 def _check(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot = read_keys(args).snapshot
     mistakes = find_mistakes(snapshot)
     if args.json:
         show_json([_described(mistake, snapshot) for mistake in mistakes])
@@ -97,19 +229,3 @@ def _described(mistake: Mistake, snapshot: Snapshot) -> dict[str, object]:
         "codes": mistake.codes,
         "sentence": mistake_sentence(mistake),
     }
-
-
-def _fields(key: PlacementKey) -> dict[str, object]:
-    return {
-        "level": key.level,
-        "resource": key.resource,
-        "class": key.key_class,
-        "name": key.name,
-        "value": key.value,
-        "weight": key.weight,
-        "sticky": key.sticky,
-    }
-
-
-def _weight(key: PlacementKey) -> str:
-    return "" if key.weight is None else f"{key.weight:g}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.commands.question import find, read_state, show, show_json
+from ovirt_placement.commands.keys_state import read_keys
+from ovirt_placement.commands.question import find, show, show_json
 from ovirt_placement.explain import host_name
 from ovirt_placement.explain_keys import figure
 from ovirt_placement.model import Snapshot
@@ -25,7 +26,7 @@ _FAILURES = {
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot = read_keys(args).snapshot
     vm = find(args.vm, "VM", snapshot.vms)
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     asked = tuple(host.id for host in hosts if args.stay or host.id != vm.host)

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from ovirt_placement.commands.question import find, read_state, show, show_json
+from ovirt_placement.commands.keys_state import read_keys
+from ovirt_placement.commands.question import find, show, show_json
 from ovirt_placement.explain_keys import code_sentence, figure, key_place, written
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
@@ -19,7 +20,7 @@ Rows = list[tuple[str, ...]]
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot = read_keys(args).snapshot
     items: tuple[Vm | Host, ...] = (*snapshot.vms, *snapshot.hosts)
     item = find(args.item, "VM or host", items)
     if isinstance(item, Vm):

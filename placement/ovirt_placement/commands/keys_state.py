@@ -1,0 +1,70 @@
+"""Where commands about placement keys take them from: a state file, a file of keys, or the store."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement import config, key_file
+from ovirt_placement.commands.question import add_question, read_state
+from ovirt_placement.inventory.keys import with_keys
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store_database import StoreUnmade
+from ovirt_placement.store_keys import KeyPlace, KeyRecords, KeyStore, SetKey
+
+#: A person waits longer for a store that others write to than a placement can.
+_PATIENCE_SECONDS = 5.0
+
+
+class KeyState(NamedTuple):
+    snapshot: Snapshot
+    #: Who set each key, and when, where the store knows: also keys of objects that the engine has no more.
+    authors: Mapping[KeyPlace, SetKey]
+
+
+def add_key_state(parser: argparse.ArgumentParser) -> None:
+    """Add what every question about a state has, and `--keys`."""
+    add_question(parser)
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        metavar="FILE",
+        help="as if the keys of this YAML file were set, and no others: to try them",
+    )
+
+
+def read_keys(args: argparse.Namespace) -> KeyState:
+    """The state that is asked about; a live one with what the store holds at this moment."""
+    snapshot = read_state(args, max_age=0.0)  # whoever has just set a key wants to see that
+    authors: tuple[SetKey, ...] = ()
+    if args.state is None:
+        with opened_store(args, create=False) as store:
+            records, authors = read_records(store)
+        snapshot = with_keys(snapshot, records)
+    if args.keys is not None:
+        keys = key_file.load(args.keys, snapshot)
+        return KeyState(replace(snapshot, placement_keys=keys), {})
+    return KeyState(snapshot, {KeyPlace.of(one.key): one for one in authors})
+
+
+def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
+    """What a store knows; one that nobody has written to holds nothing."""
+    try:
+        return store.records(), store.all_keys()
+    except StoreUnmade:
+        return KeyRecords(0), ()
+
+
+@contextmanager
+def opened_store(args: argparse.Namespace, *, create: bool = True) -> Iterator[KeyStore]:
+    url = config.load(args.config).store.url
+    store = KeyStore(url, patience_seconds=_PATIENCE_SECONDS, create=create)
+    try:
+        yield store
+    finally:
+        store.close()
