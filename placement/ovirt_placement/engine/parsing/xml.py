@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import datetime
 
 from lxml import etree
 
@@ -10,14 +12,16 @@ Element = etree._Element
 Children = dict[str, Element]
 
 _MIB = 1024 * 1024
+#: More than half of an answer: what may be done with an entity, and where its parts are.
+_LINKS = re.compile(rb"<link [^>]*/>")
 
 
 def root(content: bytes) -> Element:
-    """Parse an answer; blank text and the index of ids are left out, which halves the time."""
+    """Parse an answer; links, blank text and the index of ids are left out, which saves most of the time."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=True, remove_blank_text=True, collect_ids=False
     )
-    return etree.fromstring(content, parser)
+    return etree.fromstring(_LINKS.sub(b"", content), parser)
 
 
 def elements(content: bytes, name: str) -> Iterator[Element]:
@@ -41,6 +45,14 @@ def flag(element: Element | None) -> bool:
 
 def number(element: Element | None, default: int = 0) -> int:
     return default if element is None or not element.text else int(element.text)
+
+
+def moment(element: Element | None) -> float | None:
+    """Turn a time with its offset into seconds since the epoch; None for what is none."""
+    try:
+        return datetime.fromisoformat(text(element)).timestamp()
+    except ValueError:
+        return None
 
 
 def mebibytes(element: Element | None) -> int:
