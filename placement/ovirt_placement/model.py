@@ -103,6 +103,8 @@ class Vm(Struct, frozen=True):
     hosted_engine: bool
     #: The target of a migration under way, where it is known.
     migrating_to: str | None = None
+    #: When its present run began, in seconds since the epoch; None where nobody says, and when it is down.
+    running_since: float | None = None
     pinned_hosts: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     custom_properties: dict[str, str] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -90,6 +91,10 @@ def expected_host(element: ET.Element) -> dict[str, Any]:
     }
 
 
+def seconds(moment: str) -> float:
+    return (datetime.fromisoformat(moment) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+
+
 def expected_vm(element: ET.Element) -> dict[str, Any]:
     topology = [f"cpu/topology/{part}" for part in ("sockets", "cores", "threads")]
     return {
@@ -107,6 +112,9 @@ def expected_vm(element: ET.Element) -> dict[str, Any]:
         "migratable": element.findtext("placement_policy/affinity") == "migratable",
         "hosted_engine": "hosted_engine" in element.findtext("origin", ""),
         "migrating_to": None,
+        "running_since": None
+        if identity(element, "host") is None
+        else seconds(element.findtext("start_time", "")),
         "pinned_hosts": [host.get("id") for host in element.iterfind("placement_policy/hosts/host")],
         "tags": [],
         "custom_properties": {},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.devices import disks, nics, tags
 from ovirt_placement.engine.parsing.statistics import VmStatistics, of_vm
@@ -12,7 +14,7 @@ from ovirt_placement.state_check import VM_STATUSES
 _FIELDS = (
     "name", "cluster", "host", "status", "memory", "memory_policy", "cpu", "high_availability",
     "placement_policy", "origin", "custom_properties", "template", "instance_type", "quota",
-    "cpu_profile", "tags", "disk_attachments", "nics", "statistics",
+    "cpu_profile", "tags", "disk_attachments", "nics", "statistics", "start_time",
 )  # fmt: skip
 _HOSTED_ENGINE = {"hosted_engine", "managed_hosted_engine"}
 
@@ -51,6 +53,7 @@ def _vm(element: xml.Element) -> Vm:
         ha=xml.flag(xml.children(fields.get("high_availability"), "enabled").get("enabled")),
         migratable=xml.text(policy.get("affinity")) == "migratable",
         hosted_engine=xml.text(fields.get("origin")) in _HOSTED_ENGINE,
+        running_since=_moment(fields.get("start_time")) if host else None,
         pinned_hosts=xml.references(policy.get("hosts"), "host"),
         tags=tags(fields.get("tags")),
         custom_properties=_custom_properties(fields.get("custom_properties")),
@@ -66,6 +69,14 @@ def _vm(element: xml.Element) -> Vm:
 def _guaranteed(memory_policy: xml.Element | None, memory_mb: int) -> int:
     guaranteed = xml.children(memory_policy, "guaranteed").get("guaranteed")
     return memory_mb if guaranteed is None else xml.mebibytes(guaranteed)
+
+
+def _moment(element: xml.Element | None) -> float | None:
+    """Turn a time with its offset into seconds since the epoch; None for what is none."""
+    try:
+        return datetime.fromisoformat(xml.text(element)).timestamp()
+    except ValueError:
+        return None
 
 
 def _vcpus(cpu: xml.Element | None) -> int:
