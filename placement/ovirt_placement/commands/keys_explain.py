@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.commands import keys_columns
 from ovirt_placement.commands.keys_state import read_keys
 from ovirt_placement.commands.question import find, show, show_json
 from ovirt_placement.explain import host_name
@@ -11,8 +12,8 @@ from ovirt_placement.explain_keys import figure
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys.capacity import Room, Shortage
 from ovirt_placement.rules.placement_keys.decision import Decision, Failure, HostDecision
+from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import decide_vm
-from ovirt_placement.rules.placement_keys.score import Score
 
 _SHORTAGES = {
     Shortage.NOT_UP: "is not up",
@@ -30,40 +31,25 @@ def run(args: argparse.Namespace) -> int:
     vm = find(args.vm, "VM", snapshot.vms)
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     asked = tuple(host.id for host in hosts if args.stay or host.id != vm.host)
-    decision = decide_vm(snapshot, vm, asked)
+    settings = settings_of(snapshot.cluster_by_id[vm.cluster].scheduling_properties)
+    decision = decide_vm(snapshot, vm, asked, settings)
     if args.json:
         show_json(_described(decision))
         return 0
     if not decision.local_storage:
         rows = [_row(one, decision, snapshot) for one in decision.hosts]
-        show(rows, ("host", "system keys", "score", "round", "customer keys", "score", ""))
+        show(rows, ("host", *keys_columns.HEADERS, ""))
         print()
     print(_outcome(decision, snapshot))
     return 0
 
 
 def _row(one: HostDecision, decision: Decision, snapshot: Snapshot) -> tuple[str, ...]:
+    name = host_name(one.host, snapshot)
     if one.system is None:
-        return host_name(one.host, snapshot), _lacking(one.room), "", "", "", "", "no room"
+        return name, _lacking(one.room), "", "", "", "", "no room"
     chosen = "chosen" if one.host in decision.choice else "" if one.round else "refused"
-    return (
-        host_name(one.host, snapshot),
-        _sum(one.system),
-        figure(one.system.total),
-        str(one.round or ""),
-        _sum(one.customer) if one.customer else "",
-        figure(one.customer.total) if one.customer else "",
-        chosen,
-    )
-
-
-def _sum(score: Score) -> str:
-    """The names that count, as in `GEN: 80 x 0.5`; of several VMs that bring the same value, each counts."""
-    return "\n".join(
-        f"{match.key.name}: {figure(match.key.weight)} x {figure(match.proximity)}"
-        + (f" x {match.count}" if match.count > 1 else "")
-        for match in score.matches
-    )
+    return name, *keys_columns.cells(one), chosen
 
 
 def _lacking(room: Room) -> str:
@@ -97,39 +83,5 @@ def _described(decision: Decision) -> dict[str, object]:
         "choice": decision.choice,
         "failed": decision.failed,
         "local_storage": decision.local_storage,
-        "hosts": [_described_host(one) for one in decision.hosts],
-    }
-
-
-def _described_host(one: HostDecision) -> dict[str, object]:
-    return {
-        "host": one.host,
-        "shortages": one.room.shortages,
-        "uncontended_mb": float(one.room.uncontended_mb),
-        "uncontended_need_mb": one.room.uncontended_need_mb,
-        "contended_mb": one.room.contended_mb,
-        "contended_need_mb": one.room.contended_need_mb,
-        "round": one.round,
-        "system": _described_score(one.system),
-        "customer": _described_score(one.customer),
-    }
-
-
-def _described_score(score: Score | None) -> dict[str, object] | None:
-    if score is None:
-        return None
-    return {
-        "total": float(score.total),
-        "matches": [
-            {
-                "name": match.key.name,
-                "value": float(match.key.value),
-                "weight": float(match.key.weight),
-                "found": float(match.found),
-                "count": match.count,
-                "proximity": float(match.proximity),
-                "points": float(match.points),
-            }
-            for match in score.matches
-        ],
+        "hosts": [keys_columns.described(one) for one in decision.hosts],
     }

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.commands import why
+from ovirt_placement.commands import keys_columns, why
+from ovirt_placement.commands.policy_units import KEY_WEIGHT
 from ovirt_placement.commands.question import add_question, find, read_state, show, show_json
 from ovirt_placement.explain import host_name, sentence
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules import ha_weight, host_affinity_weight, rank_selector, vm_affinity_weight
+from ovirt_placement.rules.placement_keys import placing
+from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.verdict import Request, Weight
 
 DESCRIPTION = """\
 List the hosts that `ovirt-placement why` accepts for a VM, from best to worst by our weights: the rank that
 each gives (0 is best), and the points that the engine's selector makes of them with the policy's factors.
-The engine's own weights (CPU, memory, ...) and other sites' units are not reckoned with.
+The engine's own weights (CPU, memory, ...) and other sites' units are not reckoned with. Where the cluster's
+policy enables the units of placement keys, also what keys say: their nearness, the scores and the round.
 """
 
 _UNITS = {
@@ -33,29 +37,49 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_question(parser)
+    keys_columns.add_placement_keys(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
     vm = find(args.vm, "VM", snapshot.vms)
-    verdicts = why.judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ()))
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    verdicts = why.judge(snapshot, vm, hosts, args)
+    by_keys = keys_columns.decisions(snapshot, vm, hosts, args)
     request = Request((vm.id,), tuple(verdict.host for verdict in verdicts if verdict.accepted))
     weights = {unit: _by_host(rank(snapshot, request)) for unit, rank in _UNITS.items()}
+    if keys_columns.weighs_by_keys(cluster, args):
+        settings = settings_of(cluster.scheduling_properties)
+        weights[KEY_WEIGHT] = _by_host(placing.rank_hosts(snapshot, request, settings))
     ranks: dict[str | None, dict[str, int]] = {
         unit: {host: found.rank for host, found in hosts.items()} for unit, hosts in weights.items()
     }
-    factors = _factors(snapshot.cluster_by_id[vm.cluster])
-    order = rank_selector.order_hosts(request.candidate_hosts, ranks, factors)
+    order = rank_selector.order_hosts(request.candidate_hosts, ranks, _factors(cluster))
     if args.json:
         show_json(
-            [{"host": one.host, "points": one.points, **_described(weights, one.host)} for one in order]
+            [
+                {
+                    "host": one.host,
+                    "points": one.points,
+                    **_described(weights, one.host),
+                    **({"placement_keys": keys_columns.described(by_keys[one.host])} if by_keys else {}),
+                }
+                for one in order
+            ]
         )
     else:
         rows = [
-            (host_name(one.host, snapshot), one.points, *_cells(snapshot, weights, one.host)) for one in order
+            (
+                host_name(one.host, snapshot),
+                one.points,
+                *_cells(snapshot, weights, one.host),
+                *(keys_columns.cells(by_keys[one.host]) if by_keys else ()),
+            )
+            for one in order
         ]
-        show(rows, ("host", "points", *_UNITS, "why"))
+        show(rows, ("host", "points", *weights, "why", *(keys_columns.HEADERS if by_keys else ())))
     return 0
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
+from ovirt_placement.commands import keys_columns
 from ovirt_placement.commands.question import add_question, find, read_state, show, show_json
 from ovirt_placement.explain import host_name, sentence
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules import eligibility, host_affinity, vm_affinity
 from ovirt_placement.rules.missing_units import missing_units
+from ovirt_placement.rules.placement_keys import placing
+from ovirt_placement.rules.placement_keys.decision import HostDecision
+from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.verdict import Reason, Request, Verdict
 
 DESCRIPTION = """\
 Say of each host of the VM's cluster whether it may take the VM now, and why not: its status, free memory
-and pinning as the engine judges them, then hard affinity with VMs and with hosts.
+and pinning as the engine judges them, then hard affinity with VMs and with hosts. Where the cluster's policy
+enables the units of placement keys, also what keys say: their nearness, the scores and the round.
 """
 
 _FILTERS = (eligibility.filter_hosts, vm_affinity.filter_hosts, host_affinity.filter_hosts)
@@ -29,6 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("vm", metavar="VM", help="its name or id")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
     add_question(parser)
+    keys_columns.add_placement_keys(parser)
     parser.set_defaults(run=run)
 
 
@@ -38,33 +45,48 @@ def run(args: argparse.Namespace) -> int:
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     if args.host is not None:
         hosts = (find(args.host, "host of its cluster", hosts),)
-    verdicts = judge(snapshot, vm, hosts)
+    verdicts = judge(snapshot, vm, hosts, args)
+    by_keys = keys_columns.decisions(snapshot, vm, hosts, args)
     everywhere = missing_units(snapshot, vm.id)
     if args.json:
-        show_json([_described(verdict, everywhere, snapshot) for verdict in verdicts])
+        show_json([_described(verdict, everywhere, by_keys, snapshot) for verdict in verdicts])
     else:
-        show([_row(verdict, snapshot) for verdict in verdicts], ("host", "verdict", "why"))
+        rows = [_row(verdict, by_keys, snapshot) for verdict in verdicts]
+        show(rows, ("host", "verdict", "why", *(keys_columns.HEADERS if by_keys else ())))
         for note in everywhere:
             print(f"\n{sentence(note, snapshot)}")
     return 0
 
 
-def judge(snapshot: Snapshot, vm: Vm, hosts: tuple[Host, ...]) -> tuple[Verdict, ...]:
-    """What all filters together say of each host, with the reasons of each."""
+def judge(
+    snapshot: Snapshot, vm: Vm, hosts: tuple[Host, ...], args: argparse.Namespace
+) -> tuple[Verdict, ...]:
+    """What all filters together say of each host, with the reasons of each; a reason of two is told once."""
     request = Request((vm.id,), tuple(host.id for host in hosts))
     by_filter = [filter_hosts(snapshot, request) for filter_hosts in _FILTERS]
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    if keys_columns.filters_by_keys(cluster, args):
+        settings = settings_of(cluster.scheduling_properties)
+        by_filter.append(placing.filter_hosts(snapshot, request, settings))
     return tuple(
-        Verdict.of(host, tuple(reason for verdict in verdicts for reason in verdict.reasons))
+        Verdict.of(host, tuple(dict.fromkeys(reason for verdict in verdicts for reason in verdict.reasons)))
         for host, *verdicts in zip(request.candidate_hosts, *by_filter, strict=True)
     )
 
 
-def _row(verdict: Verdict, snapshot: Snapshot) -> tuple[str, str, str]:
+def _row(verdict: Verdict, by_keys: Mapping[str, HostDecision], snapshot: Snapshot) -> tuple[str, ...]:
     why = "\n".join(sentence(reason, snapshot) for reason in verdict.reasons)
-    return host_name(verdict.host, snapshot), _word(verdict), why
+    keys = keys_columns.cells(by_keys[verdict.host]) if verdict.host in by_keys else ()
+    return host_name(verdict.host, snapshot), _word(verdict), why, *keys
 
 
-def _described(verdict: Verdict, everywhere: tuple[Reason, ...], snapshot: Snapshot) -> dict[str, object]:
+def _described(
+    verdict: Verdict,
+    everywhere: tuple[Reason, ...],
+    by_keys: Mapping[str, HostDecision],
+    snapshot: Snapshot,
+) -> dict[str, object]:
+    found = by_keys.get(verdict.host)
     return {
         "host": verdict.host,
         "name": host_name(verdict.host, snapshot),
@@ -82,6 +104,7 @@ def _described(verdict: Verdict, everywhere: tuple[Reason, ...], snapshot: Snaps
             }
             for reason in (*verdict.reasons, *everywhere)
         ],
+        **({"placement_keys": keys_columns.described(found)} if found else {}),
     }
 
 
