@@ -8,6 +8,8 @@ import importlib
 #: The benchmark modules of this package. Each has a `main()` that prints what it measured.
 BENCHMARKS = (
     "proxy",
+    "placement",
+    "inventory",
 )  # fmt: skip
 
 

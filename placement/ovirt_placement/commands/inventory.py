@@ -8,8 +8,8 @@ from ovirt_placement import config
 from ovirt_placement.commands.arguments import add_config
 
 DESCRIPTION = """\
-Read the engine every few seconds, and at once when a reader needs it, and publish what was read for all
-processes of this machine: the plugins of the scheduler proxy, the enforcer, and other commands.
+Follow the engine's events, read again what they speak of, and publish what is known for all processes of
+this machine: the plugins of the scheduler proxy, the enforcer, and other commands.
 
 It prints one line once the first snapshot is published. When the engine is away it says so once on standard
 error and goes on when the engine is back. SIGTERM ends it and removes what it published.

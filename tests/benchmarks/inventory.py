@@ -1,0 +1,220 @@
+"""What the inventory costs the engine and its machine, at rest and under churn, and how fast it parses."""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+from demo.processes import Processes, address
+from ovirtsdk4 import readers
+from ovirtsdk4.xml import XmlReader
+from tabulate import tabulate
+
+from ovirt_placement import config, inventory, statefile
+from ovirt_placement.engine.connection import connect
+from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
+from ovirt_placement.inventory import publication
+from ovirt_simulator.generate import generate
+
+from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER
+from .proxy import quantiles
+
+#: Each answer, what reads it here, and what reads it in the SDK.
+READERS: dict[str, tuple[dict[str, str], Callable[[bytes], object], type]] = {
+    "/clusters": ({"follow": "affinity_groups"}, clusters.read, readers.ClusterReader),
+    "/hosts": ({}, hosts.read, readers.HostReader),
+    "/vms": ({}, vms.read, readers.VmReader),
+    "/affinitylabels": ({"follow": "vms,hosts"}, affinity.labels, readers.AffinityLabelReader),
+}
+ROUNDS = 3
+WINDOW_SECONDS = 20.0
+SETTLING_SECONDS = 5.0
+READINGS_PER_SECOND = 10
+
+_CONFIGURATION = """\
+[engine]
+url = "{url}/ovirt-engine/api"
+username = "{user}"
+password_file = "{folder}/password"
+[inventory]
+directory = "{folder}/inventory"
+[store]
+url = "sqlite:///{folder}/store.db"
+"""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "state.json").write_bytes(statefile.dumps(generate(SIZES, seed=1)))
+        (folder / "password").write_text("password")
+        (folder / "password").chmod(0o600)
+        with Processes(folder) as processes:
+            engine = address(
+                processes.start(
+                    "ovirt-simulator",
+                    f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json".split(),
+                )
+            )
+            for user in (INVENTORY_USER, WORKERS_USER):
+                text = _CONFIGURATION.format(url=engine, user=user, folder=folder)
+                (folder / user).with_suffix(".toml").write_text(text)
+            file = (folder / INVENTORY_USER).with_suffix(".toml")
+            _parsing(file)
+            processes.start("inventory", f"ovirt-placement inventory run --config {file}".split())
+            _await_statistics(file)
+            rows = [_window("at rest", engine, folder)]
+            with _churning(engine, folder / "state.json"):
+                time.sleep(SETTLING_SECONDS)
+                rows.append(_window(f"{EVENTS_PER_SECOND} events a second", engine, folder))
+    print(f"\nthe service, and a reader that makes {READINGS_PER_SECOND} decisions a second")
+    print(tabulate(_columns(rows), headers="firstrow", disable_numparse=True))
+
+
+def _await_statistics(file: Path) -> None:
+    """Wait until the readings of the start are over."""
+    directory = config.load(file, {}).inventory.directory
+    while (found := publication.read(directory)) is None or found.statistics_age_seconds is None:
+        time.sleep(0.2)
+
+
+def _columns(windows: list[dict[str, str]]) -> list[list[str]]:
+    """Show each window as a column."""
+    return [[name, *(window[name] for window in windows)] for name in windows[0]]
+
+
+def _parsing(file: Path) -> None:
+    """Parse the same answers with the SDK's reader and with ours, in turns."""
+    rows: list[list[object]] = []
+    total = [0.0, 0.0]
+    with connect(config.load(file, {}).engine) as connection:
+        for path, (query, ours, theirs) in READERS.items():
+            content = connection.get(path, **query)
+            best = [float("inf"), float("inf")]
+            for _ in range(ROUNDS):
+                for which, read in enumerate((ours, _sdk(theirs))):
+                    best[which] = min(best[which], _seconds(read, content))
+            total = [total[which] + best[which] for which in (0, 1)]
+            rows.append(_ratio(path, len(content), *best))
+    rows.append(_ratio("together", None, *total))
+    print("parsing the same bytes, best of three, ms of processor time")
+    headers = ["answer", "MiB", "ours", "the SDK's", "the SDK's/ours"]
+    print(tabulate(rows, headers, disable_numparse=True))
+
+
+def _ratio(name: str, size: int | None, ours: float, theirs: float) -> list[object]:
+    mebibytes = "" if size is None else f"{size / 2**20:.1f}"
+    return [name, mebibytes, f"{ours * 1e3:.0f}", f"{theirs * 1e3:.0f}", f"{theirs / ours:.1f}"]
+
+
+def _sdk(reader: type) -> Callable[[bytes], object]:
+    def read(content: bytes) -> object:
+        xml = XmlReader(io.BytesIO(content))
+        try:
+            xml.forward()
+            return reader.read_many(xml)
+        finally:
+            xml.close()
+
+    return read
+
+
+def _seconds(read: Callable[[bytes], object], content: bytes) -> float:
+    gc.collect()
+    began = time.process_time()
+    read(content)
+    return time.process_time() - began
+
+
+def _window(title: str, engine: str, folder: Path) -> dict[str, str]:
+    """Watch the service and a reader for a while."""
+    service = next(each for each in psutil.Process().children() if "inventory" in each.cmdline())
+    before, busy = _requests(engine), _processor_seconds(service)
+    file = (folder / WORKERS_USER).with_suffix(".toml")
+    command = [sys.executable, "-m", "tests.benchmarks.inventory", str(file)]
+    reader = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(reader.stdout)
+    made = {user: _requests(engine)[user] - before[user] for user in before}
+    share = (_processor_seconds(service) - busy) / found["seconds"]
+    return {
+        "": title,
+        "requests of the service a minute": f"{made[INVENTORY_USER] / found['seconds'] * 60:.0f}",
+        "requests of the reader a decision": f"{made[WORKERS_USER] / found['decisions']:.3f}",
+        "versions a second": f"{found['versions'] / found['seconds']:.1f}",
+        "age of the snapshot, p50 and longest, ms": f"{found['age50']:.0f}  {found['age_longest']:.0f}",
+        "a decision's snapshot, p50 and p99, ms": f"{found['p50']:.2f}  {found['p99']:.2f}",
+        "the service: processor share": f"{share:.0%}",
+        "the service: resident, MiB": f"{service.memory_info().rss / 2**20:.0f}",
+        "a reader: resident, MiB": f"{found['rss']:.0f}",
+    }
+
+
+def _requests(engine: str) -> dict[str, int]:
+    """How many requests the service and the reader have made so far."""
+    connection = http.client.HTTPConnection(urlsplit(engine).netloc)
+    connection.request("GET", "/simulator/requests")
+    counts: dict[str, int] = json.loads(connection.getresponse().read())
+    connection.close()
+    return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+@contextmanager
+def _churning(engine: str, state: Path) -> Iterator[None]:
+    command = [sys.executable, "-m", "tests.benchmarks.placement_world", engine, str(state)]
+    with subprocess.Popen(command) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def read_steadily(file: Path) -> None:
+    """Ask for a snapshot as decisions do, and print what that cost."""
+    settings = config.load(file, {})
+    directory = settings.inventory.directory
+    times, ages, versions = [], [], set()
+    began = time.monotonic()
+    while (elapsed := time.monotonic() - began) < WINDOW_SECONDS:
+        started = time.perf_counter()
+        inventory.snapshot(config=settings)
+        times.append(time.perf_counter() - started)
+        published = publication.read(directory)
+        if published is not None:
+            versions.add(published.version)
+            ages.append(published.age_seconds * 1e3)
+        time.sleep(max(0.0, len(times) / READINGS_PER_SECOND - elapsed))
+    p50, p99 = quantiles(times)
+    print(
+        json.dumps(
+            {
+                "seconds": time.monotonic() - began,
+                "decisions": len(times),
+                "versions": len(versions),
+                "p50": p50,
+                "p99": p99,
+                "age50": sorted(ages)[len(ages) // 2],
+                "age_longest": max(ages),
+                "rss": psutil.Process().memory_info().rss / 2**20,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    read_steadily(Path(sys.argv[1]))
