@@ -16,6 +16,7 @@ from ovirt_enforcer import report
 from ovirt_enforcer.daemon import Daemon
 from ovirt_enforcer.executor import Executor
 from ovirt_enforcer.gates import Gates
+from ovirt_enforcer.keeper import Keeper
 from ovirt_enforcer.planner import make_plan
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
@@ -26,10 +27,13 @@ from ovirt_placement.errors import EXIT_STATUS, UserError
 from ovirt_placement.model import Snapshot
 from ovirt_placement.stopping import Stop
 from ovirt_placement.store import Store, StoreAway
+from ovirt_placement.store_keys import KeyStore
 
 COMMAND = "ovirt-enforcer"
 #: The store is not in anybody's way here: wait for it as long as a person would.
 _STORE_PATIENCE_SECONDS = 5.0
+#: How soon the keeper sees what is published, and a signal is heard.
+_GLANCE_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +96,7 @@ def _run(config: Config) -> int:
     settings = config.section("enforcer", EnforcerSettings)
     stop = Stop()
     store = Store(config.store.url, patience_seconds=_STORE_PATIENCE_SECONDS)
+    keys = KeyStore(config.store.url, patience_seconds=_STORE_PATIENCE_SECONDS)
     with connect(config.engine) as connection:
         try:
             connection.get("/clusters", max=1)
@@ -99,9 +104,25 @@ def _run(config: Config) -> int:
             _log.warning("%s", away)
         executor = Executor(connection, store, settings, time.monotonic)
         read = partial(inventory.snapshot, config=config, max_age=0.0)
-        daemon = Daemon(settings, read, store, executor, time.monotonic, lambda: stop.requested)
+        keeper = Keeper(keys, time.monotonic, settings.interval_seconds)
+        daemon = Daemon(settings, read, store, executor, time.monotonic, lambda: stop.requested, keeper)
         manner = "enforcing" if settings.mode is Mode.ENFORCE else "dry run"
         print(f"{COMMAND}: watching {connection.url} ({manner})", flush=True)
-        daemon.run(stop.sleep)
+        daemon.run(partial(_rest, config, keeper, stop))
     store.close()
+    keys.close()
     return 0
+
+
+def _rest(config: Config, keeper: Keeper, stop: Stop, seconds: float) -> bool:
+    """Until something is due, let the keeper see what the inventory publishes; whether it is time to stop.
+
+    Without an inventory service the keeper sees what the enforcer reads for itself.
+    """
+    until = time.monotonic() + seconds
+    while not stop.requested and (left := until - time.monotonic()) > 0:
+        glance = time.monotonic() + min(left, _GLANCE_SECONDS)
+        if inventory.wait_for_change(min(left, _GLANCE_SECONDS), config=config):
+            keeper.glance(partial(inventory.snapshot, config=config))
+        stop.sleep(glance - time.monotonic())
+    return stop.sleep(0)

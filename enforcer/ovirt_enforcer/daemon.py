@@ -15,6 +15,7 @@ from ovirt_enforcer import report
 from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.executor import Executor
 from ovirt_enforcer.gates import Closed, Gates, why_busy
+from ovirt_enforcer.keeper import Keeper
 from ovirt_enforcer.plan import Plan
 from ovirt_enforcer.planner import holds, make_plan
 from ovirt_enforcer.settings import EnforcerSettings
@@ -35,10 +36,11 @@ class Daemon:
         executor: Executor,
         clock: Callable[[], float],
         stopping: Callable[[], bool] = lambda: False,
+        keeper: Keeper | None = None,
     ) -> None:
         """`read` gives a snapshot whose reading began after the call; `clock` seconds that only grow.
 
-        Once `stopping` says so, nothing more is asked of the engine.
+        Once `stopping` says so, nothing more is asked of the engine. The keeper is shown what is read.
         """
         self._settings = settings
         self._read = read
@@ -46,6 +48,7 @@ class Daemon:
         self._executor = executor
         self._clock = clock
         self._stopping = stopping
+        self._keeper = keeper
         self._engine = Attention("engine and store")
         self._clusters: dict[str, Attention] = {}
 
@@ -59,7 +62,10 @@ class Daemon:
         try:
             waiting = self._follow(self._store.open_intents())
             if self._due(waiting) and not self._stopping():
-                self._see_to_all(self._read(), waiting)
+                snapshot = self._read()
+                if self._keeper is not None:
+                    self._keeper.look(snapshot)
+                self._see_to_all(snapshot, waiting)
         except Exception as error:  # no failure may end the daemon
             self._engine.fail(error, self._clock(), self._settings.interval_seconds)
             return self._engine.due - self._clock()

@@ -17,11 +17,10 @@ from ovirt_placement.rules.placement_keys.keys import (
     RAM,
     RESERVED_PREFIX,
     SPECIAL_PREFIX,
-    KeyKind,
     hindrances,
     is_reserved,
-    kind,
 )
+from ovirt_placement.rules.placement_keys.sticky import sticky_keys
 from ovirt_placement.rules.verdict import Struct
 
 #: A value, and how many VMs (or the host itself, once) bring it.
@@ -65,9 +64,7 @@ def node_keys(
     customer: dict[str, list[Instances]] = {}
     for (name, value), count in _customer_keys(valid, frozen, reserved_from_vms).items():
         customer.setdefault(name, []).append((ratio(value), count))
-    return NodeKeys(
-        system, customer, tuple(key for key in valid if key.sticky and kind(key) is KeyKind.STICKY)
-    )
+    return NodeKeys(system, customer, sticky_keys(valid))
 
 
 def _customer_keys(
