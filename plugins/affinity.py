@@ -18,21 +18,21 @@ from ovirt_placement.rules.verdict import Kind, Request, Verdict
 
 
 class AffinityFilter:
-    properties_validation = "AffinityFilter_MissingUnit=(report|reject)"
+    properties_validation = "affinity_missing_unit=(report|reject)"
 
     @answers
     def do_filter(self, hosts: list[str], vm: str, args: Properties) -> list[str]:
         """Keep the VMs of hard affinity groups together, or apart.
 
         Positive groups that share VMs count as one group. A migrating VM keeps the VMs of its negative
-        groups off both its hosts. Enable it beside the engine's own filter VmAffinityGroups. MissingUnit
-        says what becomes of VMs with soft groups that no weight of the policy looks at: report (default)
-        or reject.
+        groups off both its hosts. Enable it beside the engine's own filter VmAffinityGroups.
+        affinity_missing_unit says what becomes of VMs with soft groups that no weight of the policy
+        looks at: report (default) or reject.
         """
         request = Request((vm,), tuple(hosts))
         snapshot = snapshot_with(vm)
         missing = missing_units(snapshot, vm)
-        if missing and (args or {}).get("AffinityFilter_MissingUnit") == "reject":
+        if missing and (args or {}).get("affinity_missing_unit") == "reject":
             raise MissingUnitError(missing, snapshot)
         log_notes("AffinityFilter", vm, missing, snapshot)
         verdicts = vm_affinity.filter_hosts(snapshot, request)

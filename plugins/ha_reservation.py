@@ -14,16 +14,17 @@ from ovirt_placement.rules.verdict import Request
 
 
 class HaReservationWeight:
-    properties_validation = "HaReservationWeight_ScaleDown=(100|[1-9][0-9]?)"
+    properties_validation = "ha_weight_scale_down=(100|[1-9][0-9]?)"
 
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Send highly available VMs to the hosts with the fewest of them, in clusters with HA reservation.
 
-        Takes the place of the engine's own weight OptimalForHaReservation. ScaleDown (1 to 100) makes
-        small differences ties. Nothing is sent to a dedicated failover host while another will do.
+        Takes the place of the engine's own weight OptimalForHaReservation. ha_weight_scale_down (1 to
+        100) makes small differences ties. Nothing is sent to a dedicated failover host while another
+        will do.
         """
-        scale_down = whole_number(args, "HaReservationWeight_ScaleDown", 1)
+        scale_down = whole_number(args, "ha_weight_scale_down", 1)
         snapshot = snapshot_with(vm)
         weights = ha_weight.rank_hosts(snapshot, Request((vm,), tuple(hosts)), scale_down=max(1, scale_down))
         log_ranks("HaReservationWeight", vm, weights, snapshot)
@@ -32,19 +33,19 @@ class HaReservationWeight:
 
 class HaReservationBalance:
     properties_validation = (
-        "HaReservationBalance_OverUtilization=[1-9][0-9]{0,3};"
-        "HaReservationBalance_HighUtilization=[5-9][0-9];"
-        "HaReservationBalance_CpuOverCommitDurationMinutes=[1-9][0-9]*;"
-        "HaReservationBalance_MaxFreeMemoryForOverUtilized=[1-9][0-9]*;"
-        "HaReservationBalance_MinFreeMemoryForUnderUtilized=[1-9][0-9]*;"
-        "HaReservationBalance_VcpuToPhysicalCpuRatio=[1-9][0-9]*"
+        "ha_balance_over_utilization=[1-9][0-9]{0,3};"
+        "ha_balance_high_utilization=[5-9][0-9];"
+        "ha_balance_cpu_over_commit_duration_minutes=[1-9][0-9]*;"
+        "ha_balance_max_free_memory_for_over_utilized=[1-9][0-9]*;"
+        "ha_balance_min_free_memory_for_under_utilized=[1-9][0-9]*;"
+        "ha_balance_vcpu_to_physical_cpu_ratio=[1-9][0-9]*"
     )
 
     @answers
     def do_balance(self, hosts: list[str], args: Properties) -> tuple[str, list[str]]:
         """Spread highly available VMs evenly, then load as the engine's evenly_distributed does.
 
-        A host gives away a highly available VM when it holds OverUtilization percent of the even share
+        A host gives away a highly available VM when it holds over_utilization percent of the even share
         (default 200). The other parameters are those of OptimalForEvenDistribution. The hosted engine
         is never moved, and nothing is sent to a dedicated failover host.
         """
@@ -83,10 +84,10 @@ def _balance(snapshot: Snapshot, hosts: tuple[str, ...], args: Properties) -> Mo
     if len(clusters) != 1:
         return None
     (cluster,) = clusters
-    over = _parameter(args, "OverUtilization", ha_balance.OVER_UTILIZATION)
+    over = _parameter(args, "over_utilization", ha_balance.OVER_UTILIZATION)
     limits = _limits(args)
     overloaded = even_distribution.overloaded(snapshot, hosts, limits)
-    minutes = _parameter(args, "CpuOverCommitDurationMinutes", 2)
+    minutes = _parameter(args, "cpu_over_commit_duration_minutes", 2)
     busy = _busy.for_minutes(overloaded, frozenset(hosts), minutes)
     reserving = snapshot.cluster_by_id[cluster].ha_reservation
     spread = ha_balance.spread(snapshot, cluster, hosts, over)
@@ -102,12 +103,12 @@ def _balance(snapshot: Snapshot, hosts: tuple[str, ...], args: Properties) -> Mo
 def _limits(args: Properties) -> Limits:
     default = Limits()
     return Limits(
-        high_utilization=_parameter(args, "HighUtilization", default.high_utilization),
-        max_free_memory_for_over_utilized=_parameter(args, "MaxFreeMemoryForOverUtilized", 0),
-        min_free_memory_for_under_utilized=_parameter(args, "MinFreeMemoryForUnderUtilized", 0),
-        vcpu_to_physical_cpu_ratio=_parameter(args, "VcpuToPhysicalCpuRatio", 0),
+        high_utilization=_parameter(args, "high_utilization", default.high_utilization),
+        max_free_memory_for_over_utilized=_parameter(args, "max_free_memory_for_over_utilized", 0),
+        min_free_memory_for_under_utilized=_parameter(args, "min_free_memory_for_under_utilized", 0),
+        vcpu_to_physical_cpu_ratio=_parameter(args, "vcpu_to_physical_cpu_ratio", 0),
     )
 
 
 def _parameter(args: Properties, name: str, default: int) -> int:
-    return whole_number(args, f"HaReservationBalance_{name}", default)
+    return whole_number(args, f"ha_balance_{name}", default)

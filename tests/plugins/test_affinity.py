@@ -198,7 +198,7 @@ def test_vm_with_soft_rules_that_nobody_weighs_is_refused_where_the_policy_says_
     publisher.publish(snapshot(cluster(scheduling_policy=SchedulingPolicy()), *parts))
     reported: Any = proxy.runFilters(["AffinityFilter"], HOSTS, "new", {})
     assert (reported["result_code"], reported["result"]) == (0, HOSTS)
-    refusing = {"AffinityFilter_MissingUnit": "reject"}
+    refusing = {"affinity_missing_unit": "reject"}
     refused: Any = proxy.runFilters(["AffinityFilter"], HOSTS, "new", refusing)
     (complaint,) = refused["plugin_errors"]["AffinityFilter"]
     assert refused["result"] == []

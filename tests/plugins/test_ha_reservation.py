@@ -49,7 +49,7 @@ def test_units_print_their_answers_in_processes_of_their_own(tmp_path: Path) -> 
 
 def balanced(served: tuple[Publisher, ServerProxy], hosts: list[str], **parameters: str) -> Any:
     _, proxy = served
-    properties = {f"HaReservationBalance_{name}": value for name, value in parameters.items()}
+    properties = {f"ha_balance_{name}": value for name, value in parameters.items()}
     reply: Any = proxy.runLoadBalancing("HaReservationBalance", hosts, properties)
     assert reply["result_code"] == 0
     return reply["result"]
@@ -71,7 +71,7 @@ def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
         )
     )
     assert balanced(served, HOSTS) == ["v0", ["h2", "h3"]]
-    assert balanced(served, HOSTS, OverUtilization="300") == ["w", ["h2", "h3"]]
+    assert balanced(served, HOSTS, over_utilization="300") == ["w", ["h2", "h3"]]
     publisher.publish(snapshot(RESERVING, *map(host, HOSTS), crowd[0]))
     assert balanced(served, HOSTS) == ["", []]
     assert balanced(served, ["unknown"]) == ["", []]
@@ -99,7 +99,7 @@ def test_host_must_stay_overloaded_for_the_minutes_set(served: tuple[Publisher, 
 def test_parameters_reach_the_policy_editor(served: tuple[Publisher, ServerProxy]) -> None:
     _, proxy = served
     found: Any = proxy.discover()
-    assert found["scores"]["HaReservationWeight"][1].startswith("HaReservationWeight_ScaleDown=")
+    assert found["scores"]["HaReservationWeight"][1].startswith("ha_weight_scale_down=")
     names = [part.partition("=")[0] for part in found["balance"]["HaReservationBalance"][1].split(";")]
     assert len(names) == 6
-    assert all(name.startswith("HaReservationBalance_") for name in names)
+    assert all(name.startswith("ha_balance_") for name in names)

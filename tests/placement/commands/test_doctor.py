@@ -157,7 +157,7 @@ def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, 
     folder = tmp_path / "plugins"
     folder.mkdir()
     for file in (Path(__file__).parents[3] / "plugins").glob("*.py"):
-        text = file.read_text().replace("AffinityFilter_MissingUnit", "AffinityFilter_Lacking")
+        text = file.read_text().replace("affinity_missing_unit", "AffinityFilter_Lacking")
         (folder / file.name).write_text(text)
     (folder / "rack.py").write_text(
         "class Rack:\n    def do_filter(self, hosts, vm, args):\n        print(hosts)\n"
@@ -167,7 +167,7 @@ def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, 
     changed, new = sorted(found)
     assert changed == (
         "AffinityFilter has other properties in the engine than in the proxy:"
-        " AffinityFilter_Lacking, AffinityFilter_MissingUnit"
+        " AffinityFilter_Lacking, affinity_missing_unit"
     )
     assert new == "the proxy offers Rack, and the engine does not know it"
 

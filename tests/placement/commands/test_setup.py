@@ -138,7 +138,7 @@ def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
         "--cluster",
         "c2",
         "--property",
-        "HaReservationWeight_ScaleDown=5",
+        "ha_weight_scale_down=5",
     )
     live.run(0, *arguments)
     live.changes.clear()
@@ -224,13 +224,13 @@ def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: Live
 
 
 def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: LiveEngine) -> None:
-    live.run(0, "setup", "--cluster", "blue", "--property", "HaReservationWeight_ScaleDown=5")
-    live.run(0, "setup", "--cluster", "blue", "--property", "AffinityFilter_MissingUnit=reject")
+    live.run(0, "setup", "--cluster", "blue", "--property", "ha_weight_scale_down=5")
+    live.run(0, "setup", "--cluster", "blue", "--property", "affinity_missing_unit=reject")
     expected = {
         "CpuOverCommitDurationMinutes": "2",
         "HighUtilization": "80",
-        "HaReservationWeight_ScaleDown": "5",
-        "AffinityFilter_MissingUnit": "reject",
+        "ha_weight_scale_down": "5",
+        "affinity_missing_unit": "reject",
     }
     assert policy_named(live.engine, "ovirt-placement").properties == expected
     (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
@@ -240,8 +240,8 @@ def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: L
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ("AffinityFilter_MissingUnt=reject", 'did you mean "AffinityFilter_MissingUnit"?'),
-        ("HaReservationWeight_ScaleDown=0", "does not match (100|[1-9][0-9]?)"),
+        ("affinity_missing_unt=reject", 'did you mean "affinity_missing_unit"?'),
+        ("ha_weight_scale_down=0", "does not match (100|[1-9][0-9]?)"),
     ],
 )
 def test_properties_that_the_engine_would_drop_or_refuse_are_refused_before(
