@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 from ovirt_placement import inventory
 from ovirt_placement.explain import host_name, sentence, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.readiness import Readiness
 from ovirt_placement.rules.verdict import Reason, Verdict, Weight
 
 Parameters = ParamSpec("Parameters")
@@ -17,6 +18,8 @@ Answer = TypeVar("Answer")
 
 #: The cluster's scheduling properties, as the engine hands them to every unit; None for none at all.
 Properties = Mapping[str, str] | None
+
+_readiness = Readiness()
 
 _log = logging.getLogger(__name__)
 # The old proxy takes any line on standard error for a failure of the unit, and Python prints there
@@ -63,6 +66,7 @@ def snapshot_with(vm: str) -> Snapshot:
     for max_age in (None, 0.0):
         snapshot = inventory.snapshot(max_age=max_age)
         if vm in snapshot.vm_by_id:
+            _readiness.used(snapshot)
             return snapshot
     raise UnknownVmError(vm)
 
