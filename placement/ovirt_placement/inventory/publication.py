@@ -70,16 +70,20 @@ def write(directory: Path, version: int, moments: Moments, payload: bytes) -> No
     temporary.rename(directory / FILE_NAME)
 
 
-def confirm(directory: Path, moments: Moments) -> None:
-    """Say that what is published still holds, without writing it again.
+def confirm(directory: Path, moments: Moments) -> bool:
+    """Say that what is published still holds, without writing it again; false if somebody took it away.
 
     Each moment is eight bytes at a multiple of eight, which no reader can see half written.
     """
-    file = os.open(directory / FILE_NAME, os.O_WRONLY)
+    try:
+        file = os.open(directory / FILE_NAME, os.O_WRONLY)
+    except FileNotFoundError:
+        return False
     try:
         os.pwrite(file, _MOMENTS.pack(*_packed(moments)), _MOMENTS_OFFSET)
     finally:
         os.close(file)
+    return True
 
 
 def _packed(moments: Moments) -> tuple[float, float, float]:

@@ -217,15 +217,20 @@ class _Service:
         return _State(snapshot, payload, follower.moments, follower.statistics_needed)
 
     def _publish(self, state: _State) -> None:
-        self._statistics_needed = state.statistics_needed
+        if state.statistics_needed != self._statistics_needed:
+            self._statistics_needed = state.statistics_needed
+            self._reading.wanted.set()
         if state.snapshot is None:
             return  # nothing that may be believed
         first = not self._version
-        if state.payload == self._payload:
-            publication.confirm(self._directory, state.moments)
-        else:
-            self._version = max(self._version + 1, int(state.moments.read_at * 1_000_000))
-            publication.write(self._directory, self._version, state.moments, state.payload)
+        try:
+            if state.payload != self._payload or not publication.confirm(self._directory, state.moments):
+                self._version = max(self._version + 1, int(state.moments.read_at * 1_000_000))
+                publication.write(self._directory, self._version, state.moments, state.payload)
+        except OSError as error:
+            raise UserError(
+                f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
+            ) from None
         self._snapshot, self._payload, self._moments = state.snapshot, state.payload, state.moments
         if first:
             self._ready()

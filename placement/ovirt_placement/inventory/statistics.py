@@ -66,11 +66,11 @@ def needed(clusters: Iterable[Cluster]) -> Needed:
 
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     """Measure what is wanted; raises what `EngineConnection.get` raises."""
-    from ovirt_placement.engine.reader import read_hosts, read_vms, whole_answers
+    # The SDK takes long to load and is not needed where somebody publishes.
+    from ovirt_placement.engine.measuring import measured_hosts, measured_vms
 
-    with whole_answers(connection):
-        hosts = read_hosts(connection, statistics=True) if wanted.hosts else ()
-        vms = read_vms(connection, statistics=True) if wanted.vms else ()
+    hosts = measured_hosts(connection) if wanted.hosts else ()
+    vms = measured_vms(connection) if wanted.vms else ()
     return Statistics(
         {host.id: (host.cpu_percent, host.memory_free_mb) for host in hosts},
         {vm.id: (vm.usage_mem_percent, vm.usage_cpu_percent) for vm in vms if vm.host is not None},

@@ -74,7 +74,7 @@ def test_what_still_holds_is_confirmed_without_writing_it_again(tmp_path: Path, 
     write(tmp_path, snapshot, 3, 1.0)
     before = (tmp_path / "snapshot").stat()
     moments = Moments(read_at=publication.now(), whole_at=2.0, statistics_at=publication.now() - 7.0)
-    publication.confirm(tmp_path, moments)
+    assert publication.confirm(tmp_path, moments)
     after = (tmp_path / "snapshot").stat()
     found = publication.read(tmp_path)
     assert found is not None
@@ -82,6 +82,10 @@ def test_what_still_holds_is_confirmed_without_writing_it_again(tmp_path: Path, 
     assert (before.st_ino, before.st_size) == (after.st_ino, after.st_size)
     assert found.statistics_age_seconds is not None
     assert 7.0 <= found.statistics_age_seconds < 60
+
+
+def test_what_is_gone_cannot_be_confirmed(tmp_path: Path) -> None:
+    assert not publication.confirm(tmp_path, Moments(1.0))
 
 
 def test_without_statistics_there_is_no_age_of_them(tmp_path: Path, snapshot: Snapshot) -> None:

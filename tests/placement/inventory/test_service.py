@@ -244,3 +244,25 @@ def test_a_service_that_hangs_costs_no_more_than_the_deadline(file: Path, config
         assert time.monotonic() - began < 5
         service.send_signal(signal.SIGCONT)
         ended(service)
+
+
+def test_what_somebody_took_away_is_published_again(file: Path, config: Config) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        (config.inventory.directory / "snapshot").unlink()
+        assert inventory.snapshot(config=config, max_age=0, deadline=30) == before
+        ended(service)
+
+
+def test_a_poll_that_brings_nothing_new_is_proof_enough(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        asked = polls(engine)
+        for _ in range(3):
+            time.sleep(0.01)  # so that what is published is older than is allowed
+            assert inventory.snapshot(config=config, max_age=0.005, deadline=30) is before
+        assert polls(engine) - asked == 3
+        assert readings(engine) == 1
+        ended(service)
