@@ -1,0 +1,208 @@
+"""Decisions on a large cluster that never rests, against the proxy's trivial unit; the HA check; memory."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+import xmlrpc.client
+from itertools import chain, cycle
+
+import psutil
+from tabulate import tabulate
+
+from ovirt_placement.inventory import publication
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules import ha_check
+
+from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
+from .proxy import Client, quantiles
+
+FILTERS = ("AffinityFilter", "HostAffinityFilter")
+WEIGHTS = ("SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight")
+
+#: The calls that are compared: method and units. The first of each method is the measure of the others.
+CALLS = (
+    ("runFilters", ("TrivialFilter",)),
+    *(("runFilters", (unit,)) for unit in FILTERS),
+    ("runFilters", FILTERS),
+    ("runCostFunctions", ("TrivialWeight",)),
+    *(("runCostFunctions", (unit,)) for unit in WEIGHTS),
+    ("runCostFunctions", WEIGHTS),
+)
+Call = tuple[str, tuple[str, ...]]
+
+#: Long enough for p99; one worker is killed in the middle of it.
+WINDOW_SECONDS = 20.0
+#: A decision every so often, as an engine makes them: a version of the inventory may come in between.
+PACE_SECONDS = 0.05
+QUIET_SECONDS = 5.0
+#: Pairs of failing hosts that are judged.
+PAIRS = 2000
+
+
+def main() -> None:
+    with running() as world:
+        _warm_up(world)
+        _decisions("one after another", world, pause=0.0)
+        _decisions(f"one every {PACE_SECONDS * 1e3:.0f} ms", world, pause=PACE_SECONDS)
+        _memory(world)
+        published = publication.read(world.inventory_directory)
+        snapshot = world.snapshot if published is None else published.snapshot
+    _ha_check(snapshot)
+
+
+def _request(world: World, call: Call, vm: str) -> bytes:
+    method, units = call
+    hosts = [host.id for host in world.snapshot.hosts]
+    named = list(units) if method == "runFilters" else [[unit, 1] for unit in units]
+    body = xmlrpc.client.dumps((named, hosts, vm, {"HighUtilization": "80"}), method).encode()
+    head = (
+        f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def _warm_up(world: World) -> None:
+    """Make each call once and look at its answer: what follows measures decisions and not failures."""
+    hosts = [host.id for host in world.snapshot.hosts]
+    vm = next(group.vms[0] for group in world.snapshot.affinity_groups if group.vms)
+    with xmlrpc.client.ServerProxy(f"http://127.0.0.1:{world.port}") as proxy:
+        for method, units in CALLS:
+            named = list(units) if method == "runFilters" else [[unit, 1] for unit in units]
+            answer = getattr(proxy, method)(named, hosts, vm, {})
+            if answer["result_code"] != 0:
+                raise RuntimeError(f"{method} {units}: {answer['plugin_errors']}")
+
+
+def _decisions(title: str, world: World, pause: float) -> None:
+    """Make all calls in turns, about VMs with groups, while the engine is busy and one worker dies."""
+    dice = random.Random(2)
+    vms = list(chain.from_iterable(world.snapshot.group_vms.values()))
+    requests = {call: [_request(world, call, vm) for vm in dice.sample(vms, 200)] for call in CALLS}
+    quiet = _requests_made(world, QUIET_SECONDS)
+    before, events = world.requests(), world.last_event()
+    versions, published = 0, world.published()
+    times: dict[Call, list[float]] = {call: [] for call in CALLS}
+    client = Client(world.port)
+    began = time.monotonic()
+    killed = False
+    for turn in cycle(range(200)):
+        if time.monotonic() - began > WINDOW_SECONDS:
+            break
+        if not killed and time.monotonic() - began > WINDOW_SECONDS / 2:
+            dice.choice(world.workers()).kill()
+            killed = True
+        for call in CALLS:
+            times[call].append(client.call(requests[call][turn]))
+            versions += published != (published := world.published())
+            time.sleep(pause)
+    client.close()
+    print(f"\ndecisions {title}, {len(requests[CALLS[0]])} VMs, {len(world.snapshot.hosts)} hosts, ms")
+    _print_decisions(times)
+    decisions = sum(len(found) for call, found in times.items() if "Trivial" not in call[1][0])
+    seconds = time.monotonic() - began
+    happened = (world.last_event() - events) / seconds
+    _print_requests(world, before, decisions, quiet, f"{happened:.0f}", f"{versions / seconds:.1f}")
+
+
+def _print_decisions(times: dict[Call, list[float]]) -> None:
+    rows = []
+    trivial: dict[str, tuple[float, float]] = {}
+    for (method, units), found in times.items():
+        p50, p99 = quantiles(found)
+        base = trivial.setdefault(method, (p50, p99))
+        rows.append(
+            [
+                method,
+                "\n".join(units),
+                len(found),
+                f"{p50:.2f}",
+                f"{p99:.2f}",
+                f"{max(found) * 1e3:.0f}",
+                f"{p50 / base[0]:.2f}",
+                f"{p99 / base[1]:.2f}",
+            ]
+        )
+    headers = ["method", "units", "calls", "p50", "p99", "longest", "p50/trivial", "p99/trivial"]
+    print(tabulate(rows, headers, disable_numparse=True))
+
+
+def _requests_made(world: World, seconds: float) -> float:
+    """Give the inventory's requests each second while nobody asks for decisions."""
+    before = world.requests().get(INVENTORY_USER, 0)
+    time.sleep(seconds)
+    return (world.requests().get(INVENTORY_USER, 0) - before) / seconds
+
+
+def _print_requests(
+    world: World, before: dict[str, int], decisions: int, quiet: float, events: str, versions: str
+) -> None:
+    after = world.requests()
+    made = {user: after.get(user, 0) - before.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
+    row = [
+        decisions,
+        f"{made[WORKERS_USER] / decisions:.4f}",
+        f"{made[INVENTORY_USER] / WINDOW_SECONDS:.1f}",
+        f"{quiet:.1f}",
+        events,
+        versions,
+    ]
+    headers = [
+        "decisions",
+        "requests of workers for each",
+        "of the inventory a second",
+        "without decisions",
+        "events a second",
+        "versions a second",
+    ]
+    print(tabulate([row], headers, disable_numparse=True))
+
+
+def _memory(world: World) -> None:
+    workers = world.workers()
+    unique = [worker.memory_full_info().uss / 2**20 for worker in workers]
+    resident = [worker.memory_info().rss / 2**20 for worker in workers]
+    inventory: psutil.Process = world.inventory()
+    print("\nmemory, MiB")
+    row = [
+        len(workers),
+        f"{max(unique):.0f}",
+        f"{max(resident):.0f}",
+        f"{inventory.memory_info().rss / 2**20:.0f}",
+    ]
+    headers = ["workers", "of its own, the largest", "resident, the largest", "the inventory"]
+    print(tabulate([row], headers, disable_numparse=True))
+
+
+def _ha_check(snapshot: Snapshot) -> None:
+    """Judge each host's failure; of pairs a sample, each by itself."""
+    (cluster,) = snapshot.clusters
+    started = time.perf_counter()
+    found = ha_check.check(snapshot, cluster.id, 1)
+    seconds = time.perf_counter() - started
+    print("\nHA check, every single host")
+    words = {True: "safe", False: "unsafe", None: "unknown"}
+    row = [words[found.safe], found.survived, len(found.losses), len(found.unknown), f"{seconds:.3f}"]
+    print(tabulate([row], ["verdict", "survived", "lost", "unknown", "s"], disable_numparse=True))
+
+    dice = random.Random(3)
+    hosts = [host.id for host in snapshot.hosts]
+    outcomes, times = [], []
+    for _ in range(PAIRS):
+        pair = tuple(dice.sample(hosts, 2))
+        started = time.perf_counter()
+        outcomes.append(ha_check.judge_failure(snapshot, cluster.id, pair))
+        times.append(time.perf_counter() - started)
+    unknown = sum(isinstance(outcome, ha_check.Unknown) for outcome in outcomes)
+    lost = sum(isinstance(outcome, ha_check.Loss) for outcome in outcomes)
+    print(f"\nHA check, {PAIRS} pairs of hosts")
+    row = [
+        PAIRS - lost - unknown,
+        lost,
+        f"{unknown / PAIRS:.1%}",
+        f"{statistics.median(times) * 1e3:.1f}",
+        f"{max(times) * 1e3:.0f}",
+    ]
+    headers = ["survived", "lost", "share unknown", "p50, ms", "longest, ms"]
+    print(tabulate([row], headers, disable_numparse=True))
