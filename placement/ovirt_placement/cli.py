@@ -18,13 +18,27 @@ from ovirt_placement.commands import (
     keys,
     setup,
     snapshot,
+    status,
     violations,
     where,
     why,
 )
 from ovirt_placement.errors import EXIT_STATUS, UserError
 
-_COMMANDS = (snapshot, inventory, why, where, violations, conflicts, ha_check, keys, groups, setup, doctor)
+_COMMANDS = (
+    snapshot,
+    inventory,
+    status,
+    why,
+    where,
+    violations,
+    conflicts,
+    ha_check,
+    keys,
+    groups,
+    setup,
+    doctor,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,13 +20,13 @@ class Publisher:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._version = 0
-        config = folder / "ovirt-placement.toml"
-        config.write_text(
+        self.config = folder / "ovirt-placement.toml"
+        self.config.write_text(
             f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n'
             f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
         )
         #: What a process needs to find it.
-        self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(config)}
+        self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
 
     def publish(self, snapshot: Snapshot) -> None:
         self._version += 1

@@ -49,10 +49,18 @@ class Publication:
         return now() - self.moments.read_at
 
     @property
+    def whole_age_seconds(self) -> float | None:
+        """How long ago all was last read, whatever had changed; None if that was never."""
+        return _age(self.moments.whole_at)
+
+    @property
     def statistics_age_seconds(self) -> float | None:
         """How old the figures of CPU and memory use are; None if there are none."""
-        at = self.moments.statistics_at
-        return None if at == _NEVER else now() - at
+        return _age(self.moments.statistics_at)
+
+
+def _age(moment: float) -> float | None:
+    return None if moment == _NEVER else now() - moment
 
 
 def now() -> float:

@@ -1,0 +1,139 @@
+"""`ovirt-placement status`: what is known of each cluster, how fresh it is, and whether its rules hold."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_placement import config
+from ovirt_placement.commands.question import (
+    add_cluster,
+    add_question,
+    clusters_of,
+    read_state,
+    show,
+    show_json,
+)
+from ovirt_placement.inventory import publication
+from ovirt_placement.model import Cluster, Snapshot, Struct
+from ovirt_placement.rules.violations import find_violations
+
+DESCRIPTION = """\
+Show each cluster with its hosts, VMs and affinity groups, how many of its rules are broken, and where all
+this is known from.
+"""
+
+_HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "groups", "broken rules")
+#: A publication that is older was left by a service that ended: then the engine itself was read.
+_LEFT_BEHIND_SECONDS = 10.0
+
+
+class Source(Struct, frozen=True):
+    """Where a state comes from; ages in seconds."""
+
+    kind: str
+    where: str
+    version: int | None = None
+    age_seconds: float | None = None
+    #: Since all was last read, whatever had changed.
+    whole_age_seconds: float | None = None
+    statistics_age_seconds: float | None = None
+
+
+class Summary(Struct, frozen=True):
+    """A cluster in numbers."""
+
+    cluster: str
+    hosts: int
+    hosts_up: int
+    vms: int
+    vms_running: int
+    vms_on_their_way: int
+    vms_highly_available: int
+    groups: int
+    hard_violations: int
+    soft_violations: int
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "status",
+        help="what is known of each cluster, and how fresh it is",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_cluster(parser)
+    add_question(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    snapshot = read_state(args)
+    source = _source(args)
+    summaries = [_summary(snapshot, cluster) for cluster in clusters_of(args, snapshot)]
+    if args.json:
+        show_json({"source": source, "clusters": summaries})
+        return 0
+    print(f"{_told(source)}\n")
+    show([_row(summary) for summary in summaries], _HEADERS)
+    return 0
+
+
+def _source(args: argparse.Namespace) -> Source:
+    """Where `read_state` has just read: a service that publishes is asked before the engine is."""
+    if args.state is not None:
+        return Source(kind="state file", where=str(args.state))
+    settings = config.load(args.config)
+    published = publication.read(settings.inventory.directory)
+    oldest = max(settings.inventory.max_age_seconds, _LEFT_BEHIND_SECONDS)
+    if published is None or published.age_seconds > oldest:
+        return Source(kind="engine", where=settings.engine.url or "")
+    return Source(
+        kind="inventory",
+        where=str(settings.inventory.directory),
+        version=published.version,
+        age_seconds=published.age_seconds,
+        whole_age_seconds=published.whole_age_seconds,
+        statistics_age_seconds=published.statistics_age_seconds,
+    )
+
+
+def _told(source: Source) -> str:
+    text = f"Known from the {source.kind} {source.where}"
+    if source.age_seconds is None:
+        return f"{text}."
+    ages = [f"asked what changed {source.age_seconds:.1f} s ago"]
+    if source.whole_age_seconds is not None:
+        ages.append(f"read whole {source.whole_age_seconds:.0f} s ago")
+    if source.statistics_age_seconds is not None:
+        ages.append(f"statistics {source.statistics_age_seconds:.0f} s ago")
+    return f"{text}: {', '.join(ages)}."
+
+
+def _summary(snapshot: Snapshot, cluster: Cluster) -> Summary:
+    hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
+    vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
+    violations = find_violations(snapshot, cluster.id)
+    return Summary(
+        cluster=cluster.name,
+        hosts=len(hosts),
+        hosts_up=sum(host.up for host in hosts),
+        vms=len(vms),
+        vms_running=sum(vm.host is not None for vm in vms),
+        vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
+        vms_highly_available=sum(vm.ha for vm in vms),
+        groups=sum(group.cluster == cluster.id for group in snapshot.affinity_groups),
+        hard_violations=sum(violation.hard for violation in violations),
+        soft_violations=sum(not violation.hard for violation in violations),
+    )
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    return (
+        summary.cluster,
+        f"{summary.hosts_up} of {summary.hosts}",
+        f"{summary.vms_running} of {summary.vms}",
+        str(summary.vms_on_their_way),
+        str(summary.vms_highly_available),
+        str(summary.groups),
+        f"{summary.hard_violations} hard, {summary.soft_violations} soft",
+    )
