@@ -7,10 +7,12 @@ import statistics
 import time
 import xmlrpc.client
 from itertools import chain, cycle
+from typing import NamedTuple
 
 import psutil
 from tabulate import tabulate
 
+from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory import publication
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import ha_check
@@ -37,6 +39,8 @@ WINDOW_SECONDS = 20.0
 #: A decision every so often, as an engine makes them: a version of the inventory may come in between.
 PACE_SECONDS = 0.05
 QUIET_SECONDS = 5.0
+#: About how many VMs each call is made, again and again.
+VMS = 200
 #: Pairs of failing hosts that are judged.
 PAIRS = 2000
 
@@ -78,54 +82,96 @@ def _warm_up(world: World) -> None:
 def _decisions(title: str, world: World, pause: float) -> None:
     """Make all calls in turns, about VMs with groups, while the engine is busy and one worker dies."""
     dice = random.Random(2)
-    vms = list(chain.from_iterable(world.snapshot.group_vms.values()))
-    requests = {call: [_request(world, call, vm) for vm in dice.sample(vms, 200)] for call in CALLS}
+    vms = dice.sample(list(chain.from_iterable(world.snapshot.group_vms.values())), VMS)
+    requests = {call: [_request(world, call, vm) for vm in vms] for call in CALLS}
     quiet = _requests_made(world, QUIET_SECONDS)
-    before, events = world.requests(), world.last_event()
-    versions, published = 0, world.published()
-    times: dict[Call, list[float]] = {call: [] for call in CALLS}
+    before, events, seen = world.requests(), world.last_event(), _Seen(world)
+    samples: list[Sample] = []
     client = Client(world.port)
     began = time.monotonic()
     killed = False
-    for turn in cycle(range(200)):
-        if time.monotonic() - began > WINDOW_SECONDS:
+    for turn in cycle(range(VMS)):
+        passed = time.monotonic() - began
+        if passed > WINDOW_SECONDS:
             break
-        if not killed and time.monotonic() - began > WINDOW_SECONDS / 2:
+        if not killed and passed > WINDOW_SECONDS / 2:
             dice.choice(world.workers()).kill()
             killed = True
         for call in CALLS:
-            times[call].append(client.call(requests[call][turn]))
-            versions += published != (published := world.published())
+            fresh = seen.look()
+            samples.append(Sample(call, client.call(requests[call][turn]), fresh))
             time.sleep(pause)
     client.close()
-    print(f"\ndecisions {title}, {len(requests[CALLS[0]])} VMs, {len(world.snapshot.hosts)} hosts, ms")
-    _print_decisions(times)
-    decisions = sum(len(found) for call, found in times.items() if "Trivial" not in call[1][0])
-    seconds = time.monotonic() - began
-    happened = (world.last_event() - events) / seconds
-    _print_requests(world, before, decisions, quiet, f"{happened:.0f}", f"{versions / seconds:.1f}")
+    print(f"\ndecisions {title}, {VMS} VMs, {len(world.snapshot.hosts)} hosts, ms")
+    _print_decisions(samples)
+    decisions = [sample for sample in samples if not sample.trivial]
+    after = world.requests()
+    made = {user: after.get(user, 0) - before.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
+    row = {
+        "decisions": len(decisions),
+        "of these on a fresh snapshot": f"{sum(sample.fresh for sample in decisions) / len(decisions):.0%}",
+        "requests of workers for each": f"{made[WORKERS_USER] / len(decisions):.4f}",
+        "of the inventory a second": f"{made[INVENTORY_USER] / passed:.1f}",
+        "without decisions": f"{quiet:.1f}",
+        "events a second": f"{(world.last_event() - events) / passed:.0f}",
+        "versions a second": f"{seen.versions / passed:.1f}",
+    }
+    print(tabulate([row], "keys", disable_numparse=True))
 
 
-def _print_decisions(times: dict[Call, list[float]]) -> None:
+class Sample(NamedTuple):
+    call: Call
+    seconds: float
+    #: Whether what was published was young enough for a decision when the call was made.
+    fresh: bool
+
+    @property
+    def trivial(self) -> bool:
+        return self.call[1][0].startswith("Trivial")
+
+
+class _Seen:
+    """What the inventory publishes, as a reader sees it."""
+
+    def __init__(self, world: World) -> None:
+        self._directory = world.inventory_directory
+        self._known = publication.read(self._directory)
+        #: How many versions have come since.
+        self.versions = 0
+
+    def look(self) -> bool:
+        """Whether the published snapshot is fresh now."""
+        found = publication.read(self._directory, self._known)
+        if found is None:
+            return False
+        self.versions += self._known is not None and found.version != self._known.version
+        self._known = found
+        return found.age_seconds <= InventorySettings().max_age_seconds
+
+
+def _print_decisions(samples: list[Sample]) -> None:
+    """Print a row for each call; what is fresh is compared with all of the trivial unit."""
     rows = []
-    trivial: dict[str, tuple[float, float]] = {}
-    for (method, units), found in times.items():
-        p50, p99 = quantiles(found)
-        base = trivial.setdefault(method, (p50, p99))
+    trivial: dict[str, float] = {}
+    for method, units in CALLS:
+        mine = [sample for sample in samples if sample.call == (method, units)]
+        p50, p99 = quantiles([sample.seconds for sample in mine])
+        fresh = [sample.seconds * 1e3 for sample in mine if sample.fresh]
+        base = trivial.setdefault(method, p50)
         rows.append(
-            [
-                method,
-                "\n".join(units),
-                len(found),
-                f"{p50:.2f}",
-                f"{p99:.2f}",
-                f"{max(found) * 1e3:.0f}",
-                f"{p50 / base[0]:.2f}",
-                f"{p99 / base[1]:.2f}",
-            ]
+            {
+                "method": method,
+                "units": "\n".join(units),
+                "calls": len(mine),
+                "p50": f"{p50:.2f}",
+                "p99": f"{p99:.2f}",
+                "p50/trivial": f"{p50 / base:.2f}",
+                "p99/trivial p50": f"{p99 / base:.1f}",
+                "fresh p50": f"{statistics.median(fresh):.2f}" if fresh else "-",
+                "fresh p50/trivial": f"{statistics.median(fresh) / base:.2f}" if fresh else "-",
+            }
         )
-    headers = ["method", "units", "calls", "p50", "p99", "longest", "p50/trivial", "p99/trivial"]
-    print(tabulate(rows, headers, disable_numparse=True))
+    print(tabulate(rows, "keys", disable_numparse=True))
 
 
 def _requests_made(world: World, seconds: float) -> float:
@@ -133,30 +179,6 @@ def _requests_made(world: World, seconds: float) -> float:
     before = world.requests().get(INVENTORY_USER, 0)
     time.sleep(seconds)
     return (world.requests().get(INVENTORY_USER, 0) - before) / seconds
-
-
-def _print_requests(
-    world: World, before: dict[str, int], decisions: int, quiet: float, events: str, versions: str
-) -> None:
-    after = world.requests()
-    made = {user: after.get(user, 0) - before.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
-    row = [
-        decisions,
-        f"{made[WORKERS_USER] / decisions:.4f}",
-        f"{made[INVENTORY_USER] / WINDOW_SECONDS:.1f}",
-        f"{quiet:.1f}",
-        events,
-        versions,
-    ]
-    headers = [
-        "decisions",
-        "requests of workers for each",
-        "of the inventory a second",
-        "without decisions",
-        "events a second",
-        "versions a second",
-    ]
-    print(tabulate([row], headers, disable_numparse=True))
 
 
 def _memory(world: World) -> None:

@@ -21,7 +21,6 @@ from demo.processes import Processes, address
 from lxml import etree
 
 from ovirt_placement import statefile
-from ovirt_placement.inventory import publication
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.generate import Sizes, generate
 
@@ -69,10 +68,6 @@ class World:
         counts: dict[str, int] = json.loads(connection.getresponse().read())
         connection.close()
         return counts
-
-    def published(self) -> int:
-        """What tells one published version from the next: each is a file of its own."""
-        return (self.inventory_directory / publication.FILE_NAME).stat().st_ino
 
     def last_event(self) -> int:
         """The id of the newest event: how many there have been."""
