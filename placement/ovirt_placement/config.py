@@ -57,6 +57,8 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: An SQLAlchemy URL: SQLite on a local disk, or PostgreSQL.
     url: str = "sqlite:////var/lib/ovirt-placement/store.db"
+    #: How long a decision may wait for it; then what was known last counts.
+    patience_seconds: Seconds = 0.05
 
 
 class Config:

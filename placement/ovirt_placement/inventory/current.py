@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from ovirt_placement import config as configuration
-from ovirt_placement.config import Config, EngineSettings
+from ovirt_placement.config import Config, EngineSettings, StoreSettings
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import conversation, publication
 from ovirt_placement.inventory.conversation import NoAnswer, NoService, Refresh, Wake
@@ -34,7 +34,7 @@ class _Process:
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
         self.direct_readers: dict[EngineSettings, DirectReader] = {}
-        self.overlays: dict[str, Overlay] = {}
+        self.overlays: dict[StoreSettings, Overlay] = {}
         #: What a parent process had open: closing it here would say good-bye in the parent's name.
         self.inherited: Self | None = None
 
@@ -144,5 +144,6 @@ def _direct(config: Config, max_age: float, until: float) -> Snapshot:
 
 def _overlaid(base: Snapshot, config: Config) -> Snapshot:
     with _process.lock:
-        overlay = _process.overlays.setdefault(config.store.url, Overlay(config.store.url))
+        store = config.store
+        overlay = _process.overlays.setdefault(store, Overlay(store.url, store.patience_seconds))
     return overlay.over(base)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ovirt_placement.store import Intent, Store
     from ovirt_placement.store_keys import KeyRecords, KeyStore
 
-#: What a store may cost an answer to the engine, whatever state it is in.
-PATIENCE_SECONDS = 0.05
 #: The first answer of a process has nothing known to fall back on: a store that answers may take longer.
 _FIRST_PATIENCE_SECONDS = 1.0
 
@@ -42,13 +40,15 @@ class _Complaint:
 class Overlay:
     """Reads a store in a thread of its own, and keeps the last snapshot that it was laid over."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patience_seconds: float) -> None:
         self._url = url
+        #: What the store may cost an answer to the engine, whatever state it is in.
+        self._usual_patience_seconds = patience_seconds
+        self._patience_seconds = max(patience_seconds, _FIRST_PATIENCE_SECONDS)
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._key_store: KeyStore | None = None
         self._reading: threading.Event | None = None
-        self._patience_seconds = _FIRST_PATIENCE_SECONDS
         self._intents: tuple[Intent, ...] = ()
         self._keys: KeyRecords | None = None
         self._about_intents = _Complaint("open migrations")
@@ -108,8 +108,9 @@ class Overlay:
 
         if self._key_store is None:
             try:
-                self._store = Store(self._url, patience_seconds=PATIENCE_SECONDS, create=False)
-                self._key_store = KeyStore(self._url, patience_seconds=PATIENCE_SECONDS, create=False)
+                patience = self._usual_patience_seconds
+                self._store = Store(self._url, patience_seconds=patience, create=False)
+                self._key_store = KeyStore(self._url, patience_seconds=patience, create=False)
             except UserError as error:
                 self._about_intents.say(str(error))
 
@@ -118,7 +119,7 @@ class Overlay:
             if self._read_intents():
                 self._read_keys()
         finally:
-            self._patience_seconds = PATIENCE_SECONDS
+            self._patience_seconds = self._usual_patience_seconds
             self._reading = None
             reading.set()
 

@@ -59,7 +59,7 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 @pytest.fixture
 def overlay(tmp_path: Path) -> Overlay:
-    return Overlay(f"sqlite:///{tmp_path}/store.db")
+    return Overlay(f"sqlite:///{tmp_path}/store.db", DEADLINE_SECONDS)
 
 
 def soon(overlay: Overlay, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
