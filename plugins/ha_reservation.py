@@ -14,15 +14,19 @@ from ovirt_placement.rules.verdict import Request
 
 
 class HaReservationWeight:
-    properties_validation = "ha_weight_scale_down=(100|[1-9][0-9]?)"
+    properties_validation = (
+        "ha_weight_scale_down=(100|[1-9][0-9]?);"
+        "ha_failures=[1-9];"
+        "ha_failover_hosts=[A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*"
+    )
 
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Send highly available VMs to the hosts with the fewest of them, in clusters with HA reservation.
 
         Takes the place of the engine's own weight OptimalForHaReservation. ha_weight_scale_down (1 to
-        100) makes small differences ties. Nothing is sent to a dedicated failover host while another
-        will do.
+        100) makes small differences ties. Nothing is sent to the hosts that ha_failover_hosts names while
+        another will do. ha_failures says how many failed hosts ha-check is to survive.
         """
         scale_down = whole_number(args, "ha_weight_scale_down", 1)
         snapshot = snapshot_with(vm)

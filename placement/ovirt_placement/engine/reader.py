@@ -13,6 +13,7 @@ from ovirt_placement.engine.connection import EngineConnection, EngineFault, Eng
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings, vms
 from ovirt_placement.engine.policies import Policy, PolicyReader
+from ovirt_placement.engine.reservation import with_failover_hosts
 from ovirt_placement.model import AffinityLabel, Cluster, Host, Snapshot, Vm
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
@@ -34,9 +35,9 @@ def read_snapshot(
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to. Raises what `EngineConnection.get` raises.
     """
-    return consistent(
-        read_as_told(connection, statistics=statistics, devices=devices, policies=policies or PolicyReader())
-    )
+    policies = policies or PolicyReader()
+    told = read_as_told(connection, statistics=statistics, devices=devices, policies=policies)
+    return consistent(with_failover_hosts(told))
 
 
 def read_as_told(

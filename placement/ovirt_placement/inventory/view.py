@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.events import Event
+from ovirt_placement.engine.reservation import with_failover_hosts
 from ovirt_placement.inventory.rereads import Kind, Subject
 from ovirt_placement.inventory.statistics import Needed, Statistics, needed
 from ovirt_placement.inventory.targets import Targets
@@ -164,16 +165,15 @@ class View:
             if frame is None:
                 raise LookupError("nothing was read yet")
             around = self._around
-            self._made = consistent(
-                replace(
-                    frame,
-                    clusters=tuple(around.clusters.values()),
-                    hosts=tuple(self._hosts.records.values()),
-                    vms=tuple(self._vms.records.values()),
-                    affinity_groups=tuple(group for groups in around.groups.values() for group in groups),
-                    affinity_labels=around.labels,
-                )
+            told = replace(
+                frame,
+                clusters=tuple(around.clusters.values()),
+                hosts=tuple(self._hosts.records.values()),
+                vms=tuple(self._vms.records.values()),
+                affinity_groups=tuple(group for groups in around.groups.values() for group in groups),
+                affinity_labels=around.labels,
             )
+            self._made = consistent(with_failover_hosts(told))
         return self._made
 
     def _surround(self, whole: Snapshot, began: float) -> tuple[Subject, ...]:

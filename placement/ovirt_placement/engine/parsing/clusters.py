@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ovirt_placement.engine.parsing import affinity, xml
+from ovirt_placement.engine.reservation import failures
 from ovirt_placement.model import AffinityGroup, Cluster
 
 _FIELDS = (
@@ -45,6 +46,7 @@ def read(content: bytes) -> Clusters:
 
 def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
     version = xml.children(fields.get("version"), "major", "minor")
+    properties = xml.properties(fields.get("custom_scheduling_policy_properties"))
     return Cluster(
         id=xml.identity(element),
         name=xml.text(fields.get("name")),
@@ -54,7 +56,8 @@ def _cluster(element: xml.Element, fields: xml.Children) -> Cluster:
         count_threads_as_cores=xml.flag(fields.get("threads_as_cores")),
         upgrade_mode=xml.flag(fields.get("upgrade_in_progress")),
         memory_overcommit_percent=_overcommit(fields.get("memory_policy")),
-        scheduling_properties=xml.properties(fields.get("custom_scheduling_policy_properties")),
+        ha_failures=failures(properties),
+        scheduling_properties=properties,
     )
 
 
