@@ -9,6 +9,7 @@ import importlib
 BENCHMARKS = (
     "proxy",
     "placement",
+    "placement_keys",
     "inventory",
 )  # fmt: skip
 
