@@ -37,6 +37,7 @@ SETTINGS = replace(
     stop_seconds=0.2,
     migration_seconds=0.8,
     hand_over_seconds=0.2,
+    state_lag_seconds=0.9,
     late_event_probability=0.5,
 )
 
