@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from ovirt_placement.model import Disk, Network, Nic, VnicProfile
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.commands.live_engine import LiveEngine, live_engine
 
@@ -282,3 +284,43 @@ def test_keys_of_a_vm_that_is_gone_can_be_seen_and_removed(
         assert "v1" not in live.run(0, "keys", "export")[0]
         live.run(0, "keys", "unset", "G", "--on", "server", "v1")
         assert listed(live) == []
+
+
+def test_bad_property_of_a_vm_is_reported_and_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = vm("v3", name="typo", cluster="c1", custom_properties={"placement_keys": "Repel1=1"})
+    parts = (*STATE.clusters, *STATE.hosts, *STATE.vms, typed)
+    with live_engine(snapshot(*parts), tmp_path, capsys, monkeypatch) as live:
+        (mistake,) = live.data(1, "keys", "check")
+        assert mistake["where"] == "VM typo: custom property placement_keys"
+        assert mistake["codes"] == ["property-unreadable"]
+        assert set(live.data(0, "keys", "explain", "typo")["choice"]) == {"h1", "h2"}
+
+
+def test_what_a_vm_is_made_of_is_found_by_name_or_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = VnicProfile(id="p1", name="fast", network="n1")
+    made = vm(
+        "v3",
+        name="made",
+        cluster="c1",
+        template=TEMPLATE,
+        disks=(Disk(id="d1", bootable=True),),
+        nics=(Nic(id="i1", name="nic1", vnic_profile="p1"),),
+    )
+    parts = snapshot(*STATE.clusters, *STATE.hosts, made)
+    world = replace(parts, networks=(Network(id="n1", name="lan"),), vnic_profiles=(profile,))
+    with live_engine(world, tmp_path, capsys, monkeypatch) as live:
+        for name, level, word in (
+            ("A", "image", TEMPLATE),
+            ("B", "disk", "d1"),
+            ("C", "network", "lan"),
+            ("D", "nic_offer", "fast"),
+            ("E", "nic", "made/nic1"),
+        ):
+            live.run(0, "keys", "set", name, "1", "5", "--on", level, word)
+        resources = {key["name"]: key["resource"] for key in live.data(0, "keys", "list")}
+        assert resources == {"A": TEMPLATE, "B": "d1", "C": "n1", "D": "p1", "E": "i1"}
+        assert "A" in live.data(0, "keys", "show", "made")["system"]
