@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from random import SystemRandom
 
-from ovirt_placement.plugin import Properties, answers, log_ranks, log_refusals, snapshot_with
+from ovirt_placement.plugin import Properties, answers, explains, log_ranks, log_refusals, snapshot_with
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
@@ -63,7 +63,9 @@ class PlacementKeyWeight:
             () if (args or {}).get("placement_tie") == "engine" else SystemRandom().sample(hosts, len(hosts))
         )
         request = Request((vm,), tuple(hosts))
-        weights = placing.rank_hosts(snapshot, request, _settings(args), tie_order=drawn)
+        weights = placing.rank_hosts(
+            snapshot, request, _settings(args), tie_order=drawn, explained=explains()
+        )
         log_ranks("PlacementKeyWeight", vm, weights, snapshot)
         return [(weight.host, weight.rank) for weight in weights]
 

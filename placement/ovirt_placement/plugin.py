@@ -91,6 +91,11 @@ def log_refusals(unit: str, vm: str, verdicts: Iterable[Verdict], snapshot: Snap
                 _say(unit, vm, verdict, "refused", snapshot)
 
 
+def explains() -> bool:
+    """Whether anybody will read why a host ranks as it does."""
+    return _log.isEnabledFor(logging.DEBUG)
+
+
 def log_ranks(unit: str, vm: str, weights: Iterable[Weight], snapshot: Snapshot) -> None:
     """At debug level, say of each host how it ranks and why."""
     if _log.isEnabledFor(logging.DEBUG):

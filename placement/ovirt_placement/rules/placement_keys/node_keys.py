@@ -63,7 +63,9 @@ def node_keys(
     system |= {name: ((value.as_integer_ratio(), 1),) for name, value in special_keys(capacity)}
     customer: dict[str, list[Instances]] = {}
     for (name, value), count in _customer_keys(valid, frozen, reserved_from_vms).items():
-        customer.setdefault(name, []).append((ratio(value), count))
+        if (instances := customer.get(name)) is None:
+            instances = customer[name] = []
+        instances.append((ratio(value), count))
     return NodeKeys(system, customer, sticky_keys(valid))
 
 

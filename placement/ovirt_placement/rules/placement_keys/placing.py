@@ -61,12 +61,14 @@ def rank_hosts(
     settings: Settings = DEFAULTS,
     *,
     tie_order: Sequence[str] = (),
+    explained: bool = True,
 ) -> tuple[Weight, ...]:
     """Rank each candidate host by its round, then by the customer's score.
 
     Hosts in `tie_order` that tie are ranked as they stand there: give them in a random order to draw,
     as the original does, or nothing to leave ties to other units. Dedicated failover hosts come after
-    all acceptable ones, and refused hosts come last. For several VMs, rounds and scores add up.
+    all acceptable ones, and refused hosts come last. For several VMs, rounds and scores add up. Reasons cost
+    a good part of the time: without `explained` there are none.
     """
     judgements = _judgements(snapshot, request, settings)
     burdens = _in_whole_numbers([_burden(snapshot, judgements, host) for host in request.candidate_hosts])
@@ -75,8 +77,9 @@ def rank_hosts(
         (burden, place.get(host, -1)) for host, burden in zip(request.candidate_hosts, burdens, strict=True)
     ]
     ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    told = judgements if explained else ()
     return tuple(
-        Weight(host, ranks[key], tuple(note for judged in judgements for note in _notes(judged.get(host))))
+        Weight(host, ranks[key], tuple(note for judged in told for note in _notes(judged.get(host))))
         for host, key in zip(request.candidate_hosts, keys, strict=True)
     )
 

@@ -304,6 +304,8 @@ def test_filter_keeps_worse_rounds_and_refuses_what_is_below_the_last() -> None:
     assert ranks(state, "h3", "h2", "h1") == {"h1": 0, "h2": 1, "h3": 2}
     assert filter_hosts(state, asked("h3"))[0].reasons == (Reason(Kind.KEYS_REFUSE, host="h3", number=-10),)
     assert rank_hosts(state, asked("h2"))[0].reasons == (Reason(Kind.KEYS_ROUND, host="h2", number=5),)
+    assert rank_hosts(state, asked("h2"), explained=False)[0].reasons == ()
+    assert ranks(state, "h3", "h2", "h1", explained=False) == ranks(state, "h3", "h2", "h1")
 
 
 def test_ties_stand_in_the_order_given_or_stay_ties() -> None:
