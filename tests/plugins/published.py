@@ -23,7 +23,7 @@ class Publisher:
         self.config = folder / "ovirt-placement.toml"
         self.config.write_text(
             f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n'
-            f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
+            f'[store]\nurl = "sqlite:///{folder}/store.db"\npatience_seconds = 30.0\n'
         )
         #: What a process needs to find it.
         self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
