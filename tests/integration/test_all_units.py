@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import ovirtsdk4
 import pytest
@@ -24,6 +25,10 @@ POLICY = SchedulingPolicy(
     weights={"SoftAffinityWeight": 10, "HostAffinityWeight": 20, "HaReservationWeight": 1},
     balance="HaReservationBalance",
 )
+#: Weighs neither kind of soft rule between VMs, and VMs that have one are not to be started then.
+LACKING = SchedulingPolicy(filters=("AffinityFilter",), weights={"HostAffinityWeight": 20})
+REJECT = {"affinity_missing_unit": "reject"}
+EXTERNAL_SCHEDULER_PLUGIN_ERROR = 9921
 PATIENCE_SECONDS = 60
 
 #: One engine serves all of them.
@@ -43,12 +48,12 @@ url = "sqlite:///{folder}/store.db"
 
 
 def small_cluster(
-    name: str, rule: Rule, hosts: list[dict[str, object]], vms: list[dict[str, object]]
+    name: str, rule: Rule, hosts: list[dict[str, object]], vms: list[dict[str, object]], **policy: object
 ) -> list[build.Part]:
     """A cluster with its hosts (NAME-h1 ...), its VMs (NAME-a, NAME-b) and one group of these."""
     names = [f"{name}-{letter}" for letter, _ in zip("abcd", vms, strict=False)]
     return [
-        build.cluster(name, scheduling_policy=POLICY),
+        build.cluster(name, **{"scheduling_policy": POLICY, **policy}),
         *(build.host(f"{name}-h{at}", cluster=name, **fields) for at, fields in enumerate(hosts, 1)),
         *(build.vm(vm, cluster=name, **fields) for vm, fields in zip(names, vms, strict=True)),
         build.group(f"{name}-group", rule, " ".join(names), cluster=name),
@@ -65,6 +70,30 @@ def world() -> Snapshot:
         *small_cluster("one-left", SOFT_APART, [{}, {"status": "maintenance"}], [{}, {}]),
         *small_cluster("leave", SOFT_TOGETHER, [{}, {}], [{"on": "leave-h1", **running}] * 2),
         *small_cluster("rejoin", SOFT_APART, [{}, {}], [{"on": f"rejoin-h{at}", **running} for at in (1, 2)]),
+        *small_cluster(
+            "fail", SOFT_TOGETHER, [{}, {}], [{"on": "fail-h1", "ha": ha, **running} for ha in (True, False)]
+        ),
+        *small_cluster(
+            "crowd", SOFT_APART, [{}, {}], [{"on": f"crowd-h{at}", "ha": True, **running} for at in (1, 2)]
+        ),
+        *small_cluster(
+            "alone",
+            SOFT_TOGETHER,
+            [{}, {}],
+            [{}, {}],
+            scheduling_policy=LACKING,
+            policy={"vm_affinity_weight": 0},
+            scheduling_properties=REJECT,
+        ),
+        *small_cluster(
+            "mirror",
+            SOFT_APART,
+            [{}, {}],
+            [{}, {}],
+            scheduling_policy=LACKING,
+            policy={"vm_affinity_weight": 0},
+            scheduling_properties=REJECT,
+        ),
         *small_cluster("drain", TOGETHER, [{}, {}, {}], [{"on": "drain-h1", **running}] * 2),
     )
 
@@ -72,8 +101,9 @@ def world() -> Snapshot:
 class World:
     """A running engine and the words to speak to it."""
 
-    def __init__(self, connection: ovirtsdk4.Connection, proxy_log: Path) -> None:
+    def __init__(self, connection: ovirtsdk4.Connection, url: str, proxy_log: Path) -> None:
         self._system = connection.system_service()
+        self._url = url
         self._proxy_log = proxy_log
 
     def calls(self, method: str) -> int:
@@ -103,6 +133,38 @@ class World:
         service.deactivate()
         self._until(lambda: service.get().status.value == "maintenance", f"{host} to be in maintenance")
 
+    def fail(self, host: str) -> None:
+        """Let a host crash."""
+        with urlopen(Request(f"{self._url}/simulator/hosts/{host}/fail", method="POST"), timeout=30):
+            pass
+
+    def until_on(self, vm: str, host: str) -> None:
+        """Wait until a VM runs on a host."""
+        service = self._system.vms_service().vm_service(vm)
+
+        def there() -> bool:
+            found = service.get()
+            return found.status.value == "up" and found.host.id == host
+
+        self._until(there, f"{vm} to be up on {host}")
+
+    def until_told(self, code: int, *words: str) -> None:
+        """Wait until an event says all of this."""
+        events = self._system.events_service()
+
+        def told() -> bool:
+            found = [event.description for event in events.list() if event.code == code]
+            return any(all(word in description for word in words) for description in found)
+
+        self._until(told, f"event {code} with {words}")
+
+    def until_called(self, method: str, times: int) -> None:
+        """Wait until the proxy's log, which is written after the answer, shows so many calls."""
+        self._until(lambda: self.calls(method) == times, f"{times} calls of {method}")
+
+    def is_down(self, vm: str) -> bool:
+        return bool(self._system.vms_service().vm_service(vm).get().status.value == "down")
+
     def host_of(self, vm: str) -> str:
         return str(self._system.vms_service().vm_service(vm).get().host.id)
 
@@ -125,7 +187,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         url = _start(processes, simulator, folder / "state.json")
         config.write_text(_CONFIGURATION.format(url=url, folder=folder))
         with ovirtsdk4.Connection(f"{url}/ovirt-engine/api", "admin@internal", "password") as connection:
-            yield World(connection, processes.log("ovirt-scheduler-proxy"))
+            yield World(connection, url, processes.log("ovirt-scheduler-proxy"))
 
 
 def _start(processes: Processes, command: str, path: Path) -> str:
@@ -137,7 +199,7 @@ def _start(processes: Processes, command: str, path: Path) -> str:
 def test_soft_affinity_starts_vms_on_one_host(engine: World) -> None:
     asked = engine.calls("runCostFunctions")
     assert len({engine.start(f"together-{letter}") for letter in "abc"}) == 1
-    assert engine.calls("runCostFunctions") == asked + 3
+    engine.until_called("runCostFunctions", asked + 3)
 
 
 def test_soft_affinity_overflows_to_another_host_rather_than_fail(engine: World) -> None:
@@ -164,3 +226,25 @@ def test_migration_joins_a_vm_that_it_should_stay_away_from_where_no_other_host_
 def test_host_with_a_hard_positive_group_can_be_drained(engine: World) -> None:
     engine.drain("drain-h1")
     assert engine.host_of("drain-a") == engine.host_of("drain-b") != "drain-h1"
+
+
+def test_vm_of_a_failed_host_restarts_elsewhere_without_the_peer_it_should_join(engine: World) -> None:
+    engine.fail("fail-h1")
+    engine.until_on("fail-a", "fail-h2")
+
+
+def test_vm_of_a_failed_host_restarts_beside_the_peer_it_should_stay_away_from(engine: World) -> None:
+    engine.fail("crowd-h1")
+    engine.until_on("crowd-a", "crowd-h2")
+    assert engine.host_of("crowd-b") == "crowd-h2"
+
+
+def test_vm_is_refused_loudly_where_the_policy_lacks_the_unit_that_its_rule_asks_for(engine: World) -> None:
+    for name in ("alone", "mirror"):
+        with pytest.raises(ovirtsdk4.Error):
+            engine.start(f"{name}-a")
+        assert engine.is_down(f"{name}-a")
+    # Told once: the same cause is not repeated for ten minutes.
+    engine.until_told(
+        EXTERNAL_SCHEDULER_PLUGIN_ERROR, "AffinityFilter", "alone-group", "SoftAffinityWeight", "no host"
+    )
