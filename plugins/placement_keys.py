@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from fractions import Fraction
 from functools import lru_cache
 from random import SystemRandom
 
 from ovirt_placement.plugin import Properties, answers, explains, log_ranks, log_refusals, snapshot_with
 from ovirt_placement.rules.placement_keys import placing
-from ovirt_placement.rules.placement_keys.exact import number
+from ovirt_placement.rules.placement_keys.parameters import read_settings
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 from ovirt_placement.rules.verdict import Request
 
@@ -81,26 +80,11 @@ _NAMES = frozenset(part.partition("=")[0] for part in _PARAMETERS.split(";"))
 @lru_cache(maxsize=64)
 def _parsed(given: tuple[tuple[str, str], ...]) -> Settings:
     """Numbers that cannot be together are the defaults, and told: a placement must not fail by them."""
-    args = dict(given)
-    memory_ratio, cpu_ratio = (number(args.get(f"placement_{of}_ratio")) for of in ("memory", "cpu"))
     try:
-        settings = Settings(
-            initial=_number(args, "placement_initial", DEFAULTS.initial),
-            final=_number(args, "placement_final", DEFAULTS.final),
-            steps=int(_number(args, "placement_steps", Fraction(DEFAULTS.steps))),
-            overhead_mb=int(_number(args, "placement_overhead", Fraction(DEFAULTS.overhead_mb))),
-            memory_ratio=memory_ratio,
-            cpu_ratio=cpu_ratio,
-            reserved_from_vms=args.get("placement_reserved_from_vms") == "true",
-        )
+        settings = read_settings(dict(given))
     except ValueError as error:
         _log.warning("the policy's placement parameters are not used: %s", error)
         return DEFAULTS
     if settings.refuses_keyless_vms:
         _log.warning("placement_final is %g: VMs without placement keys find no host", float(settings.final))
     return settings
-
-
-def _number(args: dict[str, str], name: str, default: Fraction) -> Fraction:
-    found = number(args.get(name))
-    return default if found is None else found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 
 from lxml import etree
 
@@ -45,14 +44,6 @@ def flag(element: Element | None) -> bool:
 
 def number(element: Element | None, default: int = 0) -> int:
     return default if element is None or not element.text else int(element.text)
-
-
-def moment(element: Element | None) -> float | None:
-    """Turn a time with its offset into seconds since the epoch; None for what is none."""
-    try:
-        return datetime.fromisoformat(text(element)).timestamp()
-    except ValueError:
-        return None
 
 
 def mebibytes(element: Element | None) -> int:

@@ -12,17 +12,25 @@ from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 def settings_of(properties: Mapping[str, str]) -> Settings:
     """The settings that a policy's units reckon with; the defaults where its numbers cannot be together."""
     try:
-        return Settings(
-            initial=_number(properties, "placement_initial", DEFAULTS.initial),
-            final=_number(properties, "placement_final", DEFAULTS.final),
-            steps=int(_number(properties, "placement_steps", Fraction(DEFAULTS.steps))),
-            overhead_mb=int(_number(properties, "placement_overhead", Fraction(DEFAULTS.overhead_mb))),
-            memory_ratio=number(properties.get("placement_memory_ratio")),
-            cpu_ratio=number(properties.get("placement_cpu_ratio")),
-            reserved_from_vms=properties.get("placement_reserved_from_vms") == "true",
-        )
+        return read_settings(properties)
     except ValueError:
         return DEFAULTS
+
+
+def read_settings(properties: Mapping[str, str]) -> Settings:
+    """Read the parameters, of which the engine has checked each by itself.
+
+    Raises `ValueError` where they cannot be together.
+    """
+    return Settings(
+        initial=_number(properties, "placement_initial", DEFAULTS.initial),
+        final=_number(properties, "placement_final", DEFAULTS.final),
+        steps=int(_number(properties, "placement_steps", Fraction(DEFAULTS.steps))),
+        overhead_mb=int(_number(properties, "placement_overhead", Fraction(DEFAULTS.overhead_mb))),
+        memory_ratio=number(properties.get("placement_memory_ratio")),
+        cpu_ratio=number(properties.get("placement_cpu_ratio")),
+        reserved_from_vms=properties.get("placement_reserved_from_vms") == "true",
+    )
 
 
 def _number(properties: Mapping[str, str], name: str, default: Fraction) -> Fraction:
