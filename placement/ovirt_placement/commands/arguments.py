@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
@@ -16,3 +17,21 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         help=f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}, else the variables"
         " OVIRT_URL, OVIRT_USERNAME, OVIRT_PASSWORD, OVIRT_CAFILE and OVIRT_INSECURE alone",
     )
+
+
+def add_command(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    description: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Add a command, or an action of one, whose description stands in `--help` as it is written."""
+    parser = subparsers.add_parser(
+        name,
+        help=summary,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator
 
+from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.question import (
     add_cluster,
     add_question,
@@ -36,15 +37,11 @@ MEANINGS = {
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "conflicts",
-        help="affinity groups that cannot hold together",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "conflicts", "affinity groups that cannot hold together", DESCRIPTION, run
     )
     add_cluster(parser)
     add_question(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

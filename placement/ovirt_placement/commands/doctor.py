@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ovirt_placement import config
-from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.commands.arguments import add_command, add_config
 from ovirt_placement.commands.finding import Finding
 from ovirt_placement.commands.question import show_json
 from ovirt_placement.config import Config
@@ -56,12 +56,7 @@ class _Examination:
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "doctor",
-        help="what is not right, and what to do about it",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(subparsers, "doctor", "what is not right, and what to do about it", DESCRIPTION, run)
     parser.add_argument(
         "--proxy", metavar="URL", help="where the scheduler proxy listens: ask it for its units, and compare"
     )
@@ -72,7 +67,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ovirt_placement.commands import groups_change
-from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.commands.arguments import add_command, add_config
 from ovirt_placement.commands.question import (
     add_cluster,
     add_question,
@@ -48,32 +48,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "groups", help="list affinity groups, add, edit and remove them", description=DESCRIPTION
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    listing = _action(actions, "list", "affinity groups, their rules and members", LIST, _list)
+    listing = add_command(actions, "list", "affinity groups, their rules and members", LIST, _list)
     add_cluster(listing)
     listing.add_argument("--vm", metavar="VM", help="only groups that this VM belongs to, by name or id")
     add_question(listing)
-    _add_adding(_action(actions, "add", "add an affinity group", ADD, groups_change.add))
-    _add_editing(_action(actions, "edit", "change an affinity group", EDIT, groups_change.edit))
-    removing = _action(actions, "remove", "remove an affinity group", REMOVE, groups_change.remove)
+    _add_adding(add_command(actions, "add", "add an affinity group", ADD, groups_change.add))
+    _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, groups_change.edit))
+    removing = add_command(actions, "remove", "remove an affinity group", REMOVE, groups_change.remove)
     removing.add_argument("group", metavar="GROUP", help="its name or id")
     _add_connection(removing)
-
-
-def _action(
-    actions: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    summary: str,
-    description: str,
-    run: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    parser = actions.add_parser(
-        name,
-        help=summary,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    return parser
 
 
 def _add_adding(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.question import (
     add_cluster,
     add_question,
@@ -27,11 +28,8 @@ _WORDS = {True: "safe", False: "unsafe", None: "unknown"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "ha-check",
-        help="whether highly available VMs survive failing hosts",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "ha-check", "whether highly available VMs survive failing hosts", DESCRIPTION, run
     )
     add_cluster(parser)
     parser.add_argument(
@@ -41,7 +39,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="how many hosts fail together; else what each cluster is set to, by default 1",
     )
     add_question(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

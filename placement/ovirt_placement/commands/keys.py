@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ovirt_placement import key_file
 from ovirt_placement.commands import keys_change, keys_explain, keys_show
-from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.commands.arguments import add_command, add_config
 from ovirt_placement.commands.keys_state import add_key_state, read_keys
 from ovirt_placement.commands.question import show, show_json
 from ovirt_placement.explain_keys import key_place, mistake_place, mistake_sentence, written
@@ -65,25 +64,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_questions(actions)
-    _add_define(_action(actions, "define", "give every host of a cluster a key", DEFINE, keys_change.define))
-    _add_set(_action(actions, "set", "set a key", SET, keys_change.set_key))
-    _add_unset(_action(actions, "unset", "remove a key", UNSET, keys_change.unset))
-    _add_import(_action(actions, "import", "set the keys of a YAML file", IMPORT, keys_change.import_keys))
+    _add_define(
+        add_command(actions, "define", "give every host of a cluster a key", DEFINE, keys_change.define)
+    )
+    _add_set(add_command(actions, "set", "set a key", SET, keys_change.set_key))
+    _add_unset(add_command(actions, "unset", "remove a key", UNSET, keys_change.unset))
+    _add_import(
+        add_command(actions, "import", "set the keys of a YAML file", IMPORT, keys_change.import_keys)
+    )
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    listing = _action(actions, "list", "the keys that are set", LIST, _list)
-    checking = _action(actions, "check", "keys that are ignored, and why", CHECK, _check)
-    showing = _action(actions, "show", "the compiled keys of a VM or host", SHOW, keys_show.run)
+    listing = add_command(actions, "list", "the keys that are set", LIST, _list)
+    checking = add_command(actions, "check", "keys that are ignored, and why", CHECK, _check)
+    showing = add_command(actions, "show", "the compiled keys of a VM or host", SHOW, keys_show.run)
     showing.add_argument("item", metavar="VM|HOST", help="its name or id")
-    explaining = _action(actions, "explain", "how keys place a VM", EXPLAIN, keys_explain.run)
+    explaining = add_command(actions, "explain", "how keys place a VM", EXPLAIN, keys_explain.run)
     explaining.add_argument("vm", metavar="VM", help="its name or id")
     explaining.add_argument(
         "--stay",
         action="store_true",
         help="of a running VM, also judge the host that it runs on, as if it were not there",
     )
-    exporting = _action(actions, "export", "print all keys as YAML", EXPORT, _export)
+    exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export)
     for parser in (listing, checking, showing, explaining, exporting):
         add_key_state(parser)
 
@@ -153,23 +156,6 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _action(
-    actions: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    summary: str,
-    description: str,
-    run: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    parser = actions.add_parser(
-        name,
-        help=summary,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    return parser
 
 
 def _list(args: argparse.Namespace) -> int:

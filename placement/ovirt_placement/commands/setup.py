@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ovirt_placement import config
-from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.commands.arguments import add_command, add_config
 from ovirt_placement.commands.question import find, show_json
 from ovirt_placement.errors import UserError
 
@@ -27,11 +27,8 @@ _NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "setup",
-        help="a scheduling policy with our units, in the engine",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "setup", "a scheduling policy with our units, in the engine", DESCRIPTION, run
     )
     parser.add_argument(
         "--policy", metavar="NAME", default="ovirt-placement", help="the policy's name (default: %(default)s)"
@@ -63,7 +60,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--dry-run", action="store_true", help="show the requests and send none")
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

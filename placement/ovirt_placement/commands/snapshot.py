@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ovirt_placement import config, statefile
-from ovirt_placement.commands.arguments import add_config
+from ovirt_placement.commands.arguments import add_command, add_config
 from ovirt_placement.model import Snapshot
 
 DESCRIPTION = """\
@@ -18,12 +18,7 @@ The user needs no more than the role ReadOnlyAdmin. See docs/state-file.md for t
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "snapshot",
-        help="print a live engine's state file",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(subparsers, "snapshot", "print a live engine's state file", DESCRIPTION, run)
     add_config(parser)
     parser.add_argument(
         "--state",
@@ -41,7 +36,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="also tags, disks and network interfaces; costs the engine several look-ups for each VM",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
+from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.question import (
     add_cluster,
     add_question,
@@ -55,15 +56,11 @@ class Summary(Struct, frozen=True):
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "status",
-        help="what is known of each cluster, and how fresh it is",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "status", "what is known of each cluster, and how fresh it is", DESCRIPTION, run
     )
     add_cluster(parser)
     add_question(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

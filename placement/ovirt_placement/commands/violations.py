@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.question import (
     add_cluster,
     add_question,
@@ -24,15 +25,11 @@ The exit status is 1 if there is any.
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "violations",
-        help="affinity groups that the running VMs break",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "violations", "affinity groups that the running VMs break", DESCRIPTION, run
     )
     add_cluster(parser)
     add_question(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

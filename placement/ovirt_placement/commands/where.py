@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.commands import keys_columns, why
+from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.policy_units import KEY_WEIGHT
 from ovirt_placement.commands.question import add_question, find, read_state, show, show_json
 from ovirt_placement.explain import host_name, sentence
@@ -29,16 +30,10 @@ _UNITS = {
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "where",
-        help="hosts for a VM, from best to worst",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(subparsers, "where", "hosts for a VM, from best to worst", DESCRIPTION, run)
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_question(parser)
     keys_columns.add_placement_keys(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 
 from ovirt_placement.commands import keys_columns
+from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.question import add_question, find, read_state, show, show_json
 from ovirt_placement.explain import host_name, sentence
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -26,17 +27,13 @@ _FILTERS = (eligibility.filter_hosts, vm_affinity.filter_hosts, host_affinity.fi
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "why",
-        help="which hosts may take a VM, and why not the others",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "why", "which hosts may take a VM, and why not the others", DESCRIPTION, run
     )
     parser.add_argument("vm", metavar="VM", help="its name or id")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
     add_question(parser)
     keys_columns.add_placement_keys(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
