@@ -33,10 +33,11 @@ class DirectReader:
         self._read_at = 0.0
         self._error: Exception | None = None
 
-    def read(self, max_age: float, until: float) -> Snapshot | None:
+    def read(self, max_age: float, until: float, key_levels: frozenset[str] = frozenset()) -> Snapshot | None:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
 
-        None if it takes longer. Raises what the reading raised.
+        It holds what placement keys on these levels refer to. None if it takes longer. Raises what the
+        reading raised.
         """
         with self._changed:
             oldest = now() - max_age

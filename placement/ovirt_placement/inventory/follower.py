@@ -46,6 +46,8 @@ class Follower:
         self._handed_in: deque[Reading] = deque()
         #: The first turn of those that failed since the last successful one.
         self._failing_since: float | None = None
+        #: The levels on which there are placement keys; may be set between two turns.
+        self.key_levels: frozenset[str] = frozenset()
         #: Everything must have been read since this moment for the view to be believed.
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
