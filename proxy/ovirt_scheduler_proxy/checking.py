@@ -9,7 +9,7 @@ import logging
 import msgspec
 from tabulate import tabulate
 
-from .plugins.loading import close_pool, load_all
+from .plugins.loading import load_all
 from .settings import Settings
 from .units import Registry
 
@@ -26,7 +26,7 @@ def check(settings: Settings, as_json: bool) -> int:
 async def _load(settings: Settings) -> Registry:
     plugins = await load_all(settings)
     for pool in plugins.pools.values():
-        await close_pool(pool)
+        await pool.close()
     return plugins.registry
 
 

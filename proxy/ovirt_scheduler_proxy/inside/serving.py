@@ -31,7 +31,7 @@ class Settings:
 
     folder: str
     modules: dict[str, ModuleType]
-    #: Modules that must not be shared through a fork; each worker imports them for itself.
+    #: Modules that cannot be shared through a fork; each worker imports them for itself.
     late: list[str]
     #: Bytes that a worker may take beyond what it has after loading.
     memory_limit: int
@@ -74,9 +74,9 @@ class Worker:
         self._stderr = Capture(stderr, 2, STDERR_LIMIT)
         self._import_errors: dict[str, str] = {}
 
-    def run(self) -> None:
+    def run(self, eager: bool) -> None:
         """Never returns: a worker ends with its process."""
-        self._prepare()
+        self._prepare(eager)
         self._connection.sendall(frames.pack(b'{"ready": true}'))
         while True:
             frame = frames.receive(self._connection)
@@ -85,16 +85,23 @@ class Worker:
             reply = self._answer(json.loads(frame[0]), json.loads(frame[1]))
             self._connection.sendall(reply.packed())
 
-    def _prepare(self) -> None:
+    def _prepare(self, eager: bool) -> None:
         self._begin_capture()
         faulthandler.enable(self._stderr.stream)
         logging.basicConfig(level=self._settings.log_level, format="%(levelname)s %(name)s: %(message)s")
-        for name in self._settings.late:
-            try:
-                self._settings.modules[name] = load(self._settings.folder, name)
-            except BaseException as error:
-                self._import_errors[name] = _told(error)
+        if eager:
+            for name in self._settings.late:
+                self._import(name)
         kernel.limit_memory(self._settings.memory_limit)
+
+    def _import(self, name: str) -> None:
+        """Import a module that is not there yet, unless that has failed before."""
+        if name in self._settings.modules or name in self._import_errors:
+            return
+        try:
+            self._settings.modules[name] = load(self._settings.folder, name)
+        except BaseException as error:
+            self._import_errors[name] = _told(error)
 
     def _answer(self, call: dict[str, str], arguments: list[Any]) -> Reply:
         reply = Reply()
@@ -114,6 +121,7 @@ class Worker:
         return reply
 
     def _call(self, reply: Reply, call: dict[str, str], arguments: list[Any]) -> Any:
+        self._import(call["module"])
         if call["module"] in self._import_errors:
             reply.fail("raised", f"could not be imported: {self._import_errors[call['module']]}")
             return None
@@ -173,8 +181,11 @@ class Worker:
             reply.fail("flood", f"printed more than {STDOUT_LIMIT >> 20} MiB")
 
 
-def start(settings: Settings, connection: socket.socket, stdout: int, stderr: int) -> None:
-    """Turn the calling process, fresh from a fork, into a worker. Never returns."""
+def start(settings: Settings, connection: socket.socket, stdout: int, stderr: int, eager: bool) -> None:
+    """Turn the calling process, fresh from a fork, into a worker. Never returns.
+
+    An `eager` one imports the late modules now, any other at the first call that needs them.
+    """
     os.setsid()
     kernel.adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
@@ -182,7 +193,7 @@ def start(settings: Settings, connection: socket.socket, stdout: int, stderr: in
     # Should the machine run out of memory, a worker is easier to replace than anything else here.
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("500")
-    Worker(settings, connection, stdout, stderr).run()
+    Worker(settings, connection, stdout, stderr).run(eager)
 
 
 def _told(error: BaseException) -> str:

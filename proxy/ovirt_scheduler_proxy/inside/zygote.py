@@ -27,6 +27,8 @@ class Zygote:
         self._pid = os.getpid()
         settings = json.loads(control.recv(65536))
         self._load_timeout: float = settings["load_timeout"]
+        #: Modules that ended a process like this one, or held it up.
+        self._late = set(settings["late"])
         self._settings = serving.Settings(
             folder=settings["folder"],
             modules={},
@@ -58,9 +60,10 @@ class Zygote:
                 os.read(deaths, 4096)
                 self._reap()
             if self._control.fileno() in ready:
-                if not self._control.recv(64):
+                wish = self._control.recv(64)
+                if not wish:
                     return
-                self._spawn()
+                self._spawn(eager=wish == b"spawn eager")
 
     def end_all(self) -> None:
         """Kill every worker and all that their units started, and wait until none is left."""
@@ -72,21 +75,27 @@ class Zygote:
 
     def _preload(self, report: Report) -> None:
         name = report["module"]
+        report["shareable"] &= name not in self._late
         if not report["shareable"]:
             self._settings.late.append(name)
             return
+        self._tell({"event": "loading", "module": name})
+        # No handler: even a loop in C ends with us, and we are started again without the module.
+        signal.setitimer(signal.ITIMER_REAL, self._load_timeout)
         try:
             self._settings.modules[name] = load(self._settings.folder, name)
         except BaseException as error:
             # It loaded a moment ago in the probe; a worker may still succeed, and says so if not.
             report["error"] = f"loaded once but not twice: {type(error).__name__}: {error}"
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _keep_control_from_children(self) -> None:
         """Plugins that fork while they are imported must not hold our only line to the proxy open."""
         control = self._control
         os.register_at_fork(after_in_child=lambda: control.close())
 
-    def _spawn(self) -> None:
+    def _spawn(self, eager: bool) -> None:
         """Fork a worker and hand its connection, its handle and its two outputs to the proxy."""
         try:
             ours, theirs = socket.socketpair()
@@ -98,7 +107,7 @@ class Zygote:
         if child == 0:
             kernel.die_with(self._pid)
             ours.close()
-            serving.start(self._settings, theirs, stdout, stderr)
+            serving.start(self._settings, theirs, stdout, stderr, eager)
         self._workers.add(child)
         theirs.close()
         handles = [ours.detach(), os.pidfd_open(child), stdout, stderr]

@@ -40,11 +40,6 @@ async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
     return pool
 
 
-async def close_pool(pool: Pool) -> None:
-    """End a pool's workers and wait until they are gone."""
-    await asyncio.to_thread(pool.close().close)
-
-
 async def load_all(settings: Settings) -> Plugins:
     """Start every folder's pool. Raises `UserError`, after ending those that were started."""
     started = await asyncio.gather(
@@ -54,7 +49,7 @@ async def load_all(settings: Settings) -> Plugins:
     failures = [failure for failure in started if isinstance(failure, BaseException)]
     if failures:
         for pool in pools:
-            await close_pool(pool)
+            await pool.close()
         raise failures[0]
     return combine(pools)
 

@@ -12,7 +12,7 @@ from ..errors import UserError
 from ..settings import PluginFolder, Settings
 from ..units import Registry
 from ..workers.pool import Pool
-from .loading import close_pool, combine, start_pool
+from .loading import combine, start_pool
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Reloader:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         pools = {*self._scheduler.plugins.pools.values(), *self._leaving}
-        await asyncio.gather(*(close_pool(pool) for pool in pools))
+        await asyncio.gather(*(pool.close() for pool in pools))
 
     def _start(self, folder: PluginFolder, now: Stamp) -> None:
         self._loaded[folder.directory] = now
@@ -78,7 +78,7 @@ class Reloader:
             broken = _newly_broken(before.pools[path], fresh)
             if broken:
                 log.error("the plugins of %s stay as they were, for %s", path, "; ".join(broken))
-                await close_pool(fresh)
+                await fresh.close()
                 return
             old = before.pools[path]
             after = combine([fresh if pool is old else pool for pool in before.pools.values()])
@@ -90,7 +90,7 @@ class Reloader:
         # The calls that began before may use the old workers until their deadline.
         await asyncio.sleep(self._settings.calls.deadline_seconds + _GRACE)
         self._leaving.discard(old)
-        await close_pool(old)
+        await old.close()
 
 
 def stamp(directory: str) -> Stamp:

@@ -57,6 +57,8 @@ class Nursery:
         self.control = ours
         #: What the folder's modules reported when they were loaded: see `inside.probing`.
         self.modules: list[dict[str, Any]] = []
+        #: The module that it is loading now, after having tried it out.
+        self.loading: str | None = None
         self._tell(json.dumps(settings).encode())
 
     def wait_until_loaded(self) -> bool:
@@ -65,12 +67,19 @@ class Nursery:
             if event.name == "loaded":
                 self.control.setblocking(False)
                 return True
-            self.modules.append(event.facts)
+            if event.name == "loading":
+                self.loading = event.facts["module"]
+            else:
+                self.loading = None
+                self.modules.append(event.facts)
         return False
 
-    def spawn(self) -> None:
-        """Ask for one more worker; it comes with an event "spawned", or "refused"."""
-        self._tell(b"spawn")
+    def spawn(self, eager: bool) -> None:
+        """Ask for one more worker; it comes with an event "spawned", or "refused".
+
+        An eager one imports the modules that cannot be shared before it is ready.
+        """
+        self._tell(b"spawn eager" if eager else b"spawn")
 
     def receive(self) -> Event | None:
         """The next event; None when the process has ended. Raises `BlockingIOError` when there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from .back_off import BackOff
 from .lending import WORKERS_PER_UNIT, Lending, Ticket
 from .nursery import Event, Nursery, end_strays
 from .outcome import Cause, Failure
+from .starting import Starting
 from .worker import Worker
 
 log = logging.getLogger(__name__)
 
 #: Seconds between looks at the workers' memory.
 _WATCH_INTERVAL = 0.5
-_FIRST_BACK_OFF = 0.1
-_LONGEST_BACK_OFF = 10.0
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,29 @@ class PoolSettings:
 
 
 def start_nursery(settings: PoolSettings) -> Nursery:
-    """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot."""
-    nursery = Nursery(
-        settings.python,
-        {
-            "folder": str(settings.folder),
-            "load_timeout": settings.load_timeout,
-            "memory_limit": settings.memory_limit,
-            "log_level": settings.log_level,
-        },
-    )
-    if nursery.wait_until_loaded():
-        return nursery
-    nursery.close()
+    """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot.
+
+    A module that ends or holds up the process, though trying it out went well, is left to the workers.
+    """
+    late: list[str] = []
+    while True:
+        nursery = Nursery(
+            settings.python,
+            {
+                "folder": str(settings.folder),
+                "load_timeout": settings.load_timeout,
+                "late": late,
+                "memory_limit": settings.memory_limit,
+                "log_level": settings.log_level,
+            },
+        )
+        if nursery.wait_until_loaded():
+            return nursery
+        nursery.close()
+        if nursery.loading is None:
+            break
+        log.error("%s/%s.py could be loaded once but not twice", settings.folder, nursery.loading)
+        late.append(nursery.loading)
     raise UserError(
         f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
         f" the plugins (exit status {nursery.process.returncode}); it must be a Python 3.9 or later"
@@ -68,7 +79,7 @@ class Pool:
     def __init__(self, settings: PoolSettings, nursery: Nursery) -> None:
         self.settings = settings
         self.modules: list[dict[str, Any]] = nursery.modules
-        #: Workers that ended without our asking, since the start.
+        #: Workers that ended, once ready, without our asking, since the start.
         self.restarts = 0
         #: Set as soon as the warm workers stand ready.
         self.warm = asyncio.Event()
@@ -80,9 +91,13 @@ class Pool:
         self._workers: dict[int, Worker] = {}
         #: How many workers are asked for but not ready.
         self._coming = 0
-        self._failed_starts = 0
-        self._not_before = 0.0
-        self._closing = False
+        self._back_off = BackOff(self._loop.time)
+        #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
+        self._eager = True
+        late = sum(not module["shareable"] for module in self.modules)
+        self._start_timeout = settings.load_timeout * max(1, late)
+        self._restarting: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
         units = sum(len(unit["kinds"]) for module in self.modules for unit in module["units"])
         self._most = min(settings.most, max(settings.warm, WORKERS_PER_UNIT * units))
         self._loop.add_reader(nursery.control, self._hear)
@@ -126,38 +141,40 @@ class Pool:
     def worker_pids(self) -> list[int]:
         return list(self._workers)
 
-    def close(self) -> Nursery:
-        """Use no worker any more. The nursery that is returned is then to be closed, which takes a moment."""
-        self._closing = True
+    async def close(self) -> None:
+        """Use no worker any more, and wait until all have ended."""
+        self._closing.set()
         self._watching.cancel()
         if self._nursery.open:
             self._loop.remove_reader(self._nursery.control)
         for worker in self._known.values():
             self._loop.remove_reader(worker.connection)
-        return self._nursery
+        if self._restarting is not None:
+            await self._restarting
+        await asyncio.to_thread(self._nursery.close)
 
     def _fill_up(self) -> None:
         """Start as many workers as are missing, unless they keep failing to start."""
         standing = len(self._workers)
         target = min(max(self.settings.warm, standing + self._lending.wanted()), self._most)
         missing = target - standing - self._coming
-        if missing <= 0 or self._closing or self._loop.time() < self._not_before:
+        if missing <= 0 or self._restarting is not None or self._back_off.remaining or self._closing.is_set():
             return
         for _ in range(missing):
             self._coming += 1
-            self._nursery.spawn()
+            self._nursery.spawn(self._eager)
 
     def _start_failed(self, reason: str) -> None:
         """Try again later, and each time later."""
-        delay = min(_FIRST_BACK_OFF * 2**self._failed_starts, _LONGEST_BACK_OFF)
-        self._failed_starts += 1
         self._coming -= 1
-        self._not_before = self._loop.time() + delay
-        log.error("no new worker for %s: %s; next try in %.1f s", self.settings.folder, reason, delay)
+        delay = self._back_off.failed()
+        if delay is not None:
+            log.error("no new worker for %s: %s; next try in %.1f s", self.settings.folder, reason, delay)
+            self._loop.call_later(delay, self._fill_up)
 
     def _hear(self) -> None:
         """Take what the zygote tells."""
-        while not self._closing:
+        while not self._closing.is_set():
             try:
                 event = self._nursery.receive()
             except BlockingIOError:
@@ -170,7 +187,7 @@ class Pool:
     def _take(self, event: Event) -> None:
         if event.worker is not None:
             self._known[event.worker.pid] = event.worker
-            event.worker.user = _Starting(self, event.worker)
+            event.worker.user = Starting(event.worker, self._start_timeout, self._started)
             self._loop.add_reader(event.worker.connection, self._heard, event.worker)
         elif event.name == "ended":
             self._ended(event.facts["pid"], event.facts["status"])
@@ -183,20 +200,24 @@ class Pool:
         else:
             # An idle worker has nothing to say: it has ended, or something that a unit left behind writes.
             worker.kill()
-            self._forget(worker)
+            self.restarts += self._forget(worker)
             self._fill_up()
 
-    def became_ready(self, worker: Worker, well: bool) -> None:
-        """A worker that was asked for is there, or has ended before it was."""
+    def _started(self, worker: Worker, trouble: str | None) -> None:
+        """A worker that was asked for is there, or something kept it from becoming ready."""
         worker.user = None
-        if not well:
+        if self._closing.is_set():
+            return
+        if trouble is not None:
             worker.kill()
             self._forget(worker)
-            self._start_failed("it ended before it was ready")
+            # If a module's import did this, it shall hurt its own units only from now on.
+            self._eager = False
+            self._start_failed(trouble)
             return
         worker.first_size = worker.size()
         self._coming -= 1
-        self._failed_starts = 0
+        self._back_off.succeeded()
         self._workers[worker.pid] = worker
         self._lending.add(worker)
         if len(self._workers) >= self.settings.warm:
@@ -217,10 +238,9 @@ class Pool:
             return
         worker.status = status
         worker.reported = True
+        self.restarts += self._forget(worker) and worker.verdict is None
         if worker.user is not None:
             worker.user.ended()
-        if self._forget(worker):
-            self.restarts += 1
         self._fill_up()
 
     def _watch(self) -> None:
@@ -242,46 +262,26 @@ class Pool:
         """The zygote has ended, and the kernel has ended its workers with it: start all anew."""
         log.error("the process that starts the workers of %s has ended; restarting it", self.settings.folder)
         self._loop.remove_reader(self._nursery.control)
-        self._coming = 0
-        self._not_before = float("inf")
+        self._restarting = self._loop.create_task(self._restart_nursery(self._nursery))
+        if self._coming:
+            self._back_off.failed()  # it may have been the start of a worker that ended it
         for worker in list(self._known.values()):
             worker.kill()
             self._ended(worker.pid, None)
-        self._restarting = self._loop.create_task(self._restart_nursery(self._nursery))
+        self._coming = 0
 
     async def _restart_nursery(self, old: Nursery) -> None:
         await asyncio.to_thread(old.close)
         await asyncio.to_thread(end_strays)
-        while not self._closing:
+        while self._nursery is old and not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), self._back_off.remaining)
             try:
-                nursery = await asyncio.to_thread(start_nursery, self.settings)
+                self._nursery = await asyncio.to_thread(start_nursery, self.settings)
             except UserError as error:
                 log.error("%s", error)
-                await asyncio.sleep(1)
-                continue
-            if self._closing:
-                nursery.close()
-                return
-            self._nursery = nursery
-            self._loop.add_reader(nursery.control, self._hear)
-            self._not_before = 0.0
+                self._back_off.failed()
+        self._restarting = None
+        if not self._closing.is_set():
+            self._loop.add_reader(self._nursery.control, self._hear)
             self._fill_up()
-            return
-
-
-class _Starting:
-    """The user of a worker that is not ready yet: waits for its greeting."""
-
-    def __init__(self, pool: Pool, worker: Worker) -> None:
-        self._pool = pool
-        self._worker = worker
-
-    def readable(self) -> None:
-        try:
-            greeting = self._worker.connection.recv(4096)
-        except OSError:
-            greeting = b""
-        self._pool.became_ready(self._worker, well=bool(greeting))
-
-    def ended(self) -> None:
-        self._pool.became_ready(self._worker, well=False)
