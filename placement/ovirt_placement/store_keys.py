@@ -1,21 +1,29 @@
 """Remembers placement keys: those that people set, those that VMs started with, and sticky copies.
 
-What is written in one call is one transaction. Each writing gives the keys another revision, so that who
-has read them once need not do so again; who set a key and when stays with it, by the database's clock.
+What is written in one call is one transaction, and so is what is decided on the keys that stand. Each writing
+gives the keys another revision, so that who has read them once need not do so again; who set a key and when
+stays with it, by the database's clock.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, select, union, update
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store_access import StoreAccess
-from ovirt_placement.store_schema import frozen_keys, key_revision, now, placement_keys, sticky_copies
+from ovirt_placement.store_schema import (
+    frozen_keys,
+    key_revision,
+    missing_vms,
+    now,
+    placement_keys,
+    sticky_copies,
+)
 
 #: Databases limit the parameters of one statement.
 _AT_ONCE = 500
@@ -41,6 +49,13 @@ class SetKey(msgspec.Struct, frozen=True):
     key: PlacementKey
     set_by: str
     set_at: float
+
+
+class KeyChange(msgspec.Struct, frozen=True):
+    """What is to become of the keys that people set: first some go, then others come, all or none."""
+
+    put: tuple[PlacementKey, ...] = ()
+    remove: tuple[PlacementKey, ...] = ()
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -72,31 +87,36 @@ class KeyStore(StoreAccess):
         with self._transaction() as connection:
             return tuple(map(_set_key, connection.execute(_KEYS)))
 
-    def change(
-        self, put: Iterable[PlacementKey] = (), remove: Iterable[KeyPlace] = (), *, set_by: str
-    ) -> tuple[KeyPlace, ...]:
-        """Remove keys and put others, all or none; return the places of those that were there to remove.
+    def change(self, put: Iterable[PlacementKey] = (), *, set_by: str) -> None:
+        """Put keys, all or none. Nothing is validated here."""
+        wanted = KeyChange(put=tuple(put))
+        self.change_as(lambda _: wanted, set_by=set_by)
 
-        A key that is put takes the place of one that stands there. One that says the same already stays,
-        with who set it. Nothing is validated here.
+    def change_as(self, decide: Callable[[tuple[PlacementKey, ...]], KeyChange], *, set_by: str) -> KeyChange:
+        """Make the change that is decided on the keys as they stand, and return it.
+
+        From the decision until it is written nobody else changes a key: who decides that all hosts of a
+        cluster have one is right about that afterwards. What the decision raises is passed on, and nothing is
+        changed then. A key that is put takes the place of one that stands there. One that says the same
+        already stays, with who set it.
         """
         with self._transaction() as connection:
             _revise(connection)
             standing = {
                 KeyPlace.of(found.key): found.key for found in map(_set_key, connection.execute(_KEYS))
             }
-            gone = tuple(place for place in dict.fromkeys(remove) if place in standing)
-            for place in gone:
-                _remove_key(connection, place)
-                del standing[place]
-            for place, key in {KeyPlace.of(key): key for key in put}.items():
+            change = decide(tuple(standing.values()))
+            for key in change.remove:
+                if standing.pop(place := KeyPlace.of(key), None) is not None:
+                    _remove_key(connection, place)
+            for place, key in {KeyPlace.of(key): key for key in change.put}.items():
                 before = standing.get(place)
                 if before is not None and _same(before, key):
                     continue
                 if before is not None:
                     _remove_key(connection, place)
                 connection.execute(insert(placement_keys).values(**_row(place, key, set_by)))
-        return gone
+        return change
 
     def runs(self) -> dict[str, float | None]:
         """Tell of the VMs with a frozen set when the engine said that this run began."""
@@ -128,6 +148,33 @@ class KeyStore(StoreAccess):
         with self._transaction() as connection:
             _revise(connection)
             _delete_of_vms(connection, frozen_keys, vms)
+
+    def remembered_vms(self) -> frozenset[str]:
+        """Tell which VMs have a frozen set or sticky copies."""
+        with self._transaction() as connection:
+            return frozenset(
+                connection.execute(union(select(frozen_keys.c.vm), select(sticky_copies.c.vm))).scalars()
+            )
+
+    def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
+        """Remember that these VMs are missing, and no others; for how many seconds each has been by now."""
+        with self._transaction() as connection:
+            ages = select(missing_vms.c.vm, (now() - missing_vms.c.since).label("seconds"))
+            before = {row.vm: row.seconds for row in connection.execute(ages)}
+            _delete_of_vms(connection, missing_vms, [vm for vm in before if vm not in vms])
+            fresh = [vm for vm in vms if vm not in before]
+            if fresh:
+                connection.execute(insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
+            return {vm: before.get(vm, 0.0) for vm in vms}
+
+    def forget_vms(self, vms: Sequence[str]) -> None:
+        """Drop all that VMs are remembered by; the keys that people set on them stay."""
+        if not vms:
+            return
+        with self._transaction() as connection:
+            _revise(connection)
+            for table in (frozen_keys, sticky_copies, missing_vms):
+                _delete_of_vms(connection, table, vms)
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
@@ -171,6 +218,8 @@ def _revise(connection: Connection) -> None:
 def _set_key(row: Row[Any]) -> SetKey:
     fields = {str(column): value for column, value in row._asdict().items()}
     set_by, set_at = fields.pop("set_by"), fields.pop("set_at")
+    value = fields["value"]  # an earlier release did not put it into a list
+    fields["value"] = value[0] if isinstance(value, list) else value
     return SetKey(msgspec.convert(fields, PlacementKey), set_by, set_at)
 
 
@@ -180,7 +229,7 @@ def _row(place: KeyPlace, key: PlacementKey, set_by: str) -> dict[str, Any]:
         "resource": place.resource,
         "class": place.key_class,
         "name": place.name,
-        "value": _storable(key.value),
+        "value": [_storable(key.value)],
         "weight": key.weight,
         "sticky": key.sticky,
         "set_by": set_by,

@@ -9,7 +9,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 #: What this release writes. A store with a higher one is left alone.
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
@@ -38,7 +38,8 @@ placement_keys = Table(
     Column("resource", String, primary_key=True),
     Column("class", String, primary_key=True),
     Column("name", String, primary_key=True),
-    # A number or a word, and it must stay what it is.
+    # A list of one number or word, which must stay what it is: a bare number SQLite would take for its own,
+    # and round.
     Column("value", JSON, nullable=False),
     Column("weight", Float(53)),
     Column("sticky", Boolean, nullable=False),
@@ -64,8 +65,17 @@ sticky_copies = Table(
     Column("weight", Float(53), nullable=False),
 )
 
-#: Another number after every writing of one of these three tables.
+#: Another number after every writing of one of the three tables of keys.
 key_revision = Table("key_revision", metadata, Column("revision", Integer, nullable=False))
+
+
+#: VMs that are remembered and that the engine does not have, since when.
+missing_vms = Table(
+    "missing_vms",
+    metadata,
+    Column("vm", String, primary_key=True),
+    Column("since", Float(53), nullable=False),
+)
 
 
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is

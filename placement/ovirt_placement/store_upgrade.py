@@ -8,6 +8,9 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from ovirt_placement.store_schema import VERSION, key_revision, metadata, schema_version
 
+#: The first version with placement keys.
+_WITH_KEYS = 2
+
 #: No two stores begin with the same one, lest one that is made anew pass for the former.
 _FIRST_REVISIONS = 2**30
 
@@ -26,8 +29,11 @@ def make_or_upgrade(connection: Connection) -> None:
     if not is_made(connection):
         schema_version.create(connection)
         connection.execute(insert(schema_version).values(version=0))
-    if version(connection) < VERSION:
-        # So far each version has only added tables to the one before.
-        metadata.create_all(connection)
-        connection.execute(update(schema_version).values(version=VERSION))
+    found = version(connection)
+    if found >= VERSION:
+        return
+    # Each version has added tables to the one before.
+    metadata.create_all(connection)
+    if found < _WITH_KEYS:
         connection.execute(insert(key_revision).values(revision=secrets.randbelow(_FIRST_REVISIONS)))
+    connection.execute(update(schema_version).values(version=VERSION))

@@ -89,7 +89,7 @@ def test_a_stop_drops_the_set_and_leaves_the_copies(bench: Bench) -> None:
 
 def test_a_migration_leaves_both_as_they_are(bench: Bench) -> None:
     bench.sees(vm("h1"))
-    bench.store.change(remove=[], put=[key("Group2", 1, 5, level="cluster", resource=CLUSTER)], set_by="ann")
+    bench.store.change([key("Group2", 1, 5, level="cluster", resource=CLUSTER)], set_by="ann")
     bench.sees(vm("h1", status="migrating", migrating_to="h2"))
     bench.sees(vm("h2"))
     assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN1,))

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.errors import UserError
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store import Store
-from ovirt_placement.store_keys import KeyPlace, KeyStore, Run
+from ovirt_placement.store_keys import KeyChange, KeyStore, Run
 from ovirt_placement.store_schema import VERSION
 from tests.placement.databases import database
 
@@ -61,26 +61,40 @@ def test_a_key_replaces_the_one_in_its_place_only(store: KeyStore) -> None:
     ]
 
 
-def test_only_what_was_there_is_removed(store: KeyStore) -> None:
+def test_what_is_decided_on_the_keys_that_stand_is_done(store: KeyStore) -> None:
     store.change([key("GEN"), key("SAN")], set_by="ann")
-    gen, other = KeyPlace.of(key("GEN")), KeyPlace.of(key("OTHER"))
-    assert store.change(remove=[gen, other, gen], set_by="ann") == (gen,)
-    assert [one.key.name for one in store.all_keys()] == ["SAN"]
+
+    def decide(standing: tuple[PlacementKey, ...]) -> KeyChange:
+        assert standing == (key("GEN"), key("SAN"))
+        return KeyChange(put=(key("SAN", 2.0),), remove=(key("GEN"), key("OTHER")))
+
+    assert store.change_as(decide, set_by="bob").put == (key("SAN", 2.0),)
+    assert [one.key for one in store.all_keys()] == [key("SAN", 2.0)]
 
 
 def test_a_change_is_whole_or_nothing(store: KeyStore) -> None:
     store.change([key("GEN")], set_by="ann")
+    revision = store.revision()
     broken = key("SAN\ud800")  # no database takes half a character
+    change = KeyChange(put=(key("NEW"), broken), remove=(key("GEN"),))
     with pytest.raises((UserError, UnicodeError)):
-        store.change([key("NEW"), broken], [KeyPlace.of(key("GEN"))], set_by="ann")
+        store.change_as(lambda _: change, set_by="ann")
+
+    def refuse(standing: tuple[PlacementKey, ...]) -> KeyChange:
+        raise UserError("not so")
+
+    with pytest.raises(UserError, match="not so"):
+        store.change_as(refuse, set_by="ann")
     assert [one.key.name for one in store.all_keys()] == ["GEN"]
+    assert store.revision() == revision
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     value=st.floats() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
     weight=st.none() | st.floats(allow_nan=False, allow_infinity=False),
 )
+@example(value=2.8824671182353285e-303, weight=1.0)  # SQLite itself would round it
 def test_values_come_back_as_they_were_written(
     store: KeyStore, value: float | str, weight: float | None
 ) -> None:
@@ -125,23 +139,57 @@ def test_every_writing_has_a_revision_of_its_own(store: KeyStore) -> None:
     assert store.revision() == seen[-1]
 
 
-def test_two_who_change_at_once_both_do(url: str) -> None:
-    names = [f"K{number}" for number in range(8)]
-    stores = {name: KeyStore(url, patience_seconds=30) for name in names}
-    start = threading.Barrier(len(names))
+def test_nobody_decides_on_keys_that_another_changes_meanwhile(url: str) -> None:
+    """Each counts one key up from what it sees: who saw an old number would hide somebody's turn."""
+    turns, authors = 5, [f"author{number}" for number in range(6)]
+    start = threading.Barrier(len(authors))
 
-    def change(name: str) -> None:
+    def count(standing: tuple[PlacementKey, ...]) -> KeyChange:
+        (before,) = (float(one.value) for one in standing) if standing else (0.0,)
+        return KeyChange(put=(key("TURNS", before + 1),))
+
+    def take_turns(name: str) -> None:
+        store = KeyStore(url, patience_seconds=30)
         start.wait()
-        stores[name].change([key(name), key("ALL", value=float(name[1:]))], set_by=name)
+        for _ in range(turns):
+            store.change_as(count, set_by=name)
+        store.close()
 
-    threads = [threading.Thread(target=change, args=(name,)) for name in names]
+    KeyStore(url).change(set_by="ann")  # makes the tables
+    threads = [threading.Thread(target=take_turns, args=(name,)) for name in authors]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.key.name for one in stores["K0"].all_keys()] == ["ALL", *names]
-    for store in stores.values():
-        store.close()
+    reader = KeyStore(url)
+    assert [one.key.value for one in reader.all_keys()] == [turns * len(authors)]
+    reader.close()
+
+
+def test_a_vm_is_missing_since_it_was_first_missed(url: str, store: KeyStore) -> None:
+    assert store.mark_missing(["v1"]) == {"v1": 0.0}
+    with database(url) as connection:
+        connection.exec_driver_sql("UPDATE missing_vms SET since = since - 1000")
+    ages = store.mark_missing(["v1", "v2"])
+    assert 1000 <= ages["v1"] < 1060
+    assert ages["v2"] == 0.0
+    assert store.mark_missing(["v2"]).keys() == {"v2"}  # v1 was there again
+    assert store.mark_missing(["v1"]) == {"v1": 0.0}
+
+
+def test_a_vm_that_is_forgotten_leaves_nothing_but_what_people_set(store: KeyStore) -> None:
+    set_on_it = key("GEN", level="server", resource="v1")
+    store.change([set_on_it], set_by="ann")
+    store.begin_runs([Run(vm, None, (), (copy("SAN", vm=vm),)) for vm in ("v1", "v2")])
+    store.end_runs(["v2"])
+    store.mark_missing(["v1", "v2"])
+    assert store.remembered_vms() == {"v1", "v2"}
+    revision = store.revision()
+    store.forget_vms(["v1"])
+    assert store.remembered_vms() == {"v2"}
+    assert store.records().revision != revision
+    assert store.records().keys == (set_on_it,)
+    assert store.records().copies == (copy("SAN", vm="v2"),)
 
 
 def test_a_store_of_the_former_release_is_upgraded_and_keeps_what_it_has(url: str) -> None:
@@ -149,7 +197,7 @@ def test_a_store_of_the_former_release_is_upgraded_and_keeps_what_it_has(url: st
     former.prepare(vm="v1", cluster="c", source=None, target="h1", correlation_id="one")
     former.close()
     with database(url) as connection:  # version 1 had intents only
-        for table in ("placement_keys", "frozen_keys", "sticky_copies", "key_revision"):
+        for table in ("placement_keys", "frozen_keys", "sticky_copies", "key_revision", "missing_vms"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
         connection.exec_driver_sql("UPDATE schema_version SET version = 1")
     reader = KeyStore(url, create=False)
@@ -165,3 +213,23 @@ def test_a_store_of_the_former_release_is_upgraded_and_keeps_what_it_has(url: st
         assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]
     for opened in (reader, reader_of_intents, writer):
         opened.close()
+
+
+def test_a_store_without_missing_vms_is_upgraded_and_its_values_stay_what_they_are(url: str) -> None:
+    former = KeyStore(url)
+    former.change([key("GEN", 0.5), key("SITE", "1")], set_by="ann")
+    revision = former.revision()
+    former.close()
+    with database(url) as connection:  # version 2 had values as they are
+        connection.exec_driver_sql("DROP TABLE missing_vms")
+        connection.exec_driver_sql("UPDATE placement_keys SET value = '0.5' WHERE name = 'GEN'")
+        connection.exec_driver_sql("UPDATE placement_keys SET value = '\"1\"' WHERE name = 'SITE'")
+        connection.exec_driver_sql("UPDATE schema_version SET version = 2")
+    for create in (False, True):
+        opened = KeyStore(url, create=create)
+        assert [one.key.value for one in opened.all_keys()] == [0.5, "1"]
+        assert opened.revision() == revision
+        opened.close()
+    writer = KeyStore(url)
+    assert writer.mark_missing(["v1"]) == {"v1": 0.0}
+    writer.close()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import pwd
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
 from ovirt_placement import config, key_file
-from ovirt_placement.commands.keys_state import opened_store, read_records
+from ovirt_placement.commands.keys_state import opened_store
 from ovirt_placement.commands.question import find, show_json
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
@@ -20,29 +18,22 @@ from ovirt_placement.explain_keys import key_place, mistake_place, mistake_sente
 from ovirt_placement.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
 from ovirt_placement.key_resources import find_resource
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
-from ovirt_placement.rules.placement_keys.changes import refusals
+from ovirt_placement.rules.placement_keys.changes import Refusal, refusals
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import Code
-from ovirt_placement.store_keys import KeyPlace, KeyStore
+from ovirt_placement.store_keys import KeyChange, KeyPlace
 
 #: Who sets keys, and the class of theirs.
 SETTERS = {"operator": SYSTEM, "billing-entity": BILLING_ENTITY, "customer": CUSTOMER}
 
 
-class _Keys(NamedTuple):
-    """The engine with the keys that are set, and where to set others."""
-
-    snapshot: Snapshot
-    store: KeyStore
-
-
 def define(args: argparse.Namespace) -> int:
     """Run `keys define`."""
-    with _opened(args) as keys:
-        cluster = find(args.cluster, "cluster", keys.snapshot.clusters)
-        hosts = keys.snapshot.hosts_of_cluster.get(cluster.id, ())
-        values = _values(args, cluster, hosts)
-        put = [
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        cluster = find(args.cluster, "cluster", snapshot.clusters)
+        hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
+        put = (
             PlacementKey(
                 level=NODE,
                 resource=host,
@@ -52,61 +43,63 @@ def define(args: argparse.Namespace) -> int:
                 weight=args.sticky,
                 sticky=args.sticky is not None,
             )
-            for host, value in values.items()
-        ]
-        _change(keys, put)
-        _report(args, keys.snapshot, put, ())
-    return 0
+            for host, value in _values(args, cluster, hosts).items()
+        )
+        return KeyChange(put=tuple(put))
+
+    return _change(args, decide)
 
 
 def set_key(args: argparse.Namespace) -> int:
     """Run `keys set`."""
-    with _opened(args) as keys:
+
+    def decide(snapshot: Snapshot) -> KeyChange:
         level, word = args.on
         key = PlacementKey(
             level=level,
-            resource=find_resource(level, word, keys.snapshot),
+            resource=find_resource(level, word, snapshot),
             key_class=SETTERS[args.setter],
             name=args.name,
             value=_value(args.value),
             weight=args.weight,
         )
-        put = [_as_on_other_hosts(key, keys.snapshot) if level == NODE else key]
-        _change(keys, put)
-        _report(args, keys.snapshot, put, ())
-    return 0
+        return KeyChange(put=(_as_on_other_hosts(key, snapshot) if level == NODE else key,))
+
+    return _change(args, decide)
 
 
 def unset(args: argparse.Namespace) -> int:
     """Run `keys unset`."""
-    with _opened(args) as keys:
-        there = tuple(_on(args, keys.snapshot))
-        gone = [key for key in there if key.name == args.name]
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        there = tuple(_on(args, snapshot))
+        gone = tuple(key for key in there if key.name == args.name)
         if not gone:
             hint = nearest(args.name, [key.name for key in there])
             raise UserError(f'no {SETTERS[args.setter]} key "{args.name}" is set there{hint}')
-        _change(keys, (), gone)
-        _report(args, keys.snapshot, (), gone)
-    return 0
+        return KeyChange(remove=gone)
+
+    return _change(args, decide)
 
 
 def import_keys(args: argparse.Namespace) -> int:
     """Run `keys import`."""
-    with _opened(args) as keys:
-        own = SETTERS.get(args.setter)
-        put = key_file.load(args.file, keys.snapshot, own or SYSTEM)
+    own = SETTERS.get(args.setter)
+
+    def decide(snapshot: Snapshot) -> KeyChange:
+        put = key_file.load(args.file, snapshot, own or SYSTEM)
         for key in put:
             if own not in (None, key.key_class):
                 raise UserError(
-                    f"{args.file}: {_named(key, keys.snapshot)}: with --as {args.setter} only keys of class"
+                    f"{args.file}: {_named(key, snapshot)}: with --as {args.setter} only keys of class"
                     f" {own} can be set"
                 )
         places = {KeyPlace.of(key) for key in put}
-        standing = keys.snapshot.placement_keys if args.replace else ()
-        gone = [key for key in standing if KeyPlace.of(key) not in places and own in (None, key.key_class)]
-        _change(keys, put, gone)
-        _report(args, keys.snapshot, put, gone)
-    return 0
+        standing = snapshot.placement_keys if args.replace else ()
+        gone = (key for key in standing if KeyPlace.of(key) not in places and own in (None, key.key_class))
+        return KeyChange(put=put, remove=tuple(gone))
+
+    return _change(args, decide)
 
 
 def setter_name() -> str:
@@ -132,29 +125,37 @@ def described(key: PlacementKey, snapshot: Snapshot) -> dict[str, object]:
     }
 
 
-@contextmanager
-def _opened(args: argparse.Namespace) -> Iterator[_Keys]:
+def _change(args: argparse.Namespace, decide: Callable[[Snapshot], KeyChange]) -> int:
+    """Make the change that is decided on the engine's objects and the keys that are set, and tell of it.
+
+    Raises `UserError` with all that speaks against it; then nothing is changed.
+    """
+    engine = _read_engine(args)
+
+    def judged(standing: tuple[PlacementKey, ...]) -> KeyChange:
+        snapshot = replace(engine, placement_keys=standing)
+        change = decide(snapshot)
+        if found := refusals(snapshot, change.put, change.remove):
+            raise UserError("; ".join(_refusal(one, snapshot) for one in found))
+        return change
+
+    with opened_store(args) as store:
+        change = store.change_as(judged, set_by=setter_name())
+    _report(args, engine, change)
+    return 0
+
+
+def _read_engine(args: argparse.Namespace) -> Snapshot:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection import connect
     from ovirt_placement.engine.reader import read_snapshot
 
     with connect(config.load(args.config).engine) as connection:
-        snapshot = read_snapshot(connection, devices=True)
-    with opened_store(args) as store:
-        records, _ = read_records(store)
-        yield _Keys(replace(snapshot, placement_keys=records.keys), store)
+        return read_snapshot(connection, devices=True)
 
 
-def _change(keys: _Keys, put: Sequence[PlacementKey], gone: Sequence[PlacementKey] = ()) -> None:
-    """Write it if nothing speaks against it. Raises `UserError` with all that does."""
-    if found := refusals(keys.snapshot, put, gone):
-        raise UserError(
-            "; ".join(
-                f"{mistake_place(one, keys.snapshot)}: {', '.join(one.codes)}: {mistake_sentence(one)}"
-                for one in found
-            )
-        )
-    keys.store.change(put, map(KeyPlace.of, gone), set_by=setter_name())
+def _refusal(found: Refusal, snapshot: Snapshot) -> str:
+    return f"{mistake_place(found, snapshot)}: {', '.join(found.codes)}: {mistake_sentence(found)}"
 
 
 def _values(args: argparse.Namespace, cluster: Cluster, hosts: tuple[Host, ...]) -> dict[str, float | str]:
@@ -214,22 +215,20 @@ def _value(text: str) -> float | str:
     return text if exact is None else float(exact)
 
 
-def _report(
-    args: argparse.Namespace, snapshot: Snapshot, put: Iterable[PlacementKey], gone: Iterable[PlacementKey]
-) -> None:
+def _report(args: argparse.Namespace, snapshot: Snapshot, change: KeyChange) -> None:
     if args.json:
         show_json(
             {
-                "set": [described(key, snapshot) for key in put],
-                "unset": [described(key, snapshot) for key in gone],
+                "set": [described(key, snapshot) for key in change.put],
+                "unset": [described(key, snapshot) for key in change.remove],
             }
         )
         return
-    for key in put:
+    for key in change.put:
         weight = "" if key.weight is None else f" ({key.weight:g})"
         sticky = ", sticky" if key.sticky else ""
         print(f"set {_named(key, snapshot)}: {written(key.value)}{weight}{sticky}")
-    for key in gone:
+    for key in change.remove:
         print(f"unset {_named(key, snapshot)}")
 
 

@@ -11,10 +11,12 @@ from ovirt_placement.rules.placement_keys.keys import missing_node_keys, validat
 from ovirt_placement.rules.placement_keys.levels import NODE
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys
 
+Refusal = MistakenKey | MissingNodeKeys
+
 
 def refusals(
     snapshot: Snapshot, put: Sequence[PlacementKey], removed: Sequence[PlacementKey]
-) -> tuple[MistakenKey | MissingNodeKeys, ...]:
+) -> tuple[Refusal, ...]:
     """Why the keys of the snapshot may not be changed so: keys with mistakes, hosts that would lack some.
 
     A key of hosts exists on all of a cluster or on none. A host that lacks one already, since it joined
