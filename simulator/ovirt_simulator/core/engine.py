@@ -15,8 +15,10 @@ from ..scheduler.ha_check import HaCheck
 from ..scheduler.load_balancing import LoadBalancing
 from ..scheduler.placing import Scheduler
 from . import loading, resuming, saving
+from .access_commands import AccessCommands
 from .affinity_commands import AffinityCommands
 from .backend import Backend
+from .device_commands import DeviceCommands
 from .event_commands import EventCommands
 from .faults import Faults
 from .host_commands import HostCommands
@@ -40,8 +42,9 @@ def _at_once(action: Action) -> None:
 class Engine:
     """One engine: a state machine without a clock of its own, safe to use from many threads.
 
-    `queries` reads; `vms`, `hosts`, `affinity_groups`, `labels`, `policies` and `events` command; `faults`
-    says what shall go wrong. Nothing takes time but `advance`, and waiting for the external scheduler.
+    `queries` reads; `vms`, `devices`, `access`, `hosts`, `affinity_groups`, `labels`, `policies` and `events`
+    command; `faults` says what shall go wrong. Nothing takes time but `advance`, and waiting for the external
+    scheduler.
     """
 
     def __init__(self, backend: Backend, external: ExternalUnits) -> None:
@@ -54,6 +57,8 @@ class Engine:
         outages = Outages(backend, running, migrations, restarts)
         self.queries = Queries(backend, scheduler)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
+        self.devices = DeviceCommands(backend)
+        self.access = AccessCommands(backend)
         maintenance = Maintenance(backend, migrations, scheduler, outages)
         self.hosts = HostCommands(backend, maintenance, outages)
         self.affinity_groups = AffinityCommands(backend)

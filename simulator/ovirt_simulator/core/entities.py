@@ -101,6 +101,25 @@ class Tag(Record, frozen=True):
     parent: str | None = None
 
 
+class Role(Record, frozen=True):
+    id: str
+    name: str
+
+
+class Permission(Record, frozen=True):
+    """What a user or group may do with one VM, or with a cluster and all that is in it."""
+
+    id: str
+    #: The id of the role.
+    role: str
+    #: The id of the user or group that has it.
+    holder: str
+    is_group: bool = False
+    #: The id of the VM, or of the cluster; one of them.
+    vm: str | None = None
+    cluster: str | None = None
+
+
 class UnitType(StrEnum):
     """What a policy unit does, in the REST API's words."""
 

@@ -1,6 +1,6 @@
 """The audit log's event codes: number, severity and text of each, as the engine has them.
 
-Source: reference/engine-api.md 5.7 and 6.2, engine-facts.md 18.
+Source: reference/engine-api.md 5.7 and 6.2, engine-facts.md 18; the engine's AuditLogMessages.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class EventCode(Enum):
     VDS_ACTIVATE = (16, "normal", "Activation of host {host} initiated by {user}.")
     USER_RUN_VM = (32, "normal", "VM {vm} started on Host {host}")
     USER_STOP_VM = (33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
+    USER_ADD_VM = (34, "normal", "VM {vm} was created by {user}.")
     USER_UPDATE_VM = (35, "normal", "VM {vm} configuration was updated by {user}.")
     USER_FAILED_RUN_VM = (54, "error", "Failed to run VM {vm}{error} (User: {user}).")
     VM_DOWN = (61, "normal", "VM {vm} is down. {exit}")
@@ -46,6 +47,7 @@ class EventCode(Enum):
         "Migration initiated by system (VM: {vm}, Source: {host}, Destination: {target}, Reason: {reason}).",
     )
     USER_INITIATED_SHUTDOWN_VM = (73, "normal", "VM shutdown initiated by {user} on VM {vm} (Host: {host}).")
+    USER_UPDATE_VM_DISK = (88, "normal", "VM {vm} {disk} disk was updated by {user}.")
     VM_DOWN_ERROR = (119, "error", "VM {vm} is down with error. Exit message: {exit}.")
     VM_MIGRATION_TO_SERVER_FAILED = (
         120,
@@ -86,6 +88,9 @@ class EventCode(Enum):
         "warning",
         "No available host was found to migrate VM {vm} to.",
     )
+    USER_ADD_TAG = (432, "normal", "New Tag {tag} was created by {user}.")
+    USER_ATTACH_TAG_TO_VM = (440, "normal", "Tag {tag} was attached to VM(s) {vms} by {user}.")
+    USER_DETACH_VM_FROM_TAG = (446, "normal", "Tag {tag} was detached from VM(s) {vms} by {user}.")
     USER_SUSPEND_VM = (501, "normal", "Suspending VM {vm} was initiated by User {user} (Host: {host}).")
     USER_SUSPEND_VM_OK = (503, "normal", "VM {vm} on Host {host} is suspended.")
     VDS_INITIATED_RUN_VM = (506, "normal", "Trying to restart VM {vm} on Host {host}")
@@ -109,6 +114,52 @@ class EventCode(Enum):
         "Host {host} was switched to Maintenance mode by {user}.",
     )
     USER_UPDATE_CLUSTER = (811, "normal", "Host cluster {cluster} was updated by {user}")
+    USER_ADD_PERMISSION = (
+        850,
+        "normal",
+        (
+            "User/Group {subject}, Namespace *, Authorization provider: internal-authz was granted"
+            " permission for Role {role} on {type} {object}, by {user}."
+        ),
+    )
+    USER_REMOVE_PERMISSION = (
+        852,
+        "normal",
+        "User/Group {subject} Role {role} permission was removed from {type} {object} by {user}",
+    )
+    NETWORK_REMOVE_VM_INTERFACE = (
+        930,
+        "normal",
+        "Interface {nic} (VirtIO) was removed from VM {vm}. (User: {user})",
+    )
+    NETWORK_ADD_VM_INTERFACE = (
+        932,
+        "normal",
+        "Interface {nic} (VirtIO) was added to VM {vm}. (User: {user})",
+    )
+    NETWORK_UPDATE_VM_INTERFACE = (
+        934,
+        "normal",
+        "Interface {nic} (VirtIO) was updated for VM {vm}.  (User: {user})",
+    )
+    ADD_VNIC_PROFILE = (
+        1122,
+        "normal",
+        (
+            "VM network interface profile {profile} was added to network {network} in Data Center:"
+            " {data_center}. (User: {user})"
+        ),
+    )
+    USER_ATTACH_DISK_TO_VM = (
+        2016,
+        "normal",
+        "Disk {disk} was successfully attached to VM {vm} by {user}.",
+    )
+    USER_DETACH_DISK_FROM_VM = (
+        2018,
+        "normal",
+        "Disk {disk} was successfully detached from VM {vm} by {user}.",
+    )
     EXTERNAL_EVENT_NORMAL = (9801, "normal", "{text}")
     EXTERNAL_EVENT_WARNING = (9802, "warning", "{text}")
     EXTERNAL_EVENT_ERROR = (9803, "error", "{text}")

@@ -11,6 +11,7 @@ from msgspec.structs import asdict, replace
 from ovirt_placement import model
 
 from . import built_in_policies as built_in
+from . import ownership
 from .entities import (
     AffinityGroup,
     AffinityLabel,
@@ -83,6 +84,7 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
             target = pending.pop(vm.id).host
         started = None if vm.host is None else now
         state.put_vm(_widened(Vm, vm, started=started, migrating_to=target))
+        ownership.grant(state, vm)
     for entry in pending.values():
         state.put_pending(entry)
 

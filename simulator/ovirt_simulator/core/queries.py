@@ -21,6 +21,7 @@ from .entities import (
     Host,
     HostSummary,
     Job,
+    Permission,
     PolicyUnit,
     SchedulingPolicy,
     Statistic,
@@ -141,6 +142,11 @@ class Queries:
         """All tags; those of a VM or host are in its `tags`, by name."""
         with self._backend.lock:
             return _by_name(self._state.tags.values())
+
+    def permissions(self) -> tuple[Permission, ...]:
+        """All permissions on VMs and clusters; those of users on the whole system are not among them."""
+        with self._backend.lock:
+            return tuple(self._state.permissions.values())
 
     def networks(self) -> tuple[model.Network, ...]:
         with self._backend.lock:

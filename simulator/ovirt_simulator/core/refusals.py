@@ -27,6 +27,10 @@ def vm_not_found(action: str) -> Rejected:
     return bad_parameters("ACTION_TYPE_FAILED_VM_NOT_FOUND", f"Cannot {action} VM. VM is not found.")
 
 
+def vm_name_used() -> Rejected:
+    return conflict("ACTION_TYPE_FAILED_NAME_ALREADY_USED", "Cannot add VM. The VM name is already in use.")
+
+
 def vm_being_migrated(name: str) -> Message:
     """Give the message of the lock that a migration holds; it names no action of its own."""
     return Message(

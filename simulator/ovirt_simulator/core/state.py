@@ -12,6 +12,7 @@ from .entities import (
     Cluster,
     DataCenter,
     Host,
+    Permission,
     PolicyUnit,
     SchedulingPolicy,
     Tag,
@@ -43,6 +44,7 @@ class State:
         self.policies: dict[str, SchedulingPolicy] = {}
         self.units: dict[str, PolicyUnit] = {}
         self.tags: dict[str, Tag] = {}
+        self.permissions: dict[str, Permission] = {}
         self.networks: dict[str, model.Network] = {}
         self.vnic_profiles: dict[str, model.VnicProfile] = {}
         #: Starts that are decided and do not show yet, by VM id.
@@ -103,6 +105,10 @@ class State:
 
     def groups_of(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
         return tuple(group for group in self.groups.values() if group.cluster == cluster_id)
+
+    def permissions_on(self, vm: Vm) -> tuple[Permission, ...]:
+        """Permissions on the VM itself, without those that its cluster hands down."""
+        return tuple(found for found in self.permissions.values() if found.vm == vm.id)
 
     def _measure(self, host_ids: set[str]) -> None:
         for host_id in host_ids:

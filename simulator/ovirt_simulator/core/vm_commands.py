@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec.structs import asdict, replace
 
+from ovirt_placement import model
+
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import refusals
+from . import ownership, refusals
 from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
@@ -54,6 +56,17 @@ class VmCommands:
         self._restarts = restarts
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
+
+    def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
+        """Create a VM that is down, at once; its name is unique (409)."""
+        with self._backend.lock:
+            if any(vm.name == known.name for known in self._state.vms.values()):
+                raise refusals.vm_name_used()
+            created = Vm(**asdict(replace(vm, host=None, status="down", migrating_to=None)))
+            self._state.put_vm(created)
+            ownership.grant(self._state, created)
+            self._log(EventCode.USER_ADD_VM, created, caller)
+            return created
 
     def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
         """Change what the edit names, at once, whether the VM runs or not."""

@@ -18,6 +18,7 @@ class Permit(StrEnum):
     MANIPULATE_HOST = "manipulate_host"
     MANIPULATE_AFFINITY_GROUPS = "manipulate_affinity_groups"
     TAG_MANAGEMENT = "tag_management"
+    MANIPULATE_PERMISSIONS = "manipulate_permissions"
     INJECT_EXTERNAL_EVENTS = "inject_external_events"
     AUDIT_LOG_MANAGEMENT = "audit_log_management"
     EDIT_STORAGE_POOL_CONFIGURATION = "edit_storage_pool_configuration"

@@ -1,0 +1,108 @@
+"""Disks and network interfaces of VMs: attach, change, detach; vNIC profiles.
+
+Source: the engine's AddVmInterfaceCommand, AttachDiskToVmCommand and their like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Disk, Nic, VnicProfile
+
+from .backend import Backend
+from .entities import ADMIN, Caller, Vm
+from .event_codes import EventCode
+from .rejections import NotFound
+
+Device = TypeVar("Device", Disk, Nic)
+
+
+class DeviceCommands:
+    """Commands on a VM's devices, at once, whether it runs or not; all raise `NotFound`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+
+    def add_nic(
+        self, vm_id: str, name: str, *, vnic_profile: str | None = None, caller: Caller = ADMIN
+    ) -> Nic:
+        """Add a network interface."""
+        with self._backend.lock:
+            vm = self._vm(vm_id)
+            nic = Nic(id=self._backend.new_id(), name=name, vnic_profile=self._profile(vnic_profile))
+            self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
+            self._log(EventCode.NETWORK_ADD_VM_INTERFACE, vm, caller, nic=name)
+            return nic
+
+    def edit_nic(
+        self, vm_id: str, nic_id: str, *, vnic_profile: str | None = None, caller: Caller = ADMIN
+    ) -> Nic:
+        """Connect a network interface through another vNIC profile, or through none."""
+        with self._backend.lock:
+            vm = self._vm(vm_id)
+            nic = replace(_known(vm.nics, nic_id), vnic_profile=self._profile(vnic_profile))
+            self._state.put_vm(replace(vm, nics=tuple(nic if one.id == nic_id else one for one in vm.nics)))
+            self._log(EventCode.NETWORK_UPDATE_VM_INTERFACE, vm, caller, nic=nic.name)
+            return nic
+
+    def remove_nic(self, vm_id: str, nic_id: str, *, caller: Caller = ADMIN) -> None:
+        with self._backend.lock:
+            vm = self._vm(vm_id)
+            nic = _known(vm.nics, nic_id)
+            self._state.put_vm(replace(vm, nics=tuple(one for one in vm.nics if one.id != nic_id)))
+            self._log(EventCode.NETWORK_REMOVE_VM_INTERFACE, vm, caller, nic=nic.name)
+
+    def attach_disk(self, vm_id: str, disk: Disk, *, caller: Caller = ADMIN) -> None:
+        """Attach a disk, or change one that is attached."""
+        with self._backend.lock:
+            vm = self._vm(vm_id)
+            disks = {one.id: one for one in vm.disks} | {disk.id: disk}
+            known = len(disks) == len(vm.disks)
+            code = EventCode.USER_UPDATE_VM_DISK if known else EventCode.USER_ATTACH_DISK_TO_VM
+            self._state.put_vm(replace(vm, disks=tuple(disks.values())))
+            self._log(code, vm, caller, disk=disk.id)
+
+    def detach_disk(self, vm_id: str, disk_id: str, *, caller: Caller = ADMIN) -> None:
+        with self._backend.lock:
+            vm = self._vm(vm_id)
+            disk = _known(vm.disks, disk_id)
+            self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one.id != disk.id)))
+            self._log(EventCode.USER_DETACH_DISK_FROM_VM, vm, caller, disk=disk.id)
+
+    def add_vnic_profile(self, name: str, network_id: str, *, caller: Caller = ADMIN) -> VnicProfile:
+        """Add a vNIC profile of a network."""
+        with self._backend.lock:
+            network = self._state.networks.get(network_id)
+            if network is None:
+                raise NotFound(network_id)
+            profile = VnicProfile(id=self._backend.new_id(), name=name, network=network_id)
+            self._state.put(self._state.vnic_profiles, profile)
+            data_center = next(iter(self._state.data_centers.values()))
+            words = {"profile": name, "network": network.name, "data_center": data_center.name}
+            self._backend.audit_log.log(EventCode.ADD_VNIC_PROFILE, caller, words=words)
+            return profile
+
+    def _vm(self, vm_id: str) -> Vm:
+        vm = self._state.vms.get(vm_id)
+        if vm is None:
+            raise NotFound(vm_id)
+        return vm
+
+    def _profile(self, profile_id: str | None) -> str | None:
+        if profile_id is not None and profile_id not in self._state.vnic_profiles:
+            raise NotFound(profile_id)
+        return profile_id
+
+    def _log(self, code: EventCode, vm: Vm, caller: Caller, **words: str) -> None:
+        self._backend.audit_log.log(code, caller, vm=vm, words=words)
+
+
+def _known(devices: Sequence[Device], device_id: str) -> Device:
+    for device in devices:
+        if device.id == device_id:
+            return device
+    raise NotFound(device_id)

@@ -1,0 +1,106 @@
+"""Disks and network interfaces of VMs, attached, changed and detached; vNIC profiles, added."""
+
+from __future__ import annotations
+
+from werkzeug import Response
+
+from ovirt_placement.model import Disk, Nic
+from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.http import answers
+from ovirt_simulator.http.answers import incomplete
+from ovirt_simulator.http.bodies import Body
+from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.render import infrastructure
+from ovirt_simulator.http.render import vm as render
+from ovirt_simulator.http.resources.actions import done
+from ovirt_simulator.http.resources.find import present
+from ovirt_simulator.http.users import Permit
+
+
+def post_nic(call: Call, vm_id: str) -> Response:
+    vm = _vm(call, vm_id)
+    body = call.body("nic")
+    name = body.text("name")
+    if not name:
+        raise incomplete("Nic", "name")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    profile = body.child_id("vnic_profile")
+    nic = call.engine.devices.add_nic(vm_id, name, vnic_profile=profile, caller=call.caller)
+    return answers.document(_nic(call, vm, nic), 201)
+
+
+def put_nic(call: Call, vm_id: str, nic_id: str) -> Response:
+    """Change the vNIC profile, which an empty one takes away; the rest of a body is read past."""
+    vm = _vm(call, vm_id)
+    nic = present(next((nic for nic in vm.nics if nic.id == nic_id), None))
+    body = call.body("nic")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    if body.child("vnic_profile") is not None:
+        profile = body.child_id("vnic_profile")
+        nic = call.engine.devices.edit_nic(vm_id, nic_id, vnic_profile=profile, caller=call.caller)
+    return answers.document(_nic(call, vm, nic))
+
+
+def delete_nic(call: Call, vm_id: str, nic_id: str) -> Response:
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    call.engine.devices.remove_nic(vm_id, nic_id, caller=call.caller)
+    return done()
+
+
+def post_disk_attachment(call: Call, vm_id: str) -> Response:
+    """Attach the disk that the body names by id; its profile may be given with it."""
+    vm = _vm(call, vm_id)
+    body = call.body("disk_attachment")
+    wanted = body.child("disk")
+    if wanted is None or wanted.id is None:
+        raise incomplete("DiskAttachment", "disk.id")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    disk = Disk(
+        id=wanted.id, bootable=bool(body.boolean("bootable")), profile=wanted.child_id("disk_profile")
+    )
+    return answers.document(_attached(call, vm, disk), 201)
+
+
+def put_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
+    """Change whether the VM boots from the disk, and the disk's profile; the rest is read past."""
+    vm = _vm(call, vm_id)
+    disk = present(next((disk for disk in vm.disks if disk.id == disk_id), None))
+    body = call.body("disk_attachment")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    bootable = body.boolean("bootable")
+    wanted = body.child("disk") or Body.parse(b"<disk/>", "disk")
+    changed = Disk(
+        id=disk_id,
+        bootable=disk.bootable if bootable is None else bootable,
+        profile=wanted.child_id("disk_profile") or disk.profile,
+    )
+    return answers.document(_attached(call, vm, changed))
+
+
+def delete_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    call.engine.devices.detach_disk(vm_id, disk_id, caller=call.caller)
+    return done()
+
+
+def post_vnic_profile(call: Call, network_id: str) -> Response:
+    name = call.body("vnic_profile").text("name")
+    if not name:
+        raise incomplete("VnicProfile", "name")
+    call.need(Permit.EDIT_STORAGE_POOL_CONFIGURATION)
+    profile = call.engine.devices.add_vnic_profile(name, network_id, caller=call.caller)
+    links = call.plain_links("vnicprofiles", profile.id)
+    return answers.document(infrastructure.vnic_profile(profile, links), 201)
+
+
+def _vm(call: Call, vm_id: str) -> Vm:
+    return present(call.queries.vm(vm_id))
+
+
+def _nic(call: Call, vm: Vm, nic: Nic) -> str:
+    return render.nic(vm, nic, call.plain_links("vms", vm.id, "nics", nic.id))
+
+
+def _attached(call: Call, vm: Vm, disk: Disk) -> str:
+    call.engine.devices.attach_disk(vm.id, disk, caller=call.caller)
+    return render.disk_attachment(vm, disk, call.plain_links("vms", vm.id, "diskattachments", disk.id))
