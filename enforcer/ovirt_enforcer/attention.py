@@ -28,6 +28,11 @@ class Attention:
     _said: str = ""
     _announced: str = ""
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last look failed."""
+        return self._failures > 0
+
     def announce(self, plan: str) -> None:
         """Log a plan, unless it is the one that was logged last."""
         if plan != self._announced:

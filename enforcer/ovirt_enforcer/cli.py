@@ -23,6 +23,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement import inventory, statefile
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection import EngineAway, connect
+from ovirt_placement.engine.events import find_start_events
 from ovirt_placement.errors import EXIT_STATUS, UserError
 from ovirt_placement.model import Snapshot
 from ovirt_placement.stopping import Stop
@@ -104,7 +105,8 @@ def _run(config: Config) -> int:
             _log.warning("%s", away)
         executor = Executor(connection, store, settings, time.monotonic)
         read = partial(inventory.snapshot, config=config, max_age=0.0)
-        keeper = Keeper(keys, time.monotonic, settings.interval_seconds)
+        starts = partial(find_start_events, connection)
+        keeper = Keeper(keys, time.monotonic, settings.interval_seconds, starts)
         daemon = Daemon(settings, read, store, executor, time.monotonic, lambda: stop.requested, keeper)
         manner = "enforcing" if settings.mode is Mode.ENFORCE else "dry run"
         print(f"{COMMAND}: watching {connection.url} ({manner})", flush=True)
@@ -117,12 +119,14 @@ def _run(config: Config) -> int:
 def _rest(config: Config, keeper: Keeper, stop: Stop, seconds: float) -> bool:
     """Until something is due, let the keeper see what the inventory publishes; whether it is time to stop.
 
-    Without an inventory service the keeper sees what the enforcer reads for itself.
+    Without an inventory service the keeper sees what the enforcer reads for itself, and reads the engine only
+    to make up for what failed.
     """
     until = time.monotonic() + seconds
     while not stop.requested and (left := until - time.monotonic()) > 0:
         glance = time.monotonic() + min(left, _GLANCE_SECONDS)
-        if inventory.wait_for_change(min(left, _GLANCE_SECONDS), config=config):
+        changed = inventory.wait_for_change(min(left, _GLANCE_SECONDS), config=config)
+        if changed or keeper.owes:
             keeper.glance(partial(inventory.snapshot, config=config))
         stop.sleep(glance - time.monotonic())
     return stop.sleep(0)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ovirt_enforcer.attention import Attention
+from ovirt_enforcer.departures import Departures
+from ovirt_enforcer.start_hosts import start_hosts
+from ovirt_placement.engine.events import Event
 from ovirt_placement.errors import UserError
 from ovirt_placement.explain import vm_name
 from ovirt_placement.inventory.keys import with_keys
@@ -24,7 +27,7 @@ from ovirt_placement.state_check import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.store_keys import KeyStore, Run
 
 #: On a host, but not for sure: a start that fails leaves nothing behind.
-_STARTING = {"powering_up", "restoring_state"}
+_STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
 #: An engine may tell the beginning of one run a little differently; no VM stops and starts so quickly.
 _SAME_RUN_SECONDS = 10.0
 
@@ -34,27 +37,52 @@ _log = logging.getLogger(__name__)
 class Keeper:
     """Follows starts and stops through the snapshots that it is shown."""
 
-    def __init__(self, store: KeyStore, clock: Callable[[], float], longest_pause: float) -> None:
+    def __init__(
+        self,
+        store: KeyStore,
+        clock: Callable[[], float],
+        longest_pause: float,
+        read_starts: Callable[[], Sequence[Event]] = tuple,
+    ) -> None:
+        """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one."""
         self._store = store
         self._clock = clock
         self._longest_pause = longest_pause
+        self._read_starts = read_starts
+        self._departures = Departures(store)
         self._all = Attention("placement keys")
         self._clusters: dict[str, Attention] = {}
         #: As of this revision of the store, since when the VMs that have a record were running.
         self._revision: int | None = None
         self._recorded: dict[str, float | None] = {}
-        self._told: set[tuple[str, str]] = set()
+        #: VMs that were down, or about to run, when they were last seen.
+        self._idle: frozenset[str] = frozenset()
+        self._told: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def owes(self) -> bool:
+        """Whether something failed that is to be tried again now."""
+        return any(
+            attention.failing and attention.due <= self._clock()
+            for attention in (self._all, *self._clusters.values())
+        )
 
     def glance(self, read: Callable[[], Snapshot]) -> None:
         """Look at what is known now, if it can be read."""
+        if self._all.due > self._clock():
+            return
         try:
             snapshot = read()
         except UserError as error:
             self._all.fail(error, self._clock(), self._longest_pause)
         else:
-            self.look(snapshot)
+            self._look(snapshot)
 
     def look(self, snapshot: Snapshot) -> None:
+        """Take a whole reading of the engine: it also tells which VMs there are no more."""
+        self._look(snapshot, whole=True)
+
+    def _look(self, snapshot: Snapshot, *, whole: bool = False) -> None:
         """Record the starts and stops that a snapshot shows; what fails is logged and done later."""
         if self._all.due > self._clock():
             return
@@ -63,7 +91,10 @@ class Keeper:
             self._read_records()
             self._forget_stopped(snapshot)
             self._remember_started(snapshot)
+            if whole:
+                self._departures.look(snapshot)
         except Exception as error:  # the enforcer has other work, too
+            self._idle = frozenset()  # nobody watches what they do until then
             self._all.fail(error, self._clock(), self._longest_pause)
         else:
             self._all.recover()
@@ -75,8 +106,11 @@ class Keeper:
             self._revision = revision
 
     def _forget_stopped(self, snapshot: Snapshot) -> None:
+        """Drop the sets of runs that are over. A VM that is missing keeps its own until it is surely gone."""
         known = snapshot.vm_by_id
-        self._store.end_runs([vm for vm in self._recorded if vm not in known or stopped(known[vm])])
+        self._store.end_runs(
+            [vm for vm, since in self._recorded.items() if vm in known and is_over(known[vm], since)]
+        )
 
     def _remember_started(self, snapshot: Snapshot) -> None:
         """Record each cluster by itself: one cluster's failure never ends another's."""
@@ -84,33 +118,38 @@ class Keeper:
         for vm in snapshot.vms:
             if runs(vm) and (vm.id not in self._recorded or other_run(vm, self._recorded[vm.id])):
                 started[vm.cluster].append(vm)
-        if not started:
+        if started:
+            # Not as the snapshot has them: what this store holds is newer.
+            keyed = with_keys(snapshot, self._store.records())
+            for cluster, vms in started.items():
+                self._remember(cluster, vms, keyed)
+        self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
+
+    def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
+        attention = self._clusters.setdefault(cluster, Attention(f"placement keys of cluster {cluster}"))
+        if attention.due > self._clock():
             return
-        # Not as the snapshot has them: what this store holds is newer.
-        keyed = with_keys(snapshot, self._store.records())
-        for cluster, vms in started.items():
-            attention = self._clusters.setdefault(cluster, Attention(f"placement keys of cluster {cluster}"))
-            if attention.due > self._clock():
-                continue
-            try:
-                self._store.begin_runs(begun(keyed, vms))
-            except Exception as error:
-                attention.fail(error, self._clock(), self._longest_pause)
-            else:
-                attention.recover()
+        try:
+            unwatched = [vm for vm in vms if vm.id not in self._idle and may_take_copies(keyed, vm)]
+            hosts = start_hosts(unwatched, self._read_starts()) if unwatched else {}
+            self._store.begin_runs(begun(keyed, vms, hosts))
+        except Exception as error:
+            attention.fail(error, self._clock(), self._longest_pause)
+        else:
+            attention.recover()
 
     def _tell_mistakes(self, snapshot: Snapshot) -> None:
         """Say once of each property that it is ignored: it must stop no start."""
-        for vm in snapshot.vms:
-            text = vm.custom_properties.get(NAME, "")
-            if not is_readable(text) and (vm.id, text) not in self._told:
-                self._told.add((vm.id, text))
-                _log.warning(
-                    "VM %s: custom property %s is ignored: %r is not of the form NAME:VALUE:WEIGHT,...",
-                    vm_name(vm.id, snapshot),
-                    NAME,
-                    text,
-                )
+        texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
+        broken = frozenset((vm, text) for vm, text in texts if not is_readable(text))
+        for vm, text in sorted(broken - self._told):
+            _log.warning(
+                "VM %s: custom property %s is ignored: %r is not of the form NAME:VALUE:WEIGHT,...",
+                vm_name(vm, snapshot),
+                NAME,
+                text,
+            )
+        self._told = broken
 
 
 def runs(vm: Vm) -> bool:
@@ -119,23 +158,49 @@ def runs(vm: Vm) -> bool:
 
 
 def stopped(vm: Vm) -> bool:
-    """Whether its run is over. One whose host does not respond may run still."""
+    """Whether it is on no host; one whose host does not respond may run still.
+
+    A suspended VM is on none, and to resume it is a start: the engine asks anew where.
+    """
     return vm.status in RESTING_STATUSES
 
 
+def is_idle(vm: Vm) -> bool:
+    """Whether it will have started where it is seen to run next."""
+    return stopped(vm) or vm.status in _STARTING
+
+
 def other_run(vm: Vm, since: float | None) -> bool:
-    """Whether a VM has stopped and started since its record was made, with nobody looking."""
-    if vm.running_since is None or since is None:
+    """Whether a VM has stopped and started since its record was made, with nobody looking.
+
+    The engine says when the last start began; a migration and a reboot of the guest are no start.
+    """
+    if vm.running_since is None:
         return False
-    return abs(vm.running_since - since) > _SAME_RUN_SECONDS
+    return since is None or abs(vm.running_since - since) > _SAME_RUN_SECONDS
 
 
-def begun(snapshot: Snapshot, vms: Iterable[Vm]) -> tuple[Run, ...]:
-    """What running VMs are to be remembered by, as if they had started just now."""
-    return tuple(_run(snapshot, vm) for vm in vms)
+def is_over(vm: Vm, since: float | None) -> bool:
+    """Whether the run that was recorded is over; another may be under way and not have succeeded yet."""
+    return stopped(vm) or (not runs(vm) and other_run(vm, since))
 
 
-def _run(snapshot: Snapshot, vm: Vm) -> Run:
-    own = keys_by_resource(snapshot).get((NODE, vm.host or ""), ())
+def may_take_copies(snapshot: Snapshot, vm: Vm) -> bool:
+    """Whether hosts of its cluster have sticky keys: only then it matters on which one it started."""
+    own = keys_by_resource(snapshot)
+    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    return any(sticky_keys(own.get((NODE, host.id), ())) for host in hosts)
+
+
+def begun(snapshot: Snapshot, vms: Iterable[Vm], hosts: Mapping[str, str]) -> tuple[Run, ...]:
+    """What running VMs are to be remembered by, as if they had started just now.
+
+    On these hosts, where another is named than that on which they run: a VM may have migrated since.
+    """
+    return tuple(_run(snapshot, vm, hosts.get(vm.id, vm.host)) for vm in vms)
+
+
+def _run(snapshot: Snapshot, vm: Vm, host: str | None) -> Run:
+    own = keys_by_resource(snapshot).get((NODE, host or ""), ())
     copies = copies_after_start(vm.id, sticky_copies(snapshot).get(vm.id, ()), sticky_keys(own))
     return Run(vm.id, vm.running_since, present_set(snapshot, vm), copies)

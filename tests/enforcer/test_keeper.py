@@ -10,68 +10,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.keeper import Keeper
 from ovirt_placement.errors import UserError
-from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy, Vm
-from ovirt_placement.store_keys import KeyStore, Run
+from ovirt_placement.model import FrozenKeys, Snapshot
+from ovirt_placement.store_keys import Run
 from tests import builders
-from tests.builders import CLUSTER, host, snapshot
-
-SAN1, SAN2 = (StickyCopy("v", "SAN", island, 60.0) for island in (1.0, 2.0))
-
-
-def key(name: str, value: float, weight: float | None = None, **place: Any) -> PlacementKey:
-    fields = {"level": "node", "resource": "h1", "key_class": "system", **place}
-    return PlacementKey(name=name, value=value, weight=weight, **fields)
-
-
-KEYS = (
-    key("SAN", 1, 60, sticky=True),
-    key("SAN", 2, 60, sticky=True, resource="h2"),
-    key("GEN", 1),
-    key("Group1", 1, 50, level="cluster", resource=CLUSTER, key_class="be"),
-)
-
-
-class Bench:
-    """A keeper with a store of its own."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.store = KeyStore(url, patience_seconds=30)
-        self.now = 0.0
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget everything but the store."""
-        self.keeper = Keeper(self.store, lambda: self.now, 60.0)
-
-    def sees(self, *parts: builders.Part) -> None:
-        """Look at hosts h1 and h2 and these."""
-        self.keeper.look(snapshot(host("h1"), host("h2"), *parts))
-
-    @property
-    def frozen(self) -> dict[str, tuple[tuple[str, float], ...]]:
-        return {record.vm: record.keys for record in self.store.records().frozen}
-
-    @property
-    def copies(self) -> tuple[StickyCopy, ...]:
-        return self.store.records().copies
+from tests.builders import host, snapshot
+from tests.enforcer.keeper_bench import SAN1, SAN2, SET, Bench, on_cluster, opened_bench, vm
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(f"sqlite:///{tmp_path}/store.db")
-    made.store.change(KEYS, set_by="ann")
-    yield made
-    made.store.close()
-
-
-def vm(on: str | None = None, **fields: Any) -> Vm:
-    return builders.vm("v", on, custom_properties={"placement_keys": "Repel1:1:-100"}, **fields)
-
-
-SET = (("Group1", 1.0), ("Repel1", 1.0))
+    with opened_bench(tmp_path) as opened:
+        yield opened
 
 
 def test_a_start_freezes_the_compiled_customer_keys_and_copies_sticky_ones(bench: Bench) -> None:
@@ -89,7 +39,7 @@ def test_a_stop_drops_the_set_and_leaves_the_copies(bench: Bench) -> None:
 
 def test_a_migration_leaves_both_as_they_are(bench: Bench) -> None:
     bench.sees(vm("h1"))
-    bench.store.change([key("Group2", 1, 5, level="cluster", resource=CLUSTER)], set_by="ann")
+    bench.store.change([on_cluster("Group2")], set_by="ann")
     bench.sees(vm("h1", status="migrating", migrating_to="h2"))
     bench.sees(vm("h2"))
     assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN1,))
@@ -114,19 +64,19 @@ def test_a_start_counts_once_it_has_succeeded(bench: Bench) -> None:
     assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN2,))
 
 
-@pytest.mark.parametrize("status", ["not_responding", "unknown", "reboot_in_progress"])
-def test_a_vm_that_may_run_still_keeps_its_record(bench: Bench, status: str) -> None:
-    bench.sees(vm("h1"))
-    bench.sees(vm("h1", status=status))
-    bench.sees(replace(vm("h1"), host=None, status="unknown"))
-    assert bench.frozen == {"v": SET}
-
-
 def test_what_it_missed_is_made_up_for(bench: Bench) -> None:
-    bench.store.begin_runs([Run(name, 100.0, (("Old", 1.0),)) for name in ("v", "stopped", "gone", "same")])
+    bench.store.begin_runs([Run(name, 100.0, (("Old", 1.0),)) for name in ("v", "stopped", "same")])
     same = builders.vm("same", "h1", running_since=101.0)
     bench.sees(vm("h1", running_since=500.0), builders.vm("stopped"), same)
     assert bench.frozen == {"v": SET, "same": (("Old", 1.0),)}
+
+
+def test_a_vm_that_is_not_shown_for_a_moment_keeps_its_record(bench: Bench) -> None:
+    bench.store.begin_runs([Run("v", 100.0, (("Old", 1.0),))])
+    bench.sees(builders.vm("another"))
+    bench.sees()
+    bench.sees(vm("h1", running_since=100.0))
+    assert bench.frozen == {"v": (("Old", 1.0),)}
 
 
 def test_looking_again_and_starting_anew_change_nothing(bench: Bench) -> None:
@@ -159,25 +109,37 @@ def test_one_clusters_failure_never_ends_anothers(
     bench.keeper.look(state)
     assert set(bench.frozen) == ({"vb"} if method == "begin_runs" else set())
     assert "the store is locked" in caplog.text
-    bench.now = 61.0
-    bench.keeper.look(state)
+    assert not bench.keeper.owes
+    bench.now = 1.0
+    assert bench.keeper.owes
+    bench.keeper.glance(lambda: state)
     assert set(bench.frozen) == {"va", "vb"}
+    assert not bench.keeper.owes
 
 
 def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
+    told = "VM v: custom property placement_keys is ignored: 'Repel1=1'"
     broken = builders.vm("v", "h1", custom_properties={"placement_keys": "Repel1=1"})
     for _ in range(3):
         bench.sees(broken)
-    assert caplog.text.count("VM v: custom property placement_keys is ignored: 'Repel1=1'") == 1
+    assert caplog.text.count(told) == 1
     assert bench.frozen == {"v": (("Group1", 1.0),)}
+    bench.sees(vm("h1"))
+    bench.sees(broken)  # mended, and broken again
+    assert caplog.text.count(told) == 2
 
 
 def test_what_cannot_be_read_is_looked_at_later(bench: Bench) -> None:
+    readings = []
+
     def away() -> Snapshot:
+        readings.append(bench.now)
         raise UserError("the engine is away")
 
-    bench.keeper.glance(away)
+    for bench.now in (0.0, 0.5, 1.0, 2.0, 3.0):
+        bench.keeper.glance(away)
+    assert readings == [0.0, 1.0, 3.0]
     bench.now = 61.0
     bench.keeper.glance(lambda: snapshot(host("h1"), vm("h1")))
     assert bench.frozen == {"v": SET}

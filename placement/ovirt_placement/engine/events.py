@@ -13,6 +13,8 @@ STARTED = frozenset({62, 67})
 DONE = frozenset({63})
 FAILED = frozenset({64, 65, 120, 140, 1111})
 CANCELLED = frozenset({161})
+#: A VM started on a host, by a user's command or by the engine's own.
+VM_STARTED = frozenset({32, 153, 506})
 MIGRATION_CODES = STARTED | DONE | FAILED | CANCELLED | {128, 162, 166}
 
 #: How many of the newest events are looked through where the engine's search finds nothing.
@@ -64,6 +66,21 @@ def find_migration_events(
     found = _read(connection.get("/events", search=search, max=_NEWEST))
     wanted = _wanted(found, correlation_id, vm_id)
     return wanted or _wanted(_read(connection.get("/events", max=_NEWEST)), correlation_id, vm_id)
+
+
+def find_start_events(connection: EngineConnection) -> tuple[Event, ...]:
+    """Find the latest thousand events of VMs that started on a host, oldest first.
+
+    As `find_migration_events`, where the engine's search finds nothing.
+    """
+    search = " or ".join(f"type={code}" for code in sorted(VM_STARTED))
+    found = _starts(connection.get("/events", search=search, max=_NEWEST))
+    return found or _starts(connection.get("/events", max=_NEWEST))
+
+
+def _starts(content: bytes) -> tuple[Event, ...]:
+    found = (event for event in _read(content) if event.code in VM_STARTED)
+    return tuple(sorted(found, key=lambda event: event.id))
 
 
 def _wanted(events: tuple[Event, ...], correlation_id: str | None, vm_id: str | None) -> tuple[Event, ...]:

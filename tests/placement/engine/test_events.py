@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection import EngineConnection
-from ovirt_placement.engine.events import Event, find_migration_events
+from ovirt_placement.engine.events import Event, find_migration_events, find_start_events
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
 
@@ -80,3 +80,18 @@ def test_every_field_of_an_event_is_read() -> None:
             cluster="c",
         ),
     )
+
+
+@pytest.mark.parametrize("understood", [True, False])
+def test_events_of_starts_come_oldest_first(understood: bool) -> None:
+    events = [event(9, 32, "two", "v"), event(8, 62, "two", "v"), event(7, 153, "one", "w")]
+
+    def answer(path: str) -> tuple[int, bytes]:
+        search = "search=type%3D32+or+type%3D153+or+type%3D506" in path
+        assert search or "search" not in path
+        return 200, f"<events>{''.join(events) if understood or not search else ''}</events>".encode()
+
+    with serving(EngineServer(answer=answer)) as server:
+        settings = EngineSettings(url=server.url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            assert [event.id for event in find_start_events(connection)] == [7, 9]
