@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import msgspec
-
 from ovirt_placement.inventory import publication
 from ovirt_placement.model import Snapshot
 
@@ -18,8 +16,7 @@ class Publisher:
     """A folder with a configuration and the snapshot that every reader of it will find."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._version = 0
+        self._writer = publication.Writer(folder)
         self.config = folder / "ovirt-placement.toml"
         self.config.write_text(
             f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n'
@@ -29,7 +26,5 @@ class Publisher:
         self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
 
     def publish(self, snapshot: Snapshot) -> None:
-        self._version += 1
-        payload = msgspec.msgpack.encode(snapshot)
-        moments = publication.Moments(publication.now())
-        publication.write(self._folder, self._version, moments, payload)
+        now = publication.now()
+        self._writer.publish(snapshot, publication.Moments(now, store_asked_at=now))

@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +24,7 @@ from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.conversation import Question, Refresh, Reply, address
 from ovirt_placement.inventory.follower import Follower, read
-from ovirt_placement.inventory.publication import FILE_NAME, SOCKET_NAME, Moments
+from ovirt_placement.inventory.publication import SOCKET_NAME, Moments, Writer
 from ovirt_placement.inventory.reconciliation import Reconciliation
 from ovirt_placement.inventory.statistics import Needed
 from ovirt_placement.model import Snapshot
@@ -47,12 +47,13 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     """
     directory = config.inventory.directory
     owner = _claim(directory)
+    writer = Writer(directory)
     try:
         with connect(config.engine) as feed, connect(config.engine) as bulk:
-            asyncio.run(_Service(config, feed, bulk, ready).serve())
+            asyncio.run(_Service(config, feed, bulk, writer, ready).serve())
     finally:
-        for name in (FILE_NAME, SOCKET_NAME):
-            (directory / name).unlink(missing_ok=True)
+        writer.withdraw()
+        (directory / SOCKET_NAME).unlink(missing_ok=True)
         os.close(owner)
 
 
@@ -79,7 +80,6 @@ class _State:
     """What one turn found; without a snapshot there is nothing yet that may be believed."""
 
     snapshot: Snapshot | None
-    payload: bytes
     moments: Moments
     statistics_needed: Needed
 
@@ -113,7 +113,12 @@ class _Service:
     """Two loops, each with its own connection: one follows the events, one makes the larger readings."""
 
     def __init__(
-        self, config: Config, feed: EngineConnection, bulk: EngineConnection, ready: Callable[[], None]
+        self,
+        config: Config,
+        feed: EngineConnection,
+        bulk: EngineConnection,
+        writer: Writer,
+        ready: Callable[[], None],
     ) -> None:
         self._directory = config.inventory.directory
         self._interval = config.inventory.interval_seconds
@@ -121,10 +126,9 @@ class _Service:
         self._policies = PolicyReader()
         self._follower = Follower(feed, publication.now)
         self._reconciliation = Reconciliation(config.inventory)
+        self._writer = writer
         self._ready = ready
         self._version = 0
-        self._snapshot: Snapshot | None = None
-        self._payload = b""
         self._moments = Moments(float("-inf"))
         self._statistics_needed = Needed(hosts=False, vms=False)
 
@@ -160,7 +164,7 @@ class _Service:
             if self._reconciliation.demand(self._follower.whole_needed):
                 self._reading.wanted.set()
             if state is not None:
-                self._publish(state)
+                await self._publish(state)
             await self._tell()
             await self._following.pause(began + self._interval - publication.now())
 
@@ -207,16 +211,13 @@ class _Service:
         attempts.failures += 1
 
     def _turn(self) -> _State:
-        """Bring the view up to date and encode it, outside of the loop that answers readers."""
         follower = self._follower
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
-        if snapshot is None or snapshot is self._snapshot:
-            return _State(snapshot, self._payload, follower.moments, follower.statistics_needed)
-        payload = msgspec.msgpack.encode(snapshot)
-        return _State(snapshot, payload, follower.moments, follower.statistics_needed)
+        moments = replace(follower.moments, store_asked_at=follower.moments.read_at)
+        return _State(snapshot, moments, follower.statistics_needed)
 
-    def _publish(self, state: _State) -> None:
+    async def _publish(self, state: _State) -> None:
         if state.statistics_needed != self._statistics_needed:
             self._statistics_needed = state.statistics_needed
             self._reading.wanted.set()
@@ -224,14 +225,12 @@ class _Service:
             return  # nothing that may be believed
         first = not self._version
         try:
-            if state.payload != self._payload or not publication.confirm(self._directory, state.moments):
-                self._version = max(self._version + 1, int(state.moments.read_at * 1_000_000))
-                publication.write(self._directory, self._version, state.moments, state.payload)
+            self._version = await _in_thread(partial(self._writer.publish, state.snapshot, state.moments))
         except OSError as error:
             raise UserError(
                 f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
             ) from None
-        self._snapshot, self._payload, self._moments = state.snapshot, state.payload, state.moments
+        self._moments = state.moments
         if first:
             self._ready()
 

@@ -1,0 +1,166 @@
+"""The sections of a published snapshot: each is encoded, and decoded, only when it has changed.
+
+The long lists are dealt out to chunks by ids, so that a record that comes or goes moves no other. The order
+that the records have in the snapshot is a section of its own.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from ovirt_placement.model import FrozenKeys, Host, PlacementKey, Snapshot, StickyCopy, Vm
+
+#: A record's chunk is told by so many values of a byte.
+_CHUNKS = 128
+
+#: What a section holds: the frame, the chunks' numbers in the order of a list's records, or a chunk.
+_Part = Any
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Section(NamedTuple):
+    content: bytes
+    #: Since when it is so; 0 if it is empty.
+    version: int
+
+
+class _List(NamedTuple):
+    """A list of the snapshot that is dealt out to chunks."""
+
+    field: str
+    #: The field by whose text a record is dealt out.
+    by: str
+    #: The type of a chunk.
+    chunk: Any
+
+
+_LISTS = (
+    _List("hosts", "id", tuple[Host, ...]),
+    _List("vms", "id", tuple[Vm, ...]),
+    _List("placement_keys", "resource", tuple[PlacementKey, ...]),
+    _List("frozen_keys", "vm", tuple[FrozenKeys, ...]),
+    _List("sticky_copies", "vm", tuple[StickyCopy, ...]),
+)
+_NO_RECORDS: dict[str, Any] = {each.field: () for each in _LISTS}
+#: First the frame, which is the snapshot without these lists; then for each list its order and its chunks.
+_PARTS_OF_A_LIST = 1 + _CHUNKS
+COUNT = 1 + _PARTS_OF_A_LIST * len(_LISTS)
+_PARTS_OF = tuple(slice(first, first + _PARTS_OF_A_LIST) for first in range(1, COUNT, _PARTS_OF_A_LIST))
+
+
+class Encoder:
+    """Turns one snapshot after the other into sections."""
+
+    def __init__(self) -> None:
+        self._snapshot: Snapshot | None = None
+        self._parts: Sequence[_Part] = (None,) * COUNT
+        self._sections = (Section(b"", 0),) * COUNT
+
+    def encode(self, snapshot: Snapshot, version: int) -> tuple[Section, ...]:
+        """Return all sections; those that differ from the last snapshot's have this version."""
+        parts = [replace(snapshot, **_NO_RECORDS)]
+        for each, where in zip(_LISTS, _PARTS_OF, strict=True):
+            records = getattr(snapshot, each.field)
+            if self._snapshot is not None and records is getattr(self._snapshot, each.field):
+                parts += self._parts[where]
+            else:
+                parts += _dealt(records, each)
+        self._sections = tuple(
+            section if part == before else _section(part, version, section)
+            for part, before, section in zip(parts, self._parts, self._sections, strict=True)
+        )
+        self._snapshot, self._parts = snapshot, parts
+        return self._sections
+
+
+def _dealt(records: Iterable[_Part], kind: _List) -> list[_Part]:
+    """Return the number of each record's chunk, and the chunks. Every process deals alike."""
+    chunks: list[list[_Part]] = [[] for _ in range(_CHUNKS)]
+    order = bytearray()
+    by = attrgetter(kind.by)
+    for record in records:
+        number = zlib.crc32(by(record).encode()) % _CHUNKS
+        order.append(number)
+        chunks[number].append(record)
+    return [bytes(order), *chunks]
+
+
+def _section(part: _Part, version: int, before: Section) -> Section:
+    content = part if isinstance(part, bytes) else _encode(part) if part else b""
+    return before if content == before.content else Section(content, version if content else 0)
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A snapshot with what it is made of, for the next to share."""
+
+    snapshot: Snapshot
+    versions: tuple[int, ...]
+    parts: tuple[_Part, ...]
+
+
+def decode(
+    versions: tuple[int, ...], content: Callable[[int], bytes], known: Decoded | None = None
+) -> Decoded:
+    """Put a snapshot together, asking only for the content of sections that are not known in their version.
+
+    A host, a VM or a frozen set that is as it was is the same object as in the known snapshot, and so is a
+    list of which all records are. Raises `ValueError` if these are no sections.
+    """
+    known = known or _NOTHING
+    parts = list(known.parts)
+    try:
+        for at in [at for at in range(COUNT) if versions[at] != known.versions[at]]:
+            parts[at] = _decoded(at, content(at), parts[at])
+        lists = {
+            each.field: _collected(getattr(known.snapshot, each.field), known.parts[where], parts[where])
+            for each, where in zip(_LISTS, _PARTS_OF, strict=True)
+        }
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
+    return Decoded(replace(parts[0], **lists), versions, tuple(parts))
+
+
+_EMPTY = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+_NOTHING = Decoded(_EMPTY, (0,) * COUNT, (_EMPTY, *(b"", *((),) * _CHUNKS) * len(_LISTS)))
+_FRAME = msgspec.msgpack.Decoder(Snapshot)
+_CHUNKS_OF = tuple(msgspec.msgpack.Decoder(each.chunk) for each in _LISTS)
+
+
+def _decoded(at: int, content: bytes, before: _Part) -> _Part:
+    if at == 0:
+        return _FRAME.decode(content)
+    which, number = divmod(at - 1, _PARTS_OF_A_LIST)
+    if number == 0:
+        return content
+    by = attrgetter(_LISTS[which].by)
+    known = {by(record): record for record in before}
+    found = _CHUNKS_OF[which].decode(content) if content else ()
+    kept = tuple(same if (same := known.get(by(record))) == record else record for record in found)
+    return before if kept == before else kept
+
+
+def _collected(known: tuple[_Part, ...], before: Sequence[_Part], now: Sequence[_Part]) -> tuple[_Part, ...]:
+    """Bring the records of all chunks into their order; those of chunks that are as before stay in place."""
+    order, *chunks = now
+    if order != before[0]:
+        known, before = (None,) * len(order), (order, *(None,) * _CHUNKS)
+    changed = [number for number, chunk in enumerate(chunks) if chunk is not before[1 + number]]
+    if not changed:
+        return known
+    if len(order) != sum(map(len, chunks)):
+        raise ValueError("not as many records as places")
+    records = list(known)
+    for number in changed:
+        at = -1
+        for record in chunks[number]:
+            at = order.index(number, at + 1)
+            records[at] = record
+    return tuple(records)
