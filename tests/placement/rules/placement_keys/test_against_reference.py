@@ -1,0 +1,156 @@
+"""The rules against the specification written down a second time, in whole worlds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import chain, combinations
+from random import Random
+from typing import TypeVar
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.placement_keys.placing import compiled_keys, decide_vm, filter_hosts, rank_hosts
+from ovirt_placement.rules.placement_keys.presence import present_set
+from ovirt_placement.rules.placement_keys.score import Score
+from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
+from ovirt_placement.rules.verdict import Request
+from tests.placement.rules.placement_keys import reference
+from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, settings, worlds
+
+T = TypeVar("T")
+
+SUBSETS = tuple(chain.from_iterable(combinations(HOSTS, size) for size in range(1, len(HOSTS) + 1)))
+
+
+def new(world: Snapshot) -> Vm:
+    return world.vm_by_id[NEW]
+
+
+def accepted(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> list[str]:
+    verdicts = filter_hosts(world, Request((NEW,), hosts), chosen)
+    return [verdict.host for verdict in verdicts if verdict.accepted]
+
+
+def ranks(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> dict[str, int]:
+    return {weight.host: weight.rank for weight in rank_hosts(world, Request((NEW,), hosts), chosen)}
+
+
+def best(among: list[str], ranking: dict[str, int]) -> set[str]:
+    """What the engine takes of the hosts that are left to it, if it asks nobody else."""
+    lowest = min((ranking[host] for host in among), default=None)
+    return {host for host in among if ranking[host] == lowest}
+
+
+def specified_choice(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> set[str]:
+    """The specification's choice; dedicated failover hosts are taken only where nothing else can be."""
+    records = [world.host_by_id[host] for host in hosts]
+    for among in ([host for host in records if not host.failover], records):
+        if choice := reference.place(world, new(world), among, chosen).choice:
+            return set(choice)
+    return set()
+
+
+@given(worlds())
+def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
+    for vm in world.vms:
+        compiled = compiled_keys(world, vm.id)
+        found = tuple(
+            {name: (key.value, key.weight) for name, key in side.items()}
+            for side in (compiled.system, compiled.customer)
+        )
+        assert found == reference.compiled(world, vm)
+
+
+@given(worlds(), settings())
+def test_every_step_is_the_specifications(world: Snapshot, chosen: Settings) -> None:
+    decision = decide_vm(world, new(world), HOSTS, chosen)
+    expected = reference.place(world, new(world), world.hosts, chosen)
+    scored = {one.host: one.system.total for one in decision.hosts if one.system is not None}
+    wishes = {one.host: one.customer.total for one in decision.hosts if one.customer is not None}
+    assert scored == expected.scores
+    assert wishes == {host: expected.customer_scores[host] for host in wishes}
+    assert set(wishes) == set(reference.acceptable(world, new(world), world.hosts, chosen))
+    assert list(decision.candidates) == expected.candidates
+    assert list(decision.choice) == expected.choice
+    assert (decision.round, decision.failed) == (expected.round, expected.failed)
+
+
+@given(worlds(), settings())
+def test_scores_tell_what_they_are_made_of(world: Snapshot, chosen: Settings) -> None:
+    """Of both lists of a host, every instance whose name the VM has, too."""
+    system, customer = reference.compiled(world, new(world))
+    for one in decide_vm(world, new(world), HOSTS, chosen).hosts:
+        host = world.host_by_id[one.host]
+        for score, wanted, there in (
+            (one.system, system, reference.system_list(world, host, new(world), chosen)),
+            (one.customer, customer, reference.customer_list(world, host, new(world), chosen)),
+        ):
+            if score is not None:
+                assert instances(score) == Counter((name, value) for name, value in there if name in wanted)
+                assert score.total == sum(match.points for match in score.matches)
+
+
+def instances(score: Score) -> Counter[tuple[str, Fraction]]:
+    found: Counter[tuple[str, Fraction]] = Counter()
+    for match in score.matches:
+        found[match.key.name, match.found] += match.count
+    return found
+
+
+@given(worlds(), settings())
+def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen: Settings) -> None:
+    """Whichever hosts the engine asks about, and whichever of these other filters leave."""
+    whole = ranks(world, HOSTS, chosen)
+    passed = set(accepted(world, HOSTS, chosen))
+    assert passed == set(reference.acceptable(world, new(world), world.hosts, chosen))
+    for hosts in SUBSETS:
+        left = [host for host in hosts if host in passed]
+        alone = ranks(world, hosts, chosen)
+        assert accepted(world, hosts, chosen) == left
+        assert best(left, whole) == best(left, alone) == specified_choice(world, hosts, chosen)
+
+
+@given(worlds(), settings(), st.permutations(HOSTS))
+def test_ranks_are_dense_and_every_refused_host_is_last(
+    world: Snapshot, chosen: Settings, order: list[str]
+) -> None:
+    passed = set(accepted(world, HOSTS, chosen))
+    request = Request((NEW,), HOSTS)
+    for tie_order in ((), order):
+        weights = rank_hosts(world, request, chosen, tie_order=tie_order)
+        assert [weight.host for weight in weights] == list(HOSTS)
+        found = {weight.host: weight.rank for weight in weights}
+        assert set(found.values()) == set(range(len(set(found.values()))))
+        assert all(found[one] < found[other] for one in passed for other in HOSTS if other not in passed)
+        assert not tie_order or best(list(passed), found) <= best(list(passed), ranks(world, HOSTS, chosen))
+
+
+@given(worlds(), settings(), st.randoms(use_true_random=False))
+def test_order_changes_nothing(world: Snapshot, chosen: Settings, random: Random) -> None:
+    def shuffled(given: tuple[T, ...]) -> tuple[T, ...]:
+        return tuple(random.sample(given, len(given)))
+
+    other = msgspec.structs.replace(
+        world,
+        hosts=shuffled(world.hosts),
+        vms=shuffled(world.vms),
+        placement_keys=shuffled(world.placement_keys),
+        frozen_keys=shuffled(world.frozen_keys),
+        sticky_copies=shuffled(world.sticky_copies),
+    )
+    assert ranks(other, shuffled(HOSTS), chosen) == ranks(world, HOSTS, chosen)
+    assert set(accepted(other, shuffled(HOSTS), chosen)) == set(accepted(world, HOSTS, chosen))
+
+
+@given(worlds(), st.sampled_from(HOSTS))
+def test_start_freezes_the_compiled_keys_and_copies_the_sticky_ones(world: Snapshot, name: str) -> None:
+    host: Host = world.host_by_id[name]
+    frozen, copies = reference.after_start(world, new(world), host)
+    own = [key for key in world.placement_keys if (key.level, key.resource) == ("node", name)]
+    assert Counter(present_set(world, new(world))) == Counter(frozen.keys)
+    assert set(copies_after_start(NEW, world.sticky_copies, sticky_keys(own))) == copies
