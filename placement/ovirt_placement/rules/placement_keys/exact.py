@@ -15,8 +15,8 @@ Written: TypeAlias = float | str | Fraction
 #: A numerator and a positive denominator, reduced or not.
 Ratio: TypeAlias = tuple[int, int]
 
-#: Bounded, so that no text can make the arithmetic of a placement slow.
-_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
+#: Bounded, so that no text can make the arithmetic of a placement slow, or a sum too large for a float.
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,2})?", re.ASCII)
 
 ZERO = Fraction(0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from ovirt_placement.model import PlacementKey
@@ -106,6 +108,12 @@ def test_hosts_that_lack_a_name_of_their_cluster_are_named() -> None:
     assert missing_node_keys({}) == {}
 
 
-@pytest.mark.parametrize("long", ["9" * 41, "1e9999", "1" * 5000])
-def test_no_text_makes_a_number_that_is_slow_to_reckon_with(long: str) -> None:
-    assert number(long) is None
+@pytest.mark.parametrize("large", ["9" * 41, "1e9999", "1" * 5000, "1e400", "-1e308", 1e308])
+def test_no_number_is_too_large_to_reckon_with(large: float | str) -> None:
+    assert number(large) is None
+
+
+def test_the_largest_number_leaves_room_for_sums() -> None:
+    largest = number("9" * 40 + "e99")
+    assert largest is not None
+    assert math.isfinite(float(largest * 10**9))
