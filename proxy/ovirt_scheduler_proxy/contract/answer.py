@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from ..units import Kind
 from ..workers.outcome import Outcome
 from .arguments import Question
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """One unit that a call has asked, and what came of it."""
 
     unit: str
     outcome: Outcome
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An answer with its story: `result` is for the engine, `plugin_errors` for the administrator."""
 
     question: Question

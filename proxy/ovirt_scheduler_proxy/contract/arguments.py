@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from ..units import Kind
 from ..wire.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
@@ -13,8 +14,7 @@ from ..wire.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 Properties = dict[str, str]
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What the engine asks: these units about these hosts, for a VM unless it is about balance."""
 
     method: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import io
 import os
@@ -38,21 +39,22 @@ class Capture:
         self._limit = limit
         self.stream = self._open()
 
-    def begin(self) -> None:
-        """Start afresh, and repair what the last unit closed."""
+    def repair(self) -> None:
+        """Make good what the last unit closed or led elsewhere."""
         os.dup2(self._memory, self._number)
-        os.lseek(self._memory, 0, os.SEEK_SET)
         if self.stream.closed:
             self.stream = self._open()
+
+    def begin(self) -> None:
+        """Start afresh."""
+        os.lseek(self._memory, 0, os.SEEK_SET)
 
     def end(self) -> str:
         """Return what was written since `begin`."""
         if not self.stream.closed:
-            try:
+            # Where the memory is full or the descriptor closed, what is lost could not be an answer anyway.
+            with contextlib.suppress(OSError):
                 self.stream.flush()
-            except OSError:
-                # The memory is full or the descriptor closed: what is lost could not be an answer anyway.
-                return read_memory(self._memory)
         return read_memory(self._memory)
 
     @property

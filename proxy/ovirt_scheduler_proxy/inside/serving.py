@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import functools
 import json
 import logging
 import os
@@ -82,11 +83,12 @@ class Worker:
             frame = frames.receive(self._connection)
             if frame is None:
                 os._exit(0)
-            reply = self._answer(json.loads(frame[0]), json.loads(frame[1]))
+            reply = self._answer(_decode_call(frame[0]), json.loads(frame[1]))
             self._connection.sendall(reply.packed())
+            self._repair()  # now that nobody waits for it
 
     def _prepare(self, eager: bool) -> None:
-        self._begin_capture()
+        self._repair()
         faulthandler.enable(self._stderr.stream)
         logging.basicConfig(level=self._settings.log_level, format="%(levelname)s %(name)s: %(message)s")
         if eager:
@@ -106,7 +108,8 @@ class Worker:
     def _answer(self, call: dict[str, str], arguments: list[Any]) -> Reply:
         reply = Reply()
         hosts = tuple(arguments[0])
-        self._begin_capture()
+        self._stdout.begin()
+        self._stderr.begin()
         started = time.perf_counter()
         result = self._call(reply, call, arguments)
         reply.seconds = time.perf_counter() - started
@@ -166,18 +169,20 @@ class Worker:
         reply.printed = rest
         return None if result is printed.NOTHING else result
 
-    def _begin_capture(self) -> None:
+    def _repair(self) -> None:
+        """Make ready for the next call, whatever the last one has left."""
         os.chdir(self._settings.folder)
-        self._stdout.begin()
-        self._stderr.begin()
+        self._stdout.repair()
+        self._stderr.repair()
         sys.stdout = sys.__stdout__ = self._stdout.stream  # type: ignore[misc]  # typeshed calls it final
         sys.stderr = sys.__stderr__ = self._stderr.stream  # type: ignore[misc]
 
     def _end_capture(self, reply: Reply) -> None:
         reply.printed, reply.errors = self._stdout.end(), self._stderr.end()
-        if self._stdout.full or self._stderr.full:
+        if self._stderr.full:
             reply.retire = True
         if self._stdout.full:
+            reply.retire = True
             reply.fail("flood", f"printed more than {STDOUT_LIMIT >> 20} MiB")
 
 
@@ -194,6 +199,13 @@ def start(settings: Settings, connection: socket.socket, stdout: int, stderr: in
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("500")
     Worker(settings, connection, stdout, stderr).run(eager)
+
+
+@functools.cache
+def _decode_call(head: bytes) -> dict[str, str]:
+    """The head of a request: always the same few, which name the units."""
+    call: dict[str, str] = json.loads(head)
+    return call
 
 
 def _told(error: BaseException) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+
+import msgspec
 
 _LONGEST_HEAD = 32 << 10
 _END_OF_HEAD = b"\r\n\r\n"
@@ -18,8 +19,7 @@ class HttpError(Exception):
         self.sentence = sentence
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(msgspec.Struct, frozen=True):
     """The first lines of a request. Names of headers are in lower case."""
 
     method: str
@@ -33,8 +33,7 @@ class Head:
         return wish != "close" if self.version == "HTTP/1.1" else wish == "keep-alive"
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     head: Head
     body: bytes
 

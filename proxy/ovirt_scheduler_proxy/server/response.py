@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass
 from http import HTTPStatus
+
+import msgspec
 
 from .request import Head
 
@@ -15,8 +16,7 @@ XML = "text/xml; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
 
 
-@dataclass(frozen=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """What a client gets."""
 
     body: bytes

@@ -2,7 +2,8 @@
 
 It knows the few shapes of the engine's arguments and gives up on everything else, which is then parsed in
 full. What it accepts is well-formed and means the same to the full parser: nothing but the tags that it
-looks for may contain a "<", and references, comments and declarations may not occur at all.
+looks for may contain a "<", and references, comments and declarations may not occur at all: nor may the
+characters that these begin or end with, since single bytes are found ten times faster than two in a row.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def read(body: bytes) -> tuple[str, list[Any]] | None:
 
 def _plain_text(body: bytes) -> str:
     """The text of a body that holds nothing but tags and characters; empty for all others."""
-    if b"&" in body or b"<!" in body or b"]]>" in body or b"\xef\xbf" in body:
+    # References, declarations, the end of a CDATA section, and in UTF-8 the characters that XML cannot hold.
+    if b"&" in body or b"!" in body or b"]" in body or b"\xef" in body:
         return ""
     if len(body.translate(None, _CONTROLS)) != len(body):
         return ""

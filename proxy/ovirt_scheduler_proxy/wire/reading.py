@@ -6,10 +6,10 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from lxml import etree
 
 from . import quick
@@ -27,8 +27,7 @@ _texts_tagged = etree.XPath("value[count(*)=1]/string[not(*)]/text()", smart_str
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
 
 
-@dataclass(frozen=True)
-class MethodCall:
+class MethodCall(msgspec.Struct, frozen=True):
     method: str
     parameters: list[Any]
 

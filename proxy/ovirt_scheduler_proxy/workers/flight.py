@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -20,8 +19,7 @@ RETRIES = 3
 _REPORT_WAIT = 0.5
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One unit to ask: `key` tells units apart for the limit on workers, `request` is the packed frame."""
 
     key: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class Cause(Enum):
@@ -24,16 +25,14 @@ class Cause(Enum):
     NO_WORKER = "no_worker"
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """Why a unit could not be heard: `sentence` follows the unit's name."""
 
     cause: Cause
     sentence: str
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What came of asking one unit: a body to decode, or a failure."""
 
     body: bytes = b""
