@@ -5,20 +5,15 @@ The stories are those of Nova's soft affinity, told with oVirt's words, and a ho
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from urllib.request import Request, urlopen
+from collections.abc import Iterator
 
 import ovirtsdk4
 import pytest
-from demo.processes import Processes, address
 
-from ovirt_placement import statefile
 from ovirt_placement.model import Rule, SchedulingPolicy, Snapshot
 from tests import builders as build
 from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER
-from tests.plugins.proxy_process import PLUGINS
+from tests.integration.world import World, running
 
 POLICY = SchedulingPolicy(
     filters=("AffinityFilter", "HostAffinityFilter"),
@@ -29,22 +24,9 @@ POLICY = SchedulingPolicy(
 LACKING = SchedulingPolicy(filters=("AffinityFilter",), weights={"HostAffinityWeight": 20})
 REJECT = {"affinity_missing_unit": "reject"}
 EXTERNAL_SCHEDULER_PLUGIN_ERROR = 9921
-PATIENCE_SECONDS = 60
 
 #: One engine serves all of them.
 pytestmark = pytest.mark.xdist_group("all-units")
-
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "admin@internal"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}"
-max_age_seconds = 0.001
-[store]
-url = "sqlite:///{folder}/store.db"
-"""
 
 
 def small_cluster(
@@ -60,7 +42,7 @@ def small_cluster(
     ]
 
 
-def world() -> Snapshot:
+def state() -> Snapshot:
     big = {"memory_mb": 4096, "guaranteed_mb": 4096}
     running = {"status": "up"}
     return build.snapshot(
@@ -98,102 +80,10 @@ def world() -> Snapshot:
     )
 
 
-class World:
-    """A running engine and the words to speak to it."""
-
-    def __init__(self, connection: ovirtsdk4.Connection, url: str, proxy_log: Path) -> None:
-        self._system = connection.system_service()
-        self._url = url
-        self._proxy_log = proxy_log
-
-    def calls(self, method: str) -> int:
-        """How often the engine has called a method of the proxy."""
-        return self._proxy_log.read_text().count(method)
-
-    def start(self, vm: str) -> str:
-        """Start a VM and return its host."""
-        service = self._system.vms_service().vm_service(vm)
-        service.start()
-        self._until(lambda: service.get().status.value == "up", f"{vm} to be up")
-        return str(service.get().host.id)
-
-    def migrate(self, vm: str) -> str:
-        """Let the engine choose where a VM goes, and return where it went."""
-        service = self._system.vms_service().vm_service(vm)
-        source = service.get().host.id
-        service.migrate()
-        self._until(
-            lambda: self.host_of(vm) != source and service.get().status.value == "up", f"{vm} to move"
-        )
-        return self.host_of(vm)
-
-    def drain(self, host: str) -> None:
-        """Put a host into maintenance."""
-        service = self._system.hosts_service().host_service(host)
-        service.deactivate()
-        self._until(lambda: service.get().status.value == "maintenance", f"{host} to be in maintenance")
-
-    def fail(self, host: str) -> None:
-        """Let a host crash."""
-        with urlopen(Request(f"{self._url}/simulator/hosts/{host}/fail", method="POST"), timeout=30):
-            pass
-
-    def until_on(self, vm: str, host: str) -> None:
-        """Wait until a VM runs on a host."""
-        service = self._system.vms_service().vm_service(vm)
-
-        def there() -> bool:
-            found = service.get()
-            return found.status.value == "up" and found.host.id == host
-
-        self._until(there, f"{vm} to be up on {host}")
-
-    def until_told(self, code: int, *words: str) -> None:
-        """Wait until an event says all of this."""
-        events = self._system.events_service()
-
-        def told() -> bool:
-            found = [event.description for event in events.list() if event.code == code]
-            return any(all(word in description for word in words) for description in found)
-
-        self._until(told, f"event {code} with {words}")
-
-    def until_called(self, method: str, times: int) -> None:
-        """Wait until the proxy's log, which is written after the answer, shows so many calls."""
-        self._until(lambda: self.calls(method) == times, f"{times} calls of {method}")
-
-    def is_down(self, vm: str) -> bool:
-        return bool(self._system.vms_service().vm_service(vm).get().status.value == "down")
-
-    def host_of(self, vm: str) -> str:
-        return str(self._system.vms_service().vm_service(vm).get().host.id)
-
-    def _until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
-
-
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("world")
-    (folder / "state.json").write_bytes(statefile.dumps(world()))
-    (folder / "password").write_text("password")
-    (folder / "password").chmod(0o600)
-    config = folder / "ovirt-placement.toml"
-    with Processes(folder, {"OVIRT_PLACEMENT_CONFIG": str(config)}) as processes:
-        proxy = _start(processes, "ovirt-scheduler-proxy run --listen 127.0.0.1:0 --plugins", PLUGINS)
-        simulator = "ovirt-simulator run --listen 127.0.0.1:0 --time-scale 60 --proxy " + proxy + " --state"
-        url = _start(processes, simulator, folder / "state.json")
-        config.write_text(_CONFIGURATION.format(url=url, folder=folder))
-        with ovirtsdk4.Connection(f"{url}/ovirt-engine/api", "admin@internal", "password") as connection:
-            yield World(connection, url, processes.log("ovirt-scheduler-proxy"))
-
-
-def _start(processes: Processes, command: str, path: Path) -> str:
-    """Start a command whose last argument is a path; return its URL."""
-    arguments = [*command.split(), str(path)]
-    return address(processes.start(arguments[0], arguments))
+    with running(tmp_path_factory.mktemp("world"), state()) as world:
+        yield world
 
 
 def test_soft_affinity_starts_vms_on_one_host(engine: World) -> None:

@@ -6,42 +6,27 @@ to which the enforcer's daemon adds what has started and stopped.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import ovirtsdk4
 import pytest
-from demo.processes import Processes, address
 
-from ovirt_placement import statefile
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.store_keys import KeyStore
 from tests import builders as build
-from tests.plugins.proxy_process import PLUGINS
+from tests.integration.world import World, running
 
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
-PATIENCE_SECONDS = 60
+#: An equals sign that should be a colon.
+TYPO = "Repel1=1"
 SPREAD = {"placement_keys": "Repel1:1:-100"}
 
 #: One engine serves all of them.
 pytestmark = pytest.mark.xdist_group("placement-keys")
 
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "admin@internal"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}"
-max_age_seconds = 0.001
-[store]
-url = "sqlite:///{folder}/store.db"
-patience_seconds = 30.0
-[enforcer]
-interval_seconds = 0.2
-"""
+#: The daemon looks at everything several times a second.
+OFTEN = "[enforcer]\ninterval_seconds = 0.2\n"
 
 
 def cluster(name: str, hosts: int, *vms: dict[str, Any], **first_host: Any) -> list[build.Part]:
@@ -57,7 +42,7 @@ def cluster(name: str, hosts: int, *vms: dict[str, Any], **first_host: Any) -> l
     ]
 
 
-def world() -> Snapshot:
+def state() -> Snapshot:
     owned = {"quota": "customer-7", "memory_mb": 2048, "guaranteed_mb": 2048}
     licensed = {"template": "windows"}
     busy = {"host": "load-h1", "status": "up", "vcpus": 16, "usage_cpu_percent": 90}
@@ -69,6 +54,7 @@ def world() -> Snapshot:
         *cluster("island", 4, {}),
         *cluster("load", 2, busy, {}, {}, cpu_percent=95),
         *cluster("best", 4, {"host": "best-h1", "status": "up"}),
+        *cluster("typo", 1, {"custom_properties": {"placement_keys": TYPO}}, {}),
     )
 
 
@@ -112,100 +98,66 @@ KEYS = (
 )
 
 
-class World:
-    """A running engine and the words to speak to it, and the store that the keeper writes to."""
+class KeyWorld:
+    """A world whose store is known, and in which the keeper has seen what has happened."""
 
-    def __init__(self, connection: ovirtsdk4.Connection, store: KeyStore, proxy_log: Path) -> None:
-        self._vms = connection.system_service().vms_service()
-        self._proxy_log = proxy_log
+    def __init__(self, world: World, store: KeyStore) -> None:
+        self.world = world
         self.store = store
-
-    def calls(self) -> int:
-        """How often the engine has asked the proxy to filter hosts."""
-        return self._proxy_log.read_text().count("runFilters")
 
     def start(self, vm: str) -> str:
         """Start a VM, and return its host once the keeper has seen it."""
-        service = self._vms.vm_service(vm)
-        service.start()
-        self.until(lambda: service.get().status.value == "up" and self.recorded(vm), f"{vm} to be up")
-        return str(service.get().host.id)
+        host = self.world.start(vm)
+        self.until_recorded(vm)
+        return host
 
     def stop(self, vm: str) -> None:
         """Stop a VM, until the keeper has seen it."""
-        service = self._vms.vm_service(vm)
-        service.stop()
-        self.until(lambda: service.get().status.value == "down" and not self.recorded(vm), f"{vm} to be down")
+        self.world.stop(vm)
+        self.world.until(lambda: vm not in self.store.runs(), f"the end of {vm}'s record")
 
-    def migrate(self, vm: str, host: str | None = None) -> str:
-        """Migrate a VM, to where the engine chooses if to no host, and return where it went."""
-        service = self._vms.vm_service(vm)
-        source = service.get().host.id
-        service.migrate(**({} if host is None else {"host": ovirtsdk4.types.Host(id=host)}))
-        self.until(
-            lambda: service.get().host.id != source and service.get().status.value == "up", f"{vm} to move"
-        )
-        return str(service.get().host.id)
-
-    def recorded(self, vm: str) -> bool:
-        return vm in self.store.runs()
+    def until_recorded(self, vm: str) -> None:
+        self.world.until(lambda: vm in self.store.runs(), f"the record of {vm}")
 
     def frozen(self, vm: str) -> tuple[tuple[str, float], ...]:
         return next(record.keys for record in self.store.records().frozen if record.vm == vm)
 
-    def until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
-
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("world")
-    (folder / "state.json").write_bytes(statefile.dumps(world()))
-    (folder / "password").write_text("password")
-    (folder / "password").chmod(0o600)
-    store = KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30)
-    store.change(KEYS, set_by="ann")
-    config = folder / "ovirt-placement.toml"
-    with Processes(folder, {"OVIRT_PLACEMENT_CONFIG": str(config)}) as processes:
-        proxy = _start(processes, "ovirt-scheduler-proxy run --listen 127.0.0.1:0 --plugins", PLUGINS)
-        simulator = "ovirt-simulator run --listen 127.0.0.1:0 --time-scale 60 --proxy " + proxy + " --state"
-        url = _start(processes, simulator, folder / "state.json")
-        config.write_text(_CONFIGURATION.format(url=url, folder=folder))
-        processes.start("ovirt-enforcer", ["ovirt-enforcer", "run", "--config", str(config)])
-        with ovirtsdk4.Connection(f"{url}/ovirt-engine/api", "admin@internal", "password") as connection:
-            yield World(connection, store, processes.log("ovirt-scheduler-proxy"))
-    store.close()
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyWorld]:
+    with running(tmp_path_factory.mktemp("world"), state(), more=OFTEN) as world:
+        store = KeyStore(world.store_url, patience_seconds=30)
+        store.change(KEYS, set_by="ann")
+        world.enforce()
+        yield KeyWorld(world, store)
+        store.close()
 
 
-def _start(processes: Processes, command: str, path: Path) -> str:
-    """Start a command whose last argument is a path; return its URL."""
-    arguments = [*command.split(), str(path)]
-    return address(processes.start(arguments[0], arguments))
-
-
-def test_a_virtual_private_cloud_takes_its_owner_alone_and_its_owner_goes_nowhere_else(engine: World) -> None:
-    asked = engine.calls()
+def test_a_virtual_private_cloud_takes_its_owner_alone_and_its_owner_goes_nowhere_else(
+    engine: KeyWorld,
+) -> None:
+    asked = engine.world.calls("runFilters")
     assert engine.start("private-a") == "private-h1"
     assert engine.start("private-b") in {"private-h2", "private-h3"}
-    assert engine.calls() == asked + 2
+    engine.world.until_called("runFilters", asked + 2)
     with pytest.raises(ovirtsdk4.Error):  # full: the shared hosts are refused all the same
         engine.start("private-c")
 
 
-def test_a_licence_bound_template_runs_where_the_licence_is_and_others_rather_do_not(engine: World) -> None:
+def test_a_licence_bound_template_runs_where_the_licence_is_and_others_rather_do_not(
+    engine: KeyWorld,
+) -> None:
     assert {engine.start(f"licence-{letter}") for letter in "ac"} == {"licence-h1"}
     assert {engine.start(f"licence-{letter}") for letter in "bd"} <= {"licence-h2", "licence-h3"}
 
 
-def test_a_soft_spread_fills_hosts_evenly(engine: World) -> None:
+def test_a_soft_spread_fills_hosts_evenly(engine: KeyWorld) -> None:
     hosts = [engine.start(f"spread-{letter}") for letter in "abcdef"]
     assert sorted(hosts[:3]) == sorted(hosts[3:]) == ["spread-h1", "spread-h2", "spread-h3"]
     assert engine.frozen("spread-a") == (("Repel1", 1.0),)
 
 
-def test_a_vm_returns_to_its_island(engine: World) -> None:
+def test_a_vm_returns_to_its_island(engine: KeyWorld) -> None:
     island = {"island-h1": 1.0, "island-h2": 1.0, "island-h3": 2.0, "island-h4": 2.0}
     home = island[engine.start("island-a")]
     for _ in range(4):
@@ -214,15 +166,27 @@ def test_a_vm_returns_to_its_island(engine: World) -> None:
         assert island[engine.start("island-a")] == home
 
 
-def test_load_keys_follow_the_statistics(engine: World) -> None:
+def test_load_keys_follow_the_statistics(engine: KeyWorld) -> None:
     assert engine.start("load-b") == "load-h2"
-    assert engine.migrate("load-a", "load-h2") == "load-h2"
+    assert engine.world.migrate("load-a", "load-h2") == "load-h2"
     assert engine.start("load-c") == "load-h1"
 
 
-def test_a_migration_goes_to_the_best_host_and_leaves_the_record(engine: World) -> None:
-    engine.until(lambda: engine.recorded("best-a"), "the record of a VM that ran before")
+def test_a_migration_goes_to_the_best_host_and_leaves_the_record(engine: KeyWorld) -> None:
+    engine.until_recorded("best-a")  # it ran before
     since = engine.store.runs()["best-a"]
-    assert engine.migrate("best-a") == "best-h3"
-    engine.until(lambda: engine.recorded("best-a"), "its record")
+    assert engine.world.migrate("best-a") == "best-h3"
     assert engine.store.runs()["best-a"] == since
+
+
+def test_a_bad_property_is_told_once_ignored_and_no_obstacle_to_a_start(engine: KeyWorld) -> None:
+    asked = engine.world.calls("runFilters")
+    assert engine.start("typo-a") == "typo-h1"
+    engine.world.until_called("runFilters", asked + 1)
+    assert engine.frozen("typo-a") == ()
+    engine.stop("typo-a")  # the keeper looks again at each of these
+    engine.start("typo-b")
+    engine.start("typo-a")
+    told = [line for line in engine.world.enforcer_log.splitlines() if TYPO in line]
+    (line,) = told
+    assert "VM typo-a: custom property placement_keys is ignored" in line

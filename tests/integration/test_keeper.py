@@ -1,0 +1,174 @@
+"""The keeper among real processes: it follows the engine's events, and makes up for what it did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.store_keys import KeyStore
+from tests import builders as build
+from tests.integration.world import World, running
+from tests.placement.databases import database
+
+#: Left to itself, the daemon would look again when all tests are over.
+SELDOM = "[enforcer]\ninterval_seconds = 3600\n"
+
+HOSTS = ("h1", "h2", "h3")
+#: Each host is an island of its own.
+ISLAND = {host: float(number) for number, host in enumerate(HOSTS, 1)}
+BEFORE, AFTER = "Before", "After"
+
+
+def state() -> Snapshot:
+    """VMs that are down, and VMs that run, each named for what will happen to it."""
+    idle = ("starts", "starts-and-moves", "comes-and-goes", "first", "second")
+    busy = ("stays", "moves", "stops", "rests", "restarts", "rests-and-resumes")
+    return build.snapshot(
+        *(build.host(host) for host in HOSTS),
+        *(build.vm(name) for name in idle),
+        *(build.vm(name, "h1") for name in busy),
+    )
+
+
+def customer_key(name: str) -> PlacementKey:
+    return PlacementKey(
+        level="cluster", resource=build.CLUSTER, key_class="be", name=name, value=1.0, weight=5.0
+    )
+
+
+ISLANDS = tuple(
+    PlacementKey(
+        level="node", resource=host, key_class="system", name="SAN", value=value, weight=60.0, sticky=True
+    )
+    for host, value in ISLAND.items()
+)
+
+
+class Records:
+    """What the store remembers of VMs."""
+
+    def __init__(self, url: str) -> None:
+        self.store = KeyStore(url, patience_seconds=30)
+        self.url = url
+
+    def frozen(self) -> dict[str, list[str]]:
+        """The names that each VM started with."""
+        found = self.store.records().frozen
+        return {record.vm: [name for name, _ in record.keys] for record in found}
+
+    def islands(self) -> dict[str, float]:
+        return {copy.vm: copy.value for copy in self.store.records().copies}
+
+    def written(self, vm: str) -> float:
+        """When the record of a VM was written, by the database's clock."""
+        with database(self.url) as connection:
+            found = connection.exec_driver_sql("SELECT vm, recorded FROM frozen_keys").all()
+        return float(dict(found)[vm])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with running(tmp_path, state(), more=SELDOM, proxy=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def records(world: World) -> Iterator[Records]:
+    found = Records(world.store_url)
+    found.store.change([*ISLANDS, customer_key(BEFORE)], set_by="ann")
+    yield found
+    found.store.close()
+
+
+def test_it_follows_the_events_and_waits_for_no_cycle(world: World, records: Records) -> None:
+    """In a dry run, which is the default, as well: it migrates nothing."""
+    world.publish()
+    assert "(dry run)" in world.enforce()
+    world.until(lambda: "stays" in records.frozen(), "the first look")
+    assert "starts" not in records.frozen()
+    for host in ("h2", "h3"):
+        world.start("starts", host)
+        world.until(lambda: "starts" in records.frozen(), "the record of a start")
+        assert records.islands()["starts"] == ISLAND[host]
+        world.stop("starts")
+        world.until(lambda: "starts" not in records.frozen(), "the end of a record")
+    assert world.stop_enforcing() == 0
+
+
+def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
+    world.publish()
+    world.enforce()
+    running_before = {"stays", "moves", "stops", "rests", "restarts", "rests-and-resumes"}
+    world.until(lambda: records.frozen().keys() == running_before, "the records of all that runs")
+    world.until(lambda: len(records.islands()) == len(running_before), "the copies")
+    untouched = {vm: records.written(vm) for vm in ("stays", "moves")}
+    world.kill_enforcer()
+
+    records.store.change([customer_key(AFTER)], set_by="ann")
+    world.start("starts", "h2")
+    world.start("starts-and-moves", "h2")
+    world.migrate("starts-and-moves", "h3")
+    world.start("comes-and-goes", "h2")
+    world.stop("comes-and-goes")
+    world.migrate("moves", "h3")
+    world.stop("stops")
+    world.suspend("rests")
+    world.stop("restarts")
+    world.start("restarts", "h3")
+    world.suspend("rests-and-resumes")
+    world.start("rests-and-resumes", "h2")
+    assert records.frozen().keys() == running_before
+
+    world.enforce()
+    anew = [AFTER, BEFORE]
+    world.until(
+        lambda: (
+            records.frozen()
+            == {
+                "stays": [BEFORE],
+                "moves": [BEFORE],
+                "starts": anew,
+                "starts-and-moves": anew,
+                "restarts": anew,
+                "rests-and-resumes": anew,
+            }
+        ),
+        "the records that are right",
+    )
+    assert records.islands() == {
+        **dict.fromkeys(("stays", "moves", "stops", "rests"), ISLAND["h1"]),
+        "starts": ISLAND["h2"],
+        "starts-and-moves": ISLAND["h2"],  # where it started, not where it is
+        "restarts": ISLAND["h3"],
+        "rests-and-resumes": ISLAND["h2"],
+    }
+    assert {vm: records.written(vm) for vm in untouched} == untouched
+
+
+def test_without_an_inventory_service_it_records_what_the_enforcer_reads(
+    world: World, records: Records
+) -> None:
+    world.enforce()
+    world.until(lambda: "stays" in records.frozen(), "the first look")
+    world.start("first", "h2")
+    world.kill_enforcer()
+    world.enforce()
+    world.until(lambda: records.islands().get("first") == ISLAND["h2"], "the record of a start")
+
+
+def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: Records) -> None:
+    world.publish()
+    world.enforce()
+    world.until(lambda: "stays" in records.frozen(), "the first look")
+    with database(records.url) as lock:
+        lock.exec_driver_sql("UPDATE key_revision SET revision = revision")
+        world.start("first", "h2")
+        world.until(lambda: "database is locked" in world.enforcer_log, "a complaint")
+        world.start("second", "h3")
+    world.until(lambda: {"first", "second"} <= records.frozen().keys(), "the records of both")
+    assert (records.islands()["first"], records.islands()["second"]) == (ISLAND["h2"], ISLAND["h3"])
+    assert world.enforcer_log.count("database is locked") == 1
+    assert "all is well again" in world.enforcer_log

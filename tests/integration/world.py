@@ -1,0 +1,189 @@
+"""A simulated engine in a process of its own, our parts beside it, and words to speak to it and wait for it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import ovirtsdk4
+from demo.processes import Processes, address
+from ovirtsdk4 import types
+
+from ovirt_placement import statefile
+from ovirt_placement.model import Snapshot
+from tests.plugins.proxy_process import PLUGINS
+
+PATIENCE_SECONDS = 60
+PASSWORD = "password"
+
+_SIMULATOR, _PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-enforcer"
+_CONFIGURATION = """\
+[engine]
+url = "{url}/ovirt-engine/api"
+username = "admin@internal"
+password_file = "{folder}/password"
+[inventory]
+directory = "{folder}"
+max_age_seconds = 0.001
+[store]
+url = "sqlite:///{folder}/store.db"
+patience_seconds = 30.0
+"""
+
+
+class OurProcesses(Processes):
+    """The commands of this project; one may also die."""
+
+    def kill(self, name: str) -> None:
+        """End one process as a failing power supply does."""
+        process = self._running.pop(name)
+        process.kill()
+        process.communicate()
+
+
+class World:
+    """A running engine, and the processes around it."""
+
+    def __init__(self, processes: OurProcesses, connection: ovirtsdk4.Connection, url: str) -> None:
+        self._processes = processes
+        self._system = connection.system_service()
+        self._vms = self._system.vms_service()
+        self._url = url
+        self.folder = processes.folder
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "ovirt-placement.toml"
+
+    @property
+    def store_url(self) -> str:
+        return f"sqlite:///{self.folder}/store.db"
+
+    def calls(self, method: str) -> int:
+        """How often the engine has called a method of the proxy."""
+        return self._processes.log(_PROXY).read_text().count(method)
+
+    def publish(self) -> None:
+        """Run the inventory service, until the first snapshot is there."""
+        self._run("ovirt-placement inventory", f"ovirt-placement inventory run --config {self.config}")
+
+    def enforce(self) -> str:
+        """Run the enforcer's daemon, and return what it says when it is ready."""
+        return self._run(_ENFORCER, f"{_ENFORCER} run --config {self.config}")
+
+    def stop_enforcing(self) -> int:
+        """End the daemon, and return its exit status."""
+        return self._processes.stop(_ENFORCER)
+
+    def kill_enforcer(self) -> None:
+        self._processes.kill(_ENFORCER)
+
+    @property
+    def enforcer_log(self) -> str:
+        return self._processes.log(_ENFORCER).read_text()
+
+    def start(self, vm: str, host: str | None = None) -> str:
+        """Start a VM, where the engine chooses if on no host, and return its host."""
+        policy = None if host is None else types.VmPlacementPolicy(hosts=[types.Host(id=host)])
+        self._vms.vm_service(vm).start(
+            **({} if policy is None else {"vm": types.Vm(placement_policy=policy)})
+        )
+        self.until(lambda: self.status(vm) == "up", f"{vm} to be up")
+        return self.host_of(vm)
+
+    def stop(self, vm: str) -> None:
+        self._vms.vm_service(vm).stop()
+        self.until(lambda: self.is_down(vm), f"{vm} to be down")
+
+    def suspend(self, vm: str) -> None:
+        self._vms.vm_service(vm).suspend()
+        self.until(lambda: self.status(vm) == "suspended", f"{vm} to be suspended")
+
+    def migrate(self, vm: str, host: str | None = None) -> str:
+        """Migrate a VM, to where the engine chooses if to no host, and return where it went."""
+        source = self.host_of(vm)
+        self._vms.vm_service(vm).migrate(**({} if host is None else {"host": types.Host(id=host)}))
+        self.until(lambda: self.host_of(vm) != source and self.status(vm) == "up", f"{vm} to move")
+        return self.host_of(vm)
+
+    def drain(self, host: str) -> None:
+        """Put a host into maintenance."""
+        service = self._system.hosts_service().host_service(host)
+        service.deactivate()
+        self.until(lambda: service.get().status.value == "maintenance", f"{host} to be in maintenance")
+
+    def fail(self, host: str) -> None:
+        """Let a host crash."""
+        with urlopen(Request(f"{self._url}/simulator/hosts/{host}/fail", method="POST"), timeout=30):
+            pass
+
+    def status(self, vm: str) -> str:
+        return str(self._vms.vm_service(vm).get().status.value)
+
+    def is_down(self, vm: str) -> bool:
+        return self.status(vm) == "down"
+
+    def host_of(self, vm: str) -> str:
+        return str(self._vms.vm_service(vm).get().host.id)
+
+    def until_on(self, vm: str, host: str) -> None:
+        """Wait until a VM runs on a host."""
+
+        def there() -> bool:
+            found = self._vms.vm_service(vm).get()
+            return found.status.value == "up" and found.host.id == host
+
+        self.until(there, f"{vm} to be up on {host}")
+
+    def until_told(self, code: int, *words: str) -> None:
+        """Wait until an event says all of this."""
+        events = self._system.events_service()
+
+        def told() -> bool:
+            found = [event.description for event in events.list() if event.code == code]
+            return any(all(word in description for word in words) for description in found)
+
+        self.until(told, f"event {code} with {words}")
+
+    def until_called(self, method: str, times: int) -> None:
+        """Wait until the proxy's log, which is written after the answer, shows so many calls."""
+        self.until(lambda: self.calls(method) == times, f"{times} calls of {method}")
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+
+    def _run(self, name: str, command: str) -> str:
+        return self._processes.start(name, shlex.split(command))
+
+
+@contextmanager
+def running(
+    folder: Path, state: Snapshot, *, more: str = "", proxy: bool = True, time_scale: float = 60
+) -> Iterator[World]:
+    """Run an engine with this state, and our proxy with the units; `more` goes into the configuration."""
+    (folder / "state.json").write_bytes(statefile.dumps(state))
+    (folder / "password").write_text(PASSWORD)
+    (folder / "password").chmod(0o600)
+    config = folder / "ovirt-placement.toml"
+    with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(config)}) as processes:
+        simulator = [
+            _SIMULATOR,
+            "run",
+            "--state",
+            str(folder / "state.json"),
+            "--time-scale",
+            str(time_scale),
+        ]
+        if proxy:
+            listening = [_PROXY, "run", "--listen", "127.0.0.1:0", "--plugins", str(PLUGINS)]
+            simulator += ["--proxy", address(processes.start(_PROXY, listening))]
+        url = address(processes.start(_SIMULATOR, [*simulator, "--listen", "127.0.0.1:0"]))
+        config.write_text(_CONFIGURATION.format(url=url, folder=folder) + more)
+        with ovirtsdk4.Connection(f"{url}/ovirt-engine/api", "admin@internal", PASSWORD) as connection:
+            yield World(processes, connection, url)
