@@ -1,4 +1,4 @@
-"""A simulated engine in a process of its own, our parts beside it, and words to speak to it and wait for it."""
+"""A simulated engine in a process of its own, our parts beside it, and words to speak to it and to wait."""
 
 from __future__ import annotations
 
