@@ -50,6 +50,8 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     vms_interval_seconds: Seconds = 60.0
     #: How often it is read how busy hosts and VMs are, where an enabled rule needs that.
     statistics_interval_seconds: Seconds = 60.0
+    #: How often disks, network interfaces and owners of all VMs are read, where placement keys refer to them.
+    details_interval_seconds: Seconds = 600.0
     #: How old a snapshot may be for a decision. With events up to 0.5 s late, what happened 1 s ago is seen.
     max_age_seconds: Seconds = 0.5
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from lxml import etree
 from msgspec.structs import replace
@@ -11,15 +12,24 @@ from msgspec.structs import replace
 from ovirt_placement.engine import unfollowed
 from ovirt_placement.engine.connection import EngineConnection, EngineFault, EngineSetupError
 from ovirt_placement.engine.consistency import consistent
-from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings, vms
+from ovirt_placement.engine.details import ALL_DETAILS, followed
+from ovirt_placement.engine.owners import with_owners
+from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings
 from ovirt_placement.engine.policies import Policy, PolicyReader
 from ovirt_placement.engine.reservation import with_failover_hosts
-from ovirt_placement.model import AffinityLabel, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityLabel, Cluster, Host, Network, Snapshot, Vm, VnicProfile
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)
 _HOST_DEVICES = ("tags",)
-_VM_DEVICES = ("tags", "nics", "disk_attachments.disk")
+_VM_DEVICES = followed(ALL_DETAILS)
+
+
+class Networks(NamedTuple):
+    """What network interfaces refer to."""
+
+    networks: tuple[Network, ...] = ()
+    vnic_profiles: tuple[VnicProfile, ...] = ()
 
 
 def read_snapshot(
@@ -33,7 +43,7 @@ def read_snapshot(
 
     Scheduling policies cost a few more; whoever reads often gives a `PolicyReader`, which remembers them.
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
-    interfaces and what those refer to. Raises what `EngineConnection.get` raises.
+    interfaces and what those refer to, and the owners of VMs. Raises what `EngineConnection.get` raises.
     """
     policies = policies or PolicyReader()
     told = read_as_told(connection, statistics=statistics, devices=devices, policies=policies)
@@ -50,16 +60,15 @@ def read_as_told(
     """As `read_snapshot`, but each answer as it came: what vanished between two may still be referred to."""
     with whole_answers(connection):
         found = clusters.read(_first(connection))
-        return Snapshot(
+        told = Snapshot(
             clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
             hosts=read_hosts(connection, statistics=statistics, devices=devices),
             vms=read_vms(connection, statistics=statistics, devices=devices),
             affinity_labels=read_labels(connection),
             data_centers=surroundings.data_centers(_get(connection, "/datacenters")),
-            networks=surroundings.networks(_get(connection, "/networks")) if devices else (),
-            vnic_profiles=surroundings.vnic_profiles(_get(connection, "/vnicprofiles")) if devices else (),
         )
+        return replace(told, **read_networks(connection)._asdict()) if devices else told
 
 
 @contextmanager
@@ -101,16 +110,19 @@ def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
     return affinity.labels(_get(connection, "/affinitylabels", "vms", "hosts"))
 
 
+def read_networks(connection: EngineConnection) -> Networks:
+    """Read all networks and vNIC profiles."""
+    profiles = surroundings.vnic_profiles(_get(connection, "/vnicprofiles"))
+    return Networks(surroundings.networks(_get(connection, "/networks")), profiles)
+
+
 def read_vms(
     connection: EngineConnection, *, statistics: bool = False, devices: bool = False
 ) -> tuple[Vm, ...]:
     """Read all VMs."""
     follow = (_STATISTICS if statistics else ()) + (_VM_DEVICES if devices else ())
     content = _get(connection, "/vms", *follow)
-    found = vms.read(content)
-    if unfollowed.ignored(content, follow):
-        return tuple(unfollowed.complete_vm(connection, vm, follow) for vm in found)
-    return found
+    return with_owners(connection, unfollowed.found_vms(connection, content, follow))
 
 
 def _first(connection: EngineConnection) -> bytes:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from ovirt_placement.engine import unfollowed
 from ovirt_placement.engine.connection import EngineConnection, EngineFault
-from ovirt_placement.engine.parsing import clusters, hosts, vms
+from ovirt_placement.engine.details import NO_DETAILS, Detail, followed
+from ovirt_placement.engine.owners import with_owners
+from ovirt_placement.engine.parsing import clusters, hosts
+from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.reader import whole_answers, with_policies
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
@@ -16,17 +20,26 @@ _WORTH_A_SEARCH = 12
 #: A longer search does not fit into a URL.
 _LONGEST_SEARCH = 40
 
-_Entity = TypeVar("_Entity", Host, Vm)
+_Entity = TypeVar("_Entity", Host, FoundVm)
 
 
-def reread_vms(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Vm]:
-    """Read these VMs, by id; those that are gone are not among them."""
-    return _reread(connection, "/vms", ids, vms.read)
+def reread_vms(
+    connection: EngineConnection, ids: Sequence[str], details: Detail = NO_DETAILS
+) -> dict[str, Vm]:
+    """Read these VMs, with these details, by id; those that are gone are not among them."""
+    follow = followed(details)
+
+    def read(content: bytes) -> tuple[FoundVm, ...]:
+        return unfollowed.found_vms(connection, content, follow)
+
+    found = _reread(connection, "/vms", ids, read, {"follow": ",".join(follow)} if follow else {})
+    with whole_answers(connection):
+        return {vm.id: vm for vm in with_owners(connection, found.values())}
 
 
 def reread_hosts(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Host]:
     """Read these hosts, by id; those that are gone are not among them."""
-    return _reread(connection, "/hosts", ids, hosts.read)
+    return _reread(connection, "/hosts", ids, hosts.read, {})
 
 
 def reread_cluster(
@@ -47,17 +60,19 @@ def _reread(
     path: str,
     ids: Sequence[str],
     read: Callable[[bytes], tuple[_Entity, ...]],
+    query: Mapping[str, str],
 ) -> dict[str, _Entity]:
     found: dict[str, _Entity] = {}
     with whole_answers(connection):
         if len(ids) >= _WORTH_A_SEARCH:
             for start in range(0, len(ids), _LONGEST_SEARCH):
                 search = " or ".join(f"id={wanted}" for wanted in ids[start : start + _LONGEST_SEARCH])
-                found.update((entity.id, entity) for entity in read(connection.get(path, search=search)))
+                content = connection.get(path, search=search, **query)
+                found.update((entity.id, entity) for entity in read(content))
         # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.
         for wanted in ids:
-            if wanted not in found and (content := _present(connection, f"{path}/{wanted}")) is not None:
-                found.update((entity.id, entity) for entity in read(content))
+            if wanted not in found and (one := _present(connection, f"{path}/{wanted}", **query)) is not None:
+                found.update((entity.id, entity) for entity in read(one))
     return found
 
 

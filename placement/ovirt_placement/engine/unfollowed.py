@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
 from ovirt_placement.engine.connection import EngineConnection, EngineFault
-from ovirt_placement.engine.parsing import devices, xml
+from ovirt_placement.engine.parsing import devices, users, vms, xml
 from ovirt_placement.engine.parsing.statistics import of_host, of_vm
-from ovirt_placement.model import Host, Vm
+from ovirt_placement.engine.parsing.vms import FoundVm
+from ovirt_placement.model import Host
 
 
 def ignored(content: bytes, follow: Iterable[str]) -> bool:
@@ -29,22 +30,36 @@ def complete_host(connection: EngineConnection, host: Host, follow: Iterable[str
     return host
 
 
-def complete_vm(connection: EngineConnection, vm: Vm, follow: Iterable[str]) -> Vm:
-    """Read what was to be followed of a VM from its own collections."""
-    path = f"/vms/{vm.id}"
+def found_vms(connection: EngineConnection, content: bytes, follow: Collection[str]) -> tuple[FoundVm, ...]:
+    """Read VMs out of an answer, and what was to be followed of them from elsewhere if it is not there."""
+    found = vms.read(content)
+    if ignored(content, follow):
+        return tuple(_complete_vm(connection, one, follow) for one in found)
+    return found
+
+
+def permission_ids(connection: EngineConnection, clusters: Iterable[str]) -> frozenset[str]:
+    """Read the ids of the permissions that these clusters show."""
+    shown = (_collection(connection, f"/clusters/{cluster}/permissions") for cluster in clusters)
+    return frozenset().union(*(users.permission_ids(found) for found in shown if found is not None))
+
+
+def _complete_vm(connection: EngineConnection, found: FoundVm, follow: Collection[str]) -> FoundVm:
+    path, vm, grants = f"/vms/{found.id}", found.vm, found.grants
     if "statistics" in follow and vm.host is not None:
-        found = _collection(connection, f"{path}/statistics")
-        if found is not None:
-            measured = of_vm(found)
+        statistics = _collection(connection, f"{path}/statistics")
+        if statistics is not None:
+            measured = of_vm(statistics)
             vm = replace(vm, usage_mem_percent=measured.mem_percent, usage_cpu_percent=measured.cpu_percent)
+    if "tags" in follow:
+        vm = replace(vm, tags=devices.tags(_collection(connection, f"{path}/tags")))
     if "nics" in follow:
-        vm = replace(
-            vm,
-            tags=devices.tags(_collection(connection, f"{path}/tags")),
-            nics=devices.nics(_collection(connection, f"{path}/nics")),
-            disks=devices.disks(_collection(connection, f"{path}/diskattachments")),
-        )
-    return vm
+        vm = replace(vm, nics=devices.nics(_collection(connection, f"{path}/nics")))
+    if "disk_attachments.disk" in follow:
+        vm = replace(vm, disks=devices.disks(_collection(connection, f"{path}/diskattachments")))
+    if "permissions" in follow:
+        grants = users.grants(_collection(connection, f"{path}/permissions"))
+    return FoundVm(vm, grants)
 
 
 def _collection(connection: EngineConnection, path: str) -> xml.Element | None:

@@ -9,6 +9,9 @@ import time
 from typing import TYPE_CHECKING
 
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.details import NO_DETAILS, Detail
+from ovirt_placement.inventory.details import read_details, referred, with_details
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.statistics import needed, read_statistics, with_statistics
 from ovirt_placement.model import Snapshot
@@ -32,6 +35,8 @@ class DirectReader:
         self._snapshot: Snapshot | None = None
         self._read_at = 0.0
         self._error: Exception | None = None
+        #: What the last snapshot holds of VMs beside themselves.
+        self._details = NO_DETAILS
 
     def read(self, max_age: float, until: float, key_levels: frozenset[str] = frozenset()) -> Snapshot | None:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
@@ -40,11 +45,11 @@ class DirectReader:
         reading raised.
         """
         with self._changed:
-            oldest = now() - max_age
-            while self._snapshot is None or self._read_at < oldest:
+            oldest, wanted = now() - max_age, referred(key_levels)
+            while self._snapshot is None or self._read_at < oldest or wanted not in self._details:
                 if not self._reading:
                     self._reading = True
-                    threading.Thread(target=self._read, daemon=True).start()
+                    threading.Thread(target=self._read, args=(wanted,), daemon=True).start()
                 awaited = self._readings
                 while self._readings == awaited:
                     if not self._changed.wait(until - time.monotonic()):
@@ -53,7 +58,7 @@ class DirectReader:
                     raise self._error
             return self._snapshot
 
-    def _read(self) -> None:
+    def _read(self, details: Detail) -> None:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection import connect
         from ovirt_placement.engine.policies import PolicyReader
@@ -69,6 +74,8 @@ class DirectReader:
             snapshot = read_snapshot(self._connection, policies=self._policies)
             if wanted := needed(snapshot.clusters):
                 snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
+            if details:
+                snapshot = consistent(with_details(snapshot, read_details(self._connection, details)))
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:
@@ -76,7 +83,7 @@ class DirectReader:
             self._readings += 1
             self._error = error
             if snapshot is not None:
-                self._snapshot, self._read_at = snapshot, began
+                self._snapshot, self._read_at, self._details = snapshot, began, details
             self._changed.notify_all()
 
     def _close(self) -> None:

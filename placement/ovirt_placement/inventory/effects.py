@@ -6,9 +6,11 @@ VM and the host that it names: one reading too many is cheap, one too few is a w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ovirt_placement.engine.details import NO_DETAILS, Detail
 from ovirt_placement.engine.events import CANCELLED, DONE, FAILED, STARTED, Event
 from ovirt_placement.inventory.rereads import Effect, Found, Kind, Subject
 from ovirt_placement.model import Host, Vm
@@ -16,6 +18,8 @@ from ovirt_placement.model import Host, Vm
 #: The engine has started: whatever happened while it was down was not logged.
 ENGINE_STARTED = 1
 
+#: Networks and vNIC profiles were added, changed or removed.
+_NETWORKS = {942, 944, 1114, 1122, 1124, 1126}
 _LABELS = {10380, 10382, 10384}
 _POLICIES = {9910, 9912, 9914}
 #: Affinity groups were added, changed or removed; the cluster itself was changed.
@@ -27,6 +31,21 @@ _WITHOUT_EFFECT = {
 }  # fmt: skip
 #: The host is lost, or back, or left: what ran there changes with it.
 _WITH_ITS_VMS = {12, 13, 14, 15, 517}
+
+#: Names of VMs have no blanks (the engine's NO_SPECIAL_CHARACTERS_EXTRA_I18N), lists of them have commas.
+_VMS = r"(?P<vms>\S+(, \S+)*)"
+_OF_DISK = re.compile(rf" associated to the VMs {_VMS} (was|from)")
+_NOTHING = re.compile("(?!)")
+#: Events that refer to no VM: permissions granted and removed, tags attached and detached, disks removed.
+_NAMES_VMS = {
+    850: (Detail.OWNER, re.compile(rf" on VM {_VMS}, by ")),
+    852: (Detail.OWNER, re.compile(rf" from VM {_VMS} by ")),
+    440: (Detail.OWNER, re.compile(rf" to VM\(s\) {_VMS} by ")),
+    446: (Detail.OWNER, re.compile(rf" from VM\(s\) {_VMS} by ")),
+    2042: (Detail.DISKS, _OF_DISK),
+    2043: (Detail.DISKS, _OF_DISK),
+    2044: (Detail.DISKS, _OF_DISK),
+}
 
 _RUNS = {32, 153}
 _UP_AGAIN = {163}
@@ -51,12 +70,21 @@ def told_by(event: Event) -> Iterator[Told]:
         return
     if code in _LABELS:
         yield Told(Subject(Kind.LABELS))
+    elif code in _NETWORKS:
+        yield Told(Subject(Kind.NETWORKS))
     elif code in _POLICIES:
         yield Told(Subject(Kind.POLICIES))
     elif code in _CLUSTER:
         yield Told(Subject(Kind.CLUSTER, event.cluster or ""))
     else:
         yield from _named_in(event)
+
+
+def vms_named(event: Event) -> tuple[Detail, tuple[str, ...]]:
+    """Name the VMs whose details an event has changed to which it does not refer but in its text."""
+    detail, pattern = _NAMES_VMS.get(event.code, (NO_DETAILS, _NOTHING))
+    found = pattern.search(event.description)
+    return (NO_DETAILS, ()) if found is None else (detail, tuple(found["vms"].split(", ")))
 
 
 def _named_in(event: Event) -> Iterator[Told]:

@@ -7,16 +7,19 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.details import Detail
 from ovirt_placement.engine.events import Event, read_events
 from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.reader import read_as_told, read_hosts, read_labels, whole_answers
+from ovirt_placement.engine.reader import read_as_told, read_hosts, read_labels, read_networks, whole_answers
 from ovirt_placement.engine.rereading import reread_cluster, reread_hosts, reread_vms
-from ovirt_placement.inventory.effects import ENGINE_STARTED, Told, told_by
+from ovirt_placement.inventory.details import read_details, referred
+from ovirt_placement.inventory.effects import ENGINE_STARTED, Told, told_by, vms_named
 from ovirt_placement.inventory.feed import Feed, FeedBroken
+from ovirt_placement.inventory.needs import Needs
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.reconciliation import Scope
 from ovirt_placement.inventory.rereads import BRIEFLY, Kind, Rereads, Subject
-from ovirt_placement.inventory.statistics import Needed, read_statistics
+from ovirt_placement.inventory.statistics import read_statistics
 from ovirt_placement.inventory.view import Reading, View
 from ovirt_placement.model import Snapshot, Vm
 
@@ -48,6 +51,8 @@ class Follower:
         self._failing_since: float | None = None
         #: The levels on which there are placement keys; may be set between two turns.
         self.key_levels: frozenset[str] = frozenset()
+        #: Since this moment details must have been read of which none were known before.
+        self.details_needed = _NEVER
         #: Everything must have been read since this moment for the view to be believed.
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
@@ -64,8 +69,9 @@ class Follower:
         return Moments(self._read_at, self._whole_at, self._statistics_at)
 
     @property
-    def statistics_needed(self) -> Needed:
-        return self._view.statistics_needed
+    def needs(self) -> Needs:
+        """What the larger readings must take in, beside the topology."""
+        return Needs(self._view.statistics_needed, self._view.details_wanted)
 
     def snapshot(self) -> Snapshot:
         """Return the view as it is; the same object until something changes."""
@@ -82,6 +88,7 @@ class Follower:
             self._failing_since = began
         elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
             self._feed = None
+        self._want_details(began)
         for event in self._news(began):
             self._hear(event, began)
         self._absorb(began)
@@ -89,6 +96,12 @@ class Follower:
         self._failing_since = None
         if self.believable:
             self._read_at = began
+
+    def _want_details(self, now: float) -> None:
+        wanted = referred(self.key_levels)
+        if wanted & ~self._view.details_wanted:
+            self.details_needed = now
+        self._view.want_details(wanted)
 
     def _news(self, began: float) -> tuple[Event, ...]:
         if self._feed is not None:
@@ -109,6 +122,10 @@ class Follower:
         self._view.tell(event, now)
         for told in told_by(event):
             self._ask_for(told, now)
+        detail, names = vms_named(event)
+        if detail & self._view.details_wanted:
+            for vm in self._view.vms_named(names):
+                self._rereads.ask(Subject(Kind.VM, vm), now)
         if event.vm is not None:
             self._ask_for_hosts({event.host} | _places(before) | _places(self._view.vm(event.vm)), now)
 
@@ -131,6 +148,8 @@ class Follower:
     def _meant(self, subject: Subject) -> Iterable[Subject]:
         if subject.kind is Kind.POLICIES:
             self._policies.forget()
+        elif subject.kind is Kind.NETWORKS and Detail.NICS not in self._view.details_wanted:
+            return ()
         elif subject.kind is not Kind.CLUSTER or subject.id:
             return (subject,)
         return tuple(Subject(Kind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
@@ -156,6 +175,8 @@ class Follower:
             self._reread_cluster(cluster)
         if self._due(Kind.LABELS):
             self._reread_labels()
+        if self._due(Kind.NETWORKS):
+            self._reread_networks()
 
     def _due(self, kind: Kind) -> list[str]:
         return [subject.id for subject in self._rereads.due(self._clock()) if subject.kind is kind]
@@ -164,7 +185,7 @@ class Follower:
         if not ids:
             return
         began = self._clock()
-        found = reread_vms(self._connection, ids)
+        found = reread_vms(self._connection, ids, self._view.details_wanted)
         for vm_id in ids:
             before = self._view.vm(vm_id)
             self._view.put_vm(vm_id, found.get(vm_id), began)
@@ -172,6 +193,8 @@ class Follower:
             after = self._view.vm(vm_id)
             if _places(before) != _places(after):
                 self._ask_for_hosts(_places(before) | _places(after), began)
+            if after is not None and self._view.leads_nowhere(after):
+                self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
 
     def _reread_hosts(self, ids: list[str]) -> None:
         if not ids:
@@ -195,9 +218,15 @@ class Follower:
             self._view.put_labels(read_labels(self._connection), began)
         self._rereads.read(Subject(Kind.LABELS), None, began)
 
+    def _reread_networks(self) -> None:
+        began = self._clock()
+        with whole_answers(self._connection):
+            self._view.put_networks(*read_networks(self._connection), began)
+        self._rereads.read(Subject(Kind.NETWORKS), None, began)
+
 
 def read(
-    connection: EngineConnection, scope: Scope, policies: PolicyReader, statistics: Needed, began: float
+    connection: EngineConnection, scope: Scope, policies: PolicyReader, needs: Needs, began: float
 ) -> Reading:
     """Make one of the larger readings; raises what `EngineConnection.get` raises."""
     if scope is Scope.WHOLE:
@@ -205,7 +234,9 @@ def read(
     if scope is Scope.HOSTS:
         with whole_answers(connection):
             return Reading(began, hosts=read_hosts(connection))
-    return Reading(began, statistics=read_statistics(connection, statistics))
+    if scope is Scope.DETAILS:
+        return Reading(began, details=read_details(connection, needs.details))
+    return Reading(began, statistics=read_statistics(connection, needs.statistics))
 
 
 def _places(vm: Vm | None) -> set[str | None]:

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     CLUSTER = "cluster"  # with its affinity groups
     LABELS = "labels"  # all of them
     POLICIES = "policies"  # all scheduling policies
+    NETWORKS = "networks"  # all of them, with their vNIC profiles
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.conversation import Question, Refresh, Reply, address
 from ovirt_placement.inventory.follower import Follower, read
+from ovirt_placement.inventory.needs import NOTHING, Needs
 from ovirt_placement.inventory.publication import SOCKET_NAME, Moments, Writer
-from ovirt_placement.inventory.reconciliation import Reconciliation
-from ovirt_placement.inventory.statistics import Needed
+from ovirt_placement.inventory.reconciliation import Reconciliation, Scope
 from ovirt_placement.model import Snapshot
 
 #: An engine that is away is asked again after 1 s, 2 s, 4 s ... and at least so often.
@@ -49,8 +49,8 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     owner = _claim(directory)
     writer = Writer(directory)
     try:
-        with connect(config.engine) as feed, connect(config.engine) as bulk:
-            asyncio.run(_Service(config, feed, bulk, writer, ready).serve())
+        with connect(config.engine) as feed, connect(config.engine) as bulk, connect(config.engine) as slow:
+            asyncio.run(_Service(config, feed, bulk, slow, writer, ready).serve())
     finally:
         writer.withdraw()
         (directory / SOCKET_NAME).unlink(missing_ok=True)
@@ -81,7 +81,7 @@ class _State:
 
     snapshot: Snapshot | None
     moments: Moments
-    statistics_needed: Needed
+    needs: Needs
 
 
 class _Attempts:
@@ -110,39 +110,48 @@ class _Attempts:
 
 
 class _Service:
-    """Two loops, each with its own connection: one follows the events, one makes the larger readings."""
+    """Loops, each with its own connection: one follows the events, others make the larger readings.
+
+    Details of VMs take so long that nothing else may wait for them.
+    """
 
     def __init__(
         self,
         config: Config,
         feed: EngineConnection,
         bulk: EngineConnection,
+        slow: EngineConnection,
         writer: Writer,
         ready: Callable[[], None],
     ) -> None:
         self._directory = config.inventory.directory
         self._interval = config.inventory.interval_seconds
-        self._bulk = bulk
+        self._bulk, self._slow = bulk, slow
         self._policies = PolicyReader()
         self._follower = Follower(feed, publication.now)
-        self._reconciliation = Reconciliation(config.inventory)
+        self._reconciliation = Reconciliation(config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS)
+        self._details = Reconciliation(config.inventory, Scope.DETAILS)
         self._writer = writer
         self._ready = ready
         self._version = 0
         self._moments = Moments(float("-inf"))
-        self._statistics_needed = Needed(hosts=False, vms=False)
+        self._needs = NOTHING
 
     async def serve(self) -> None:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
         self._changed = asyncio.Condition()
-        self._following, self._reading = _Attempts(), _Attempts()
+        self._following, self._reading, self._detailing = _Attempts(), _Attempts(), _Attempts()
         try:
             with address(self._directory) as path:
                 server = await asyncio.start_unix_server(self._answer, path)
         except OSError as error:
             raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
         (self._directory / SOCKET_NAME).chmod(0o660)
-        loops = [asyncio.create_task(loop()) for loop in (self._keep_following, self._keep_reading)]
+        loops = [
+            asyncio.create_task(self._keep_following()),
+            asyncio.create_task(self._keep_reading(self._bulk, self._reading, self._reconciliation)),
+            asyncio.create_task(self._keep_reading(self._slow, self._detailing, self._details)),
+        ]
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -163,24 +172,27 @@ class _Service:
             state = await self._attempt(self._following, self._turn)
             if self._reconciliation.demand(self._follower.whole_needed):
                 self._reading.wanted.set()
+            if self._details.demand(self._follower.details_needed):
+                self._detailing.wanted.set()
             if state is not None:
                 await self._publish(state)
             await self._tell()
             await self._following.pause(began + self._interval - publication.now())
 
-    async def _keep_reading(self) -> None:
+    async def _keep_reading(
+        self, connection: EngineConnection, attempts: _Attempts, due: Reconciliation
+    ) -> None:
         while True:
-            began, needed = self._reading.begin(), self._statistics_needed
-            scope = self._reconciliation.next_reading(began, statistics=bool(needed))
+            began, needs = attempts.begin(), self._needs
+            scope = due.next_reading(began, needs)
             if scope is not None:
-                reading = partial(read, self._bulk, scope, self._policies, needed, began)
-                if (found := await self._attempt(self._reading, reading)) is not None:
-                    self._reconciliation.done(scope, began)
+                reading = partial(read, connection, scope, self._policies, needs, began)
+                if (found := await self._attempt(attempts, reading)) is not None:
+                    due.done(scope, began)
                     self._follower.hand_in(found)
                     self._following.wanted.set()
                 await self._tell()
-            pause = self._reconciliation.pause(publication.now(), statistics=bool(self._statistics_needed))
-            await self._reading.pause(pause)
+            await attempts.pause(due.pause(publication.now(), self._needs))
 
     async def _attempt(self, attempts: _Attempts, ask: Callable[[], _Result]) -> _Result | None:
         """Ask the engine in a thread; None if that failed. Raises what no waiting can heal at the start."""
@@ -202,7 +214,7 @@ class _Service:
 
     @property
     def _failures(self) -> int:
-        return self._following.failures + self._reading.failures
+        return self._following.failures + self._reading.failures + self._detailing.failures
 
     def _failed(self, attempts: _Attempts, text: str) -> None:
         if not self._failures:
@@ -215,12 +227,13 @@ class _Service:
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
         moments = replace(follower.moments, store_asked_at=follower.moments.read_at)
-        return _State(snapshot, moments, follower.statistics_needed)
+        return _State(snapshot, moments, follower.needs)
 
     async def _publish(self, state: _State) -> None:
-        if state.statistics_needed != self._statistics_needed:
-            self._statistics_needed = state.statistics_needed
+        if state.needs != self._needs:
+            self._needs = state.needs
             self._reading.wanted.set()
+            self._detailing.wanted.set()
         if state.snapshot is None:
             return  # nothing that may be believed
         first = not self._version

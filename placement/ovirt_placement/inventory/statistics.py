@@ -30,6 +30,9 @@ class Needed:
         return self.hosts or self.vms
 
 
+NO_STATISTICS = Needed(hosts=False, vms=False)
+
+
 @dataclass(frozen=True)
 class Statistics:
     """What was measured, by id: a host's CPU percent and free MiB, a VM's memory and CPU percent."""

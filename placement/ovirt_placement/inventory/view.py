@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
 from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.engine.details import Detail
 from ovirt_placement.engine.events import Event
 from ovirt_placement.engine.reservation import with_failover_hosts
+from ovirt_placement.inventory.details import Details, KnownDetails
 from ovirt_placement.inventory.rereads import Kind, Subject
 from ovirt_placement.inventory.statistics import Needed, Statistics, needed
 from ovirt_placement.inventory.targets import Targets
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import (
+    AffinityGroup,
+    AffinityLabel,
+    Cluster,
+    Host,
+    Network,
+    Snapshot,
+    Vm,
+    VnicProfile,
+)
 
 _Record = TypeVar("_Record", Host, Vm)
 
@@ -58,6 +69,7 @@ class Reading:
     whole: Snapshot | None = None
     hosts: tuple[Host, ...] | None = None
     statistics: Statistics | None = None
+    details: Details | None = None
 
 
 @dataclass
@@ -79,6 +91,7 @@ class View:
         self._around = _Surroundings()
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
+        self._details = KnownDetails()
         self._targets = Targets()
         self._host_ids: dict[str, str] = {}
         self._made: Snapshot | None = None
@@ -97,6 +110,19 @@ class View:
     def statistics_needed(self) -> Needed:
         return needed(self._around.clusters.values())
 
+    @property
+    def details_wanted(self) -> Detail:
+        return self._details.wanted
+
+    def want_details(self, wanted: Detail) -> None:
+        """Take no other details of VMs than these."""
+        if wanted != self._details.wanted:
+            self._details.want(wanted)
+            self._lay_over()
+
+    def vms_named(self, names: Collection[str]) -> tuple[str, ...]:
+        return tuple(vm.id for vm in self._vms.records.values() if vm.name in names) if names else ()
+
     def tell(self, event: Event, now: float) -> None:
         """Take what an event tells of the target of a migration."""
         vm = None if event.vm is None else self._vms.records.get(event.vm)
@@ -105,8 +131,9 @@ class View:
             self._direct(vm)
 
     def put_vm(self, vm_id: str, vm: Vm | None, began: float) -> None:
-        """Take a VM that was read, or None if it is gone."""
+        """Take a VM that was read with all details that are wanted, or None if it is gone."""
         if vm is not None:
+            self._details.put(vm, began)
             vm = self._complete(vm, began)
         if vm != self._vms.records.get(vm_id):
             self._made = None
@@ -140,13 +167,26 @@ class View:
         self._around.labels = labels
         self._made = None
 
+    def put_networks(
+        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], began: float
+    ) -> None:
+        self._details.put_networks(networks, vnic_profiles, began)
+        self._made = None
+
+    def leads_nowhere(self, vm: Vm) -> bool:
+        """Whether networks must be read again, for the VM has a vNIC profile that is not known."""
+        return self._details.leads_nowhere(vm)
+
     def absorb(self, reading: Reading) -> tuple[Subject, ...]:
         """Take a larger reading; return what was read by itself meanwhile, which must be read again."""
         again: list[Subject] = []
         self._made = None
         if reading.statistics is not None:
             self._statistics = reading.statistics
-            self._measure()
+            self._lay_over()
+        if reading.details is not None:
+            self._details.put_all(reading.details, reading.began)
+            self._lay_over()
         hosts = reading.hosts if reading.whole is None else reading.whole.hosts
         if hosts is not None:
             measured = map(self._statistics.of_host, hosts)
@@ -156,6 +196,7 @@ class View:
             completed = [self._complete(vm, reading.began) for vm in reading.whole.vms]
             again += [Subject(Kind.VM, vm) for vm in self._vms.put_all(completed, reading.began)]
             again += self._surround(reading.whole, reading.began)
+        again += [Subject(Kind.VM, vm) for vm in self._details.missed(self._vms.records)]
         return tuple(again)
 
     def snapshot(self) -> Snapshot:
@@ -172,6 +213,8 @@ class View:
                 vms=tuple(self._vms.records.values()),
                 affinity_groups=tuple(group for groups in around.groups.values() for group in groups),
                 affinity_labels=around.labels,
+                networks=self._details.networks,
+                vnic_profiles=self._details.vnic_profiles,
             )
             self._made = consistent(with_failover_hosts(told))
         return self._made
@@ -195,12 +238,14 @@ class View:
     def _complete(self, vm: Vm, began: float) -> Vm:
         """Add to a VM what was told and measured of it elsewhere."""
         self._targets.read(vm, began)
-        return _directed(self._statistics.of_vm(vm), self._targets)
+        return _directed(self._details.of_vm(self._statistics.of_vm(vm)), self._targets)
 
-    def _measure(self) -> None:
+    def _lay_over(self) -> None:
+        """Add to all hosts and VMs what was measured and read of them elsewhere."""
         hosts, vms = self._hosts.records, self._vms.records
         hosts.update((host.id, self._statistics.of_host(host)) for host in list(hosts.values()))
-        vms.update((vm.id, self._statistics.of_vm(vm)) for vm in list(vms.values()))
+        vms.update((vm.id, self._details.of_vm(self._statistics.of_vm(vm))) for vm in list(vms.values()))
+        self._made = None
 
     def _direct(self, vm: Vm) -> None:
         directed = _directed(vm, self._targets)

@@ -100,9 +100,9 @@ def vm(inner: str) -> bytes:
 
 def test_a_vm_uses_what_its_statistics_say_unless_it_is_down() -> None:
     used = statistics(memory_installed="1000", memory_used="250", cpu_current_total="7.5")
-    running = vms.read(vm(f'<host id="h"/><status>up</status><statistics>{used}</statistics>'))[0]
+    running = vms.read(vm(f'<host id="h"/><status>up</status><statistics>{used}</statistics>'))[0].vm
     assert (running.usage_mem_percent, running.usage_cpu_percent) == (25.0, 7.5)
-    down = vms.read(vm(f"<status>down</status><statistics>{used}</statistics>"))[0]
+    down = vms.read(vm(f"<status>down</status><statistics>{used}</statistics>"))[0].vm
     assert (down.usage_mem_percent, down.usage_cpu_percent) == (None, None)
 
 
@@ -111,7 +111,7 @@ def test_text_among_the_statistics_is_no_number() -> None:
         "<statistic><name>disks.usage</name><values><value><detail>[]</detail></value></values></statistic>"
         "<statistic><name>cpu.usage.history</name><values/></statistic>"
     )
-    read = vms.read(vm(f'<host id="h"/><statistics>{usage}</statistics>'))[0]
+    read = vms.read(vm(f'<host id="h"/><statistics>{usage}</statistics>'))[0].vm
     assert (read.usage_mem_percent, read.usage_cpu_percent) == (None, None)
 
 
@@ -122,7 +122,7 @@ def test_only_what_anyone_may_migrate_is_migratable(affinity: str, migratable: b
     content = (
         f'<vms><vm id="v"><placement_policy><affinity>{affinity}</affinity></placement_policy></vm></vms>'
     )
-    assert vms.read(content.encode())[0].migratable is migratable
+    assert vms.read(content.encode())[0].vm.migratable is migratable
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_only_what_anyone_may_migrate_is_migratable(affinity: str, migratable: b
     [("hosted_engine", True), ("managed_hosted_engine", True), ("ovirt", False), ("rhev", False)],
 )
 def test_the_engines_own_vm_is_known_by_its_origin(origin: str, hosted: bool) -> None:
-    assert vms.read(vm(f"<origin>{origin}</origin>"))[0].hosted_engine is hosted
+    assert vms.read(vm(f"<origin>{origin}</origin>"))[0].vm.hosted_engine is hosted
 
 
 def test_a_status_without_a_word_is_unassigned() -> None:
-    assert vms.read(vm(""))[0].status == "unassigned"
+    assert vms.read(vm(""))[0].vm.status == "unassigned"
     assert hosts.read(b'<hosts><host id="h"><status>flying</status></host></hosts>')[0].status == "unassigned"
 
 
@@ -153,8 +153,8 @@ def test_what_was_followed_stands_in_the_vm() -> None:
         <disk_attachments><disk_attachment id="d"><bootable>true</bootable>
           <disk id="d"><disk_profile id="fast"/></disk></disk_attachment></disk_attachments>""")
     )[0]
-    assert read.custom_properties == {"k": "v"}
-    assert read.instance_type == "small"
-    assert read.tags == ("gold",)
-    assert read.nics == (Nic(id="n", name="nic1", vnic_profile="p"), Nic(id="m", name="nic2"))
-    assert read.disks == (Disk(id="d", bootable=True, profile="fast"),)
+    assert read.vm.custom_properties == {"k": "v"}
+    assert read.vm.instance_type == "small"
+    assert read.vm.tags == ("gold",)
+    assert read.vm.nics == (Nic(id="n", name="nic1", vnic_profile="p"), Nic(id="m", name="nic2"))
+    assert read.vm.disks == (Disk(id="d", bootable=True, profile="fast"),)

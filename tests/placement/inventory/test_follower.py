@@ -18,6 +18,7 @@ from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.reader import read_snapshot
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory.follower import Follower, read
+from ovirt_placement.inventory.needs import NOTHING, Needs
 from ovirt_placement.inventory.reconciliation import Scope
 from ovirt_placement.inventory.statistics import Needed
 from ovirt_placement.model import Snapshot
@@ -31,7 +32,6 @@ from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 
 TURN_SECONDS = 0.3
-NO_STATISTICS = Needed(hosts=False, vms=False)
 SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0, host_fence_seconds=3.0)
 
 
@@ -63,8 +63,8 @@ class Stage:
         except UserError:
             self.failures += 1
 
-    def read(self, scope: Scope, needed: Needed = NO_STATISTICS) -> None:
-        self.follower.hand_in(read(self.connection, scope, self.policies, needed, self.now))
+    def read(self, scope: Scope, needs: Needs = NOTHING) -> None:
+        self.follower.hand_in(read(self.connection, scope, self.policies, needs, self.now))
 
     def begin(self) -> None:
         for _ in range(2):
@@ -235,7 +235,7 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
 
 def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
     vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
-    slow = read(stage.connection, Scope.WHOLE, stage.policies, NO_STATISTICS, stage.now)
+    slow = read(stage.connection, Scope.WHOLE, stage.policies, NOTHING, stage.now)
     stage.engine.vms.stop(vm.id)
     for _ in range(10):
         stage.turn()
@@ -249,8 +249,7 @@ def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_re
     stage: Stage,
 ) -> None:
     assert stage.follower.moments.statistics_at == float("-inf")
-    needed = Needed(hosts=True, vms=True)
-    stage.read(Scope.STATISTICS, needed)
+    stage.read(Scope.STATISTICS, Needs(statistics=Needed(hosts=True, vms=True)))
     read_at = stage.now
     for _ in range(60):
         stage.turn()

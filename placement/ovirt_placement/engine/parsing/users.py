@@ -1,10 +1,15 @@
-"""Who the engine takes us for, and what that user may do: the root of the API, permissions, roles."""
+"""Who may do what: the user that the engine takes us for, permissions and roles; and who uses a VM."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ovirt_placement.engine.parsing import xml
+
+#: The engine's predefined roles (its 00500_insert_roles.sql) that make somebody the user of a VM.
+USER_ROLE = "00000000-0000-0000-0001-000000000001"
+USER_VM_MANAGER = "def00006-0000-0000-0000-def000000006"
 
 #: What a permission may be on; without any of them it is on the whole system.
 _OBJECTS = ("cluster", "data_center", "disk", "host", "storage_domain", "template", "vm", "vm_pool")
@@ -29,6 +34,16 @@ class Permission:
     role: str
     #: The kind of object and its id; None for the system.
     on: tuple[str, str] | None
+
+
+class Grant(NamedTuple):
+    """A permission that makes somebody the user of a VM, as the VM shows it: it may be an inherited one."""
+
+    id: str
+    #: The id of the role, one of the two above.
+    role: str
+    #: The id of the user or group.
+    holder: str
 
 
 def root(content: bytes) -> Root:
@@ -64,6 +79,23 @@ def permissions(content: bytes) -> tuple[Permission, ...]:
         on = next(((kind, fields[kind].get("id", "")) for kind in _OBJECTS if kind in fields), None)
         found.append(Permission(xml.reference(fields.get("role")) or "", on))
     return tuple(found)
+
+
+def grants(element: xml.Element | None) -> tuple[Grant, ...]:
+    """Read those permissions of a VM that make somebody its user; absent, there are none."""
+    found = []
+    for entry in () if element is None else element.iterchildren("permission"):
+        fields = xml.children(entry, "role", "user", "group")
+        role = xml.reference(fields.get("role")) or ""
+        holder = xml.reference(fields.get("user", fields.get("group")))
+        if role in {USER_ROLE, USER_VM_MANAGER} and holder is not None:
+            found.append(Grant(xml.identity(entry), role, holder))
+    return tuple(found)
+
+
+def permission_ids(element: xml.Element) -> frozenset[str]:
+    """Read the ids of all permissions in here, however deep."""
+    return frozenset(xml.identity(entry) for entry in element.iter("permission"))
 
 
 def roles(content: bytes) -> dict[str, frozenset[str]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.devices import disks, nics, tags
 from ovirt_placement.engine.parsing.statistics import VmStatistics, of_vm
+from ovirt_placement.engine.parsing.users import Grant, grants
 from ovirt_placement.errors import UserError
 from ovirt_placement.model import Vm
 from ovirt_placement.state_check import VM_STATUSES
@@ -14,20 +16,31 @@ from ovirt_placement.state_check import VM_STATUSES
 _FIELDS = (
     "name", "cluster", "host", "status", "memory", "memory_policy", "cpu", "high_availability",
     "placement_policy", "origin", "custom_properties", "template", "instance_type", "quota",
-    "cpu_profile", "tags", "disk_attachments", "nics", "statistics", "start_time",
+    "cpu_profile", "tags", "disk_attachments", "nics", "permissions", "statistics", "start_time",
 )  # fmt: skip
 _HOSTED_ENGINE = {"hosted_engine", "managed_hosted_engine"}
 
 
-def read(content: bytes) -> tuple[Vm, ...]:
-    """Read `/vms`; with `follow=statistics,tags,nics,disk_attachments.disk` also those.
+class FoundVm(NamedTuple):
+    """A VM without its owner, and the permissions that may tell of one."""
+
+    vm: Vm
+    grants: tuple[Grant, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.vm.id
+
+
+def read(content: bytes) -> tuple[FoundVm, ...]:
+    """Read `/vms`; with `follow=statistics,tags,nics,disk_attachments.disk,permissions` also those.
 
     Raises `UserError` if the engine hides from this user where VMs run.
     """
-    return tuple(_vm(element) for element in xml.elements(content, "vm"))
+    return tuple(_found(element) for element in xml.elements(content, "vm"))
 
 
-def _vm(element: xml.Element) -> Vm:
+def _found(element: xml.Element) -> FoundVm:
     fields = xml.children(element, *_FIELDS)
     if "placement_policy" not in fields:
         raise UserError(
@@ -38,7 +51,7 @@ def _vm(element: xml.Element) -> Vm:
     host = xml.reference(fields.get("host"))
     memory_mb = xml.mebibytes(fields.get("memory"))
     measured = of_vm(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
-    return Vm(
+    vm = Vm(
         id=xml.identity(element),
         name=xml.text(fields.get("name")),
         cluster=xml.reference(fields.get("cluster")) or "",
@@ -64,6 +77,7 @@ def _vm(element: xml.Element) -> Vm:
         disks=disks(fields.get("disk_attachments")),
         nics=nics(fields.get("nics")),
     )
+    return FoundVm(vm, grants(fields.get("permissions")))
 
 
 def _guaranteed(memory_policy: xml.Element | None, memory_mb: int) -> int:
