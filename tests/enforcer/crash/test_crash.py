@@ -1,4 +1,4 @@
-"""Killed at any point and started again, the enforcer repairs the same, once, and its keeper keeps the same."""
+"""Killed at any point and started again, the enforcer repairs the same once, and its keeper keeps the same."""
 
 from __future__ import annotations
 
