@@ -153,13 +153,12 @@ def standing(snapshot: Snapshot, vm: Vm, level: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Present:
-    """A VM on a host, or on its way there: what it takes, and the keys that it brings."""
+    """A VM on a host, or on its way there: what it takes, and whether its keys count there."""
 
-    vm: str
+    vm: Vm
     memory_mb: int
-    vcpus: int
-    brings: Found
     arriving: bool
+    counts: bool
 
 
 def present(snapshot: Snapshot, host: Host) -> list[Present]:
@@ -173,9 +172,7 @@ def present(snapshot: Snapshot, host: Host) -> list[Present]:
             continue
         promised = [one.memory_mb for one in promises if one.host == host.id and one.memory_mb is not None]
         memory = promised[0] if arriving and promised else vm.memory_mb
-        counts = host.id in targets if targets else here
-        brings = brought(snapshot, vm) if counts else []
-        found.append(Present(vm.id, memory, vm.vcpus, brings, arriving))
+        found.append(Present(vm, memory, arriving, host.id in targets if targets else here))
     return found
 
 
@@ -188,7 +185,7 @@ def brought(snapshot: Snapshot, vm: Vm) -> Found:
 
 
 def others_on(snapshot: Snapshot, host: Host, vm: Vm) -> list[Present]:
-    return [one for one in present(snapshot, host) if one.vm != vm.id]
+    return [one for one in present(snapshot, host) if one.vm.id != vm.id]
 
 
 def memory_ratio(snapshot: Snapshot, host: Host, settings: Settings) -> Fraction:
@@ -201,7 +198,7 @@ def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool
     need = vm.memory_mb + settings.overhead_mb
     handed_out = sum(one.memory_mb for one in others_on(snapshot, host, vm))
     uncontended = host.memory_mb * memory_ratio(snapshot, host, settings) - handed_out
-    own = [one for one in present(snapshot, host) if one.vm == vm.id]
+    own = [one for one in present(snapshot, host) if one.vm.id == vm.id]
     if host.memory_free_mb is not None:
         contended = host.memory_free_mb + sum(one.memory_mb for one in own if not one.arriving)
     else:
@@ -217,7 +214,7 @@ def special(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found
     handed_out = cpus * (settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100))
     found = [
         ("#RAM", Fraction(sum(one.memory_mb for one in there)) / memory),
-        ("#CPU", Fraction(sum(one.vcpus for one in there)) / handed_out),
+        ("#CPU", Fraction(sum(one.vm.vcpus for one in there)) / handed_out),
     ]
     if host.cpu_percent is not None:
         found.append(("#LOAD", known(host.cpu_percent) / 100))
@@ -245,7 +242,7 @@ def customer_list(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) ->
     own = [key for key in own_keys(snapshot, host) if key.name.startswith("_")]
     found = [(key.name, known(key.value)) for key in own]
     for one in others_on(snapshot, host, vm):
-        for name, value in one.brings:
+        for name, value in brought(snapshot, one.vm) if one.counts else []:
             reserved = name.startswith("_") and not settings.reserved_from_vms
             if not reserved and not name.startswith("#"):
                 found.append((name, value))

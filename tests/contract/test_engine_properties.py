@@ -1,0 +1,84 @@
+"""What units declare as parameters, and users write as keys, judged by a JVM as the engine judges it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.rules.placement_keys.property import NAME, PATTERN, is_readable
+from tests.plugins.proxy_process import PLUGINS
+
+SOURCE = Path(__file__).parent / "java/src/main/java/contract/EngineProperties.java"
+
+#: Right ones of every kind of parameter, and what is close to them.
+VALUES = (
+    *("80", "-10", "0.5", "-0.5", "1e3", "1.", ".5", "80 ", " 80", "--1", "+1", "1_000", "x", "٣"),
+    *("0", "1", "10", "100", "101", "1.5", "-1", "0.0", "0.25", "0.0001", "999", "1000", "99999", "9999999"),
+    *("true", "false", "yes", "True", "random", "engine", "ran", "randomengine", "report", "reject"),
+)
+KEYS = (
+    *("A:1:100", "A:1:100,_GREEN:0.5:-50", "Group1:1:100", "a.b-c_d:-1.5:0", f"{'A' * 50}:1:1"),
+    *("A", "A:1", "A:1:1,", ",A:1:1", "A:1:1 ", "A:x:1", "#RAM:0:1", "1A:1:1", "A:.5:1", "A:1.:1", "A:1e0:1"),
+    *("A=1:1", "A:+1:1", f"{'A' * 51}:1:1", ",".join(f"Key{number}:1:-100.5" for number in range(40))),
+)
+
+
+def declared() -> Iterator[tuple[str, str]]:
+    """Every unit and its parameters."""
+    for path in sorted(PLUGINS.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"parameters_of_{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name, unit in vars(module).items():
+            if parameters := getattr(unit, "properties_validation", None):
+                yield name, parameters
+
+
+UNITS = dict(declared())
+
+
+def judged(questions: list[tuple[str, str, str]]) -> list[str]:
+    java = shutil.which("java")
+    if java is None:
+        pytest.skip("Java is not installed")
+    lines = "".join("\t".join(question) + "\n" for question in questions)
+    run = subprocess.run([java, SOURCE], input=lines, capture_output=True, encoding="utf-8", check=True)
+    return run.stdout.splitlines()
+
+
+def test_the_engine_lets_in_what_the_units_understand() -> None:
+    """The engine's patterns are Java's, and its answer is that of ours for whatever value."""
+    questions, expected = [], []
+    for parameters in UNITS.values():
+        for name, pattern in (part.split("=", 1) for part in parameters.split(";")):
+            for value in VALUES:
+                questions.append((parameters, name, value))
+                expected.append("right" if re.fullmatch(pattern, value) else "wrong")
+    found = judged(questions)
+    assert found == expected
+    for name in ("placement_initial", "placement_steps", "placement_memory_ratio", "placement_tie"):
+        assert "right" in {
+            verdict for question, verdict in zip(questions, found, strict=True) if question[1] == name
+        }
+
+
+def test_units_that_share_a_parameter_mean_the_same_by_it() -> None:
+    """The engine keeps one pattern of a name for a whole policy."""
+    patterns: dict[str, str] = {}
+    for parameters in UNITS.values():
+        for name, pattern in (part.split("=", 1) for part in parameters.split(";")):
+            assert patterns.setdefault(name, pattern) == pattern
+
+
+def test_the_engine_lets_in_the_keys_that_a_placement_reads() -> None:
+    found = judged([(f"{NAME}={PATTERN}", NAME, text) for text in KEYS])
+    assert found == ["right" if is_readable(text) else "wrong" for text in KEYS]
+    assert found.count("right") == 6
