@@ -53,9 +53,10 @@ class PlacementKeyWeight:
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Prefer the hosts that the operator's placement keys find first; among these the customer's decide.
 
-        Rounds go from placement_initial (default 80) to placement_final (-10) in placement_steps (10). Give
-        it a higher factor than all other weights of the policy together. placement_tie says who decides
-        between hosts that are equally good: the lot (random, default) or the other weights (engine).
+        Rounds go from placement_initial (default 80) to placement_final (-10) in placement_steps (10). It
+        needs a factor above the sum of all others times the number of hosts, or their ranks outvote it.
+        placement_tie says who decides between hosts that are equally good: the lot (random, default) or the
+        other weights (engine).
         """
         snapshot = snapshot_with(vm)
         drawn = (

@@ -111,11 +111,13 @@ def keys_of_hosts(draw: st.DrawFn) -> list[PlacementKey]:
     return found
 
 
-#: What the placement depends on: keys of each party, on any level.
+PLACES = [(level, resource) for level in RESOURCES for resource in RESOURCES[level]]
+
+#: What the placement depends on: keys of each party, on any level; often several on the VM itself.
 WANTED = st.builds(
     _key,
-    st.sampled_from([(level, resource) for level in RESOURCES for resource in RESOURCES[level]]),
-    st.sampled_from(["system", "system", "system", "be", "customer"]),
+    st.sampled_from(PLACES + [("server", NEW)] * 12),
+    st.sampled_from(["system", "system", "be", "customer"]),
     st.sampled_from(["A", "A", "B", "B", "C", "_G", "_G", "#RAM", "#CPU", "#LOAD"]),
     VALUES,
     WEIGHTS,
@@ -124,7 +126,7 @@ WANTED = st.builds(
 #: What should not be there.
 MISTAKEN = st.builds(
     _key,
-    st.sampled_from([(level, resource) for level in RESOURCES for resource in RESOURCES[level]]),
+    st.sampled_from(PLACES),
     st.sampled_from(["system", "be", "customer"]),
     st.sampled_from(["A", "B", "_G", "#RAM", "#X", "_", "#", ""]),
     VALUES,
