@@ -1,4 +1,4 @@
-"""Killed at any point and started again, the enforcer repairs the same once, and its keeper keeps the same."""
+"""Killed at any point and started again, the enforcer repairs the same, and keeps the same of VMs, once."""
 
 from __future__ import annotations
 
