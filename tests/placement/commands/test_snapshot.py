@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -54,7 +55,8 @@ def test_statistics_and_devices_are_asked_for_only_on_demand(engine: EngineServe
     printed("snapshot", **variables)
     assert not any("statistics" in request or "nics" in request for request in engine.requests)
     printed("snapshot", "--statistics", "--devices", **variables)
-    assert "/vms?follow=statistics%2Ctags%2Cnics%2Cdisk_attachments.disk" in engine.requests
+    everything = "statistics,disk_attachments.disk,nics,tags,permissions"
+    assert f"/vms?follow={quote(everything, safe='.')}" in engine.requests
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,136 @@
+"""A simulated engine, whoever follows it, and a clock that both live by."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection import EngineConnection, connect
+from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.reader import read_snapshot
+from ovirt_placement.errors import UserError
+from ovirt_placement.inventory.follower import Follower, read
+from ovirt_placement.inventory.needs import NOTHING, Needs
+from ovirt_placement.inventory.reconciliation import Scope
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.settings import USUAL
+from ovirt_simulator.http.server import Server, serve
+
+TURN_SECONDS = 0.3
+SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0, host_fence_seconds=3.0)
+
+
+class Stage:
+    """An engine, whoever follows it, and a clock that both live by."""
+
+    def __init__(self, state: Snapshot, password: Path) -> None:
+        self.engine = Engine.from_snapshot(
+            state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=5, settings=SETTINGS
+        )
+        self.server: Server = serve(self.engine)
+        settings = EngineSettings(
+            url=self.server.api_url, username="admin@internal", password_file=password, timeout_seconds=5
+        )
+        self.connection: EngineConnection = connect(settings)
+        self.policies = PolicyReader()
+        self.now = 0.0
+        self.failures = 0
+        self.follower = Follower(self.connection, lambda: self.now)
+        self.details_at = float("-inf")
+
+    def turn(self, seconds: float = TURN_SECONDS) -> None:
+        """Let time pass and the follower take a turn, and read everything when it must."""
+        self.engine.advance(seconds)
+        self.now += seconds
+        try:
+            self.follower.turn()
+            if not self.follower.believable:
+                self.read(Scope.WHOLE)
+            if self.follower.details_needed > self.details_at:
+                self.read(Scope.DETAILS, self.follower.needs)
+                self.details_at = self.now
+        except UserError:
+            self.failures += 1
+
+    def read(self, scope: Scope, needs: Needs = NOTHING) -> None:
+        self.follower.hand_in(read(self.connection, scope, self.policies, needs, self.now))
+
+    def begin(self) -> None:
+        for _ in range(2):
+            self.turn()
+        assert self.follower.believable
+
+    def settle(self) -> None:
+        """Let what is under way end, and be read."""
+        for _ in range(200):
+            self.turn()
+
+    def shown(self, *, devices: bool = False) -> Snapshot:
+        """What the engine shows, read all at once; no host's tags are known otherwise."""
+        found = read_snapshot(self.connection, devices=devices)
+        return in_order(replace(found, hosts=tuple(replace(host, tags=()) for host in found.hosts)))
+
+    def known(self) -> Snapshot:
+        return in_order(self.follower.snapshot())
+
+
+def in_order(snapshot: Snapshot) -> Snapshot:
+    """The same, where only the order of lists may differ: what is new is added at the end."""
+    return replace(
+        snapshot,
+        vms=tuple(sorted(snapshot.vms, key=lambda vm: vm.id)),
+        hosts=tuple(sorted(snapshot.hosts, key=lambda host: host.id)),
+        affinity_groups=tuple(sorted(snapshot.affinity_groups, key=lambda group: group.id)),
+    )
+
+
+@contextmanager
+def staged(folder: Path, state: Snapshot) -> Iterator[Stage]:
+    password = folder / "password"
+    password.write_text("password")
+    password.chmod(0o600)
+    stage = Stage(state, password)
+    try:
+        stage.begin()
+        yield stage
+    finally:
+        stage.connection.close()
+        stage.server.close()
+
+
+def stir(stage: Stage, dice: random.Random, *more: Callable[[str], object]) -> None:
+    """Do something that an administrator, or an accident, might do; or one more deed, to a VM."""
+    engine, state = stage.engine, stage.engine.snapshot()
+    vm, host = dice.choice(state.vms), dice.choice(state.hosts)
+    cluster, group = dice.choice(state.clusters), dice.choice(state.affinity_groups)
+    deeds = (
+        lambda: engine.vms.start(vm.id),
+        lambda: engine.vms.stop(vm.id),
+        lambda: engine.vms.migrate(vm.id),
+        lambda: engine.vms.migrate(vm.id),
+        lambda: engine.vms.suspend(vm.id),
+        lambda: engine.vms.crash(vm.id),
+        lambda: engine.vms.cancel_migration(vm.id),
+        lambda: engine.faults.next_migrations(MigrationFault(fail=True)),
+        lambda: engine.hosts.deactivate(host.id),
+        lambda: engine.hosts.activate(host.id),
+        lambda: engine.hosts.fail(host.id) if dice.random() < 0.3 else None,
+        lambda: engine.hosts.recover(host.id),
+        lambda: engine.policies.update_cluster(cluster.id, ha_reservation=dice.random() < 0.5),
+        lambda: engine.affinity_groups.edit(group.id, msgspec.convert({"priority": 7.0}, AffinityGroupEdit)),
+        lambda: engine.affinity_groups.remove(group.id) if len(state.affinity_groups) > 2 else None,
+        lambda: engine.labels.add(f"label{dice.random()}", vms=[vm.id], hosts=[host.id]),
+    )
+    with suppress(Rejected):
+        dice.choice((*deeds, *(lambda deed=deed: deed(vm.id) for deed in more)))()
