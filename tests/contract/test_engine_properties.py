@@ -82,3 +82,7 @@ def test_the_engine_lets_in_the_keys_that_a_placement_reads() -> None:
     found = judged([(f"{NAME}={PATTERN}", NAME, text) for text in KEYS])
     assert found == ["right" if is_readable(text) else "wrong" for text in KEYS]
     assert found.count("right") == 6
+
+
+def test_the_page_gives_administrators_this_very_pattern() -> None:
+    assert f"'{NAME}={PATTERN}'" in (PLUGINS.parent / "docs/placement-keys.md").read_text()
