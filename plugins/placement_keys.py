@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
 from functools import lru_cache
-from random import SystemRandom
 
 from ovirt_placement.plugin import Properties, answers, explains, log_ranks, log_refusals, snapshot_with
 from ovirt_placement.rules.placement_keys import placing
@@ -41,7 +41,8 @@ class PlacementKeyFilter:
         PlacementKeyWeight, with the same parameters.
         """
         snapshot = snapshot_with(vm)
-        verdicts = placing.filter_hosts(snapshot, Request((vm,), tuple(hosts)), _settings(args))
+        request = Request((vm,), tuple(hosts))
+        verdicts = placing.filter_hosts(snapshot, request, _settings(args), explained=explains())
         log_refusals("PlacementKeyFilter", vm, verdicts, snapshot)
         return [verdict.host for verdict in verdicts if verdict.accepted]
 
@@ -59,15 +60,19 @@ class PlacementKeyWeight:
         other weights (engine).
         """
         snapshot = snapshot_with(vm)
-        drawn = (
-            () if (args or {}).get("placement_tie") == "engine" else SystemRandom().sample(hosts, len(hosts))
-        )
+        drawn = () if (args or {}).get("placement_tie") == "engine" else _drawn(hosts)
         request = Request((vm,), tuple(hosts))
         weights = placing.rank_hosts(
             snapshot, request, _settings(args), tie_order=drawn, explained=explains()
         )
         log_ranks("PlacementKeyWeight", vm, weights, snapshot)
         return [(weight.host, weight.rank) for weight in weights]
+
+
+def _drawn(hosts: list[str]) -> list[str]:
+    """The hosts in an order drawn by lot."""
+    lots = memoryview(os.urandom(8 * len(hosts))).cast("Q")
+    return [host for _, host in sorted(zip(lots, hosts, strict=True))]
 
 
 def _settings(args: Properties) -> Settings:

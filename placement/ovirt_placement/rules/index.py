@@ -4,40 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ovirt_placement.model import Snapshot
 
+Part = TypeVar("Part")
 Derived = TypeVar("Derived")
+Arguments = ParamSpec("Arguments")
 
 #: What is derived once a snapshot, by the name that it has in the snapshot's dictionary.
-_look_ups: dict[str, Callable[[Snapshot], object]] = {}
+_look_ups: dict[str, Callable[..., object]] = {}
+#: Of some of it, the part of a snapshot that it is derived from.
+_parts: dict[str, Callable[[Snapshot], object]] = {}
 
 
-def once_per_snapshot(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
-    """Compute on the first call for a snapshot; later calls look up what the first one found.
+def once_per_snapshot(
+    derive: Callable[Concatenate[Snapshot, Arguments], Derived],
+) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
+    """Compute on the first call for a snapshot, or for each of some arguments; then look up what was found.
 
     A snapshot never changes, so this is memory and no state. It lies in the snapshot's own
     dictionary, as its cached properties do, and goes when the snapshot goes.
     """
-    name = f"{derive.__module__}.{derive.__qualname__}"
+    name = _name(derive)
 
     @wraps(derive)
-    def look_up(snapshot: Snapshot) -> Derived:
-        known = snapshot.__dict__
-        if name not in known:
-            known[name] = derive(snapshot)
-        return cast("Derived", known[name])
+    def look_up(snapshot: Snapshot, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Derived:
+        found: dict[tuple[Any, ...], Derived] = snapshot.__dict__.setdefault(name, {})
+        if args not in found:
+            found[args] = derive(snapshot, *args, **kwargs)
+        return found[args]
 
     _look_ups[name] = look_up
     return look_up
 
 
+def once_per_part(
+    part: Callable[[Snapshot], Part],
+) -> Callable[[Callable[[Part], Derived]], Callable[[Snapshot], Derived]]:
+    """Compute on the first call for a part of a snapshot: the next snapshot may share what was found.
+
+    It does if `share` is told of both, and if the part is not only equal but the same object in both.
+    """
+
+    def decorate(derive: Callable[[Part], Derived]) -> Callable[[Snapshot], Derived]:
+        @wraps(derive)
+        def of_snapshot(snapshot: Snapshot) -> Derived:
+            return derive(part(snapshot))
+
+        _parts[_name(derive)] = part
+        return once_per_snapshot(of_snapshot)
+
+    return decorate
+
+
+def share(snapshot: Snapshot, like: Snapshot) -> None:
+    """Let a snapshot have the look-ups that were made in parts of another, where these are parts of both."""
+    for name, part in _parts.items():
+        if name in like.__dict__ and part(snapshot) is part(like):
+            snapshot.__dict__.setdefault(name, like.__dict__[name])
+
+
 def prepare(snapshot: Snapshot, like: Snapshot) -> None:
     """Make the look-ups that were made in another snapshot, in their order: they will be asked for again."""
-    for name in tuple(like.__dict__):
+    share(snapshot, like)
+    for name, found in tuple(like.__dict__.items()):
         look_up = _look_ups.get(name)
         if look_up is None:
             getattr(snapshot, name)  # one of the snapshot's own
         else:
-            look_up(snapshot)
+            for args in tuple(found):
+                look_up(snapshot, *args)
+
+
+def _name(derive: Callable[..., object]) -> str:
+    return f"{derive.__module__}.{derive.__qualname__}"

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
-from ovirt_placement.rules.placement_keys.capacity import Capacity, Room, room
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys
-from ovirt_placement.rules.placement_keys.node_keys import NodeKeys
-from ovirt_placement.rules.placement_keys.rounds import round_of, thresholds
-from ovirt_placement.rules.placement_keys.score import Score, Scoring
+from ovirt_placement.rules.placement_keys.host_table import HostState, HostTable, table_of
+from ovirt_placement.rules.placement_keys.judgement import HostDecision, Judgement, judge
+from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 from ovirt_placement.rules.verdict import Struct
+
+#: With what a decision is made from and tells, which those who ask need, too.
+__all__ = [
+    "Decision",
+    "Failure",
+    "HostDecision",
+    "HostState",
+    "decide",
+    "decide_among",
+    "decide_local",
+]
 
 
 class Failure(StrEnum):
@@ -24,32 +35,11 @@ class Failure(StrEnum):
     THRESHOLD = "threshold"
 
 
-class HostState(Struct, frozen=True):
-    """A host as the steps see it, without the VM to be placed."""
-
-    id: str
-    capacity: Capacity
-    keys: NodeKeys
-
-
-class HostDecision(Struct, frozen=True):
-    """How far a host came.
-
-    Without room it has no system score; without a round it is refused and has no customer score.
-    """
-
-    host: str
-    room: Room
-    system: Score | None = None
-    round: int | None = None
-    customer: Score | None = None
-
-
-class Decision(Struct, frozen=True):
+class Decision(Struct, frozen=True, dict=True):
     """Where a VM may go, best first: `choice` holds the hosts that are equally the best."""
 
     keys: CompiledKeys
-    hosts: tuple[HostDecision, ...] = ()
+    judgement: Judgement | None = None
     #: What the scores had to exceed in each round.
     thresholds: tuple[Fraction, ...] = ()
     #: The first round that any host passed, and the hosts that passed it.
@@ -60,34 +50,36 @@ class Decision(Struct, frozen=True):
     #: Whether its storage binds the VM to a host, so that keys had no say.
     local_storage: bool = False
 
+    @cached_property
+    def hosts(self) -> tuple[HostDecision, ...]:
+        """How far each host came that was asked about."""
+        return () if self.judgement is None else tuple(self.judgement.by_host.values())
+
 
 def decide(
     keys: CompiledKeys, memory_mb: int, hosts: Sequence[HostState], settings: Settings = DEFAULTS
 ) -> Decision:
     """Take a VM with these keys and this memory through steps 1, 4 and 5. A tie is left to the caller."""
-    bars = thresholds(settings)
-    system, customer = Scoring(keys.system.values()), Scoring(keys.customer.values())
+    table = table_of(hosts, settings.overhead_mb)
+    return decide_among(keys, memory_mb, table, range(len(hosts)), settings)
 
-    def judge(host: HostState) -> HostDecision:
-        space = room(host.capacity, memory_mb, settings.overhead_mb)
-        if space.shortages:
-            return HostDecision(host.id, space)
-        score = system.score(host.keys.system)
-        passed = round_of(score.total, bars)
-        wanted = None if passed is None else customer.score(host.keys.customer)
-        return HostDecision(host.id, space, score, passed, wanted)
 
-    judged = tuple(judge(host) for host in hosts)
-    first = min((one.round for one in judged if one.round is not None), default=None)
-    candidates = [one for one in judged if one.round is not None and one.round == first]
+def decide_among(
+    keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: Settings
+) -> Decision:
+    """The same for some hosts of a table."""
+    judged = judge(keys, memory_mb, table, places, settings)
+    first = min((number for number, _ in judged.passed.values()), default=None)
+    band = {host: wish for host, (number, wish) in judged.passed.items() if number == first}
+    highest = max(band.values(), default=None)
     return Decision(
         keys=keys,
-        hosts=judged,
-        thresholds=bars,
+        judgement=judged,
+        thresholds=thresholds(settings),
         round=first,
-        candidates=tuple(one.host for one in candidates),
-        choice=_best(candidates),
-        failed=None if candidates else _failure(judged),
+        candidates=tuple(band),
+        choice=tuple(host for host, wish in band.items() if wish == highest),
+        failed=None if band else _failure(judged),
     )
 
 
@@ -98,11 +90,6 @@ def decide_local(keys: CompiledKeys, hosts: Sequence[HostState], disk_host: str 
     return Decision(keys=keys, candidates=choice, choice=choice, failed=failed, local_storage=True)
 
 
-def _best(candidates: Iterable[HostDecision]) -> tuple[str, ...]:
-    totals = {one.host: one.customer.total for one in candidates if one.customer is not None}
-    highest = max(totals.values(), default=None)
-    return tuple(host for host, total in totals.items() if total == highest)
-
-
-def _failure(judged: Iterable[HostDecision]) -> Failure:
-    return Failure.CONSTRAINT if all(one.room.shortages for one in judged) else Failure.THRESHOLD
+def _failure(judged: Judgement) -> Failure:
+    lacking = all(judged.memory_mb > judged.table.largest_vm_mb[place] for place in judged.places)
+    return Failure.CONSTRAINT if lacking else Failure.THRESHOLD

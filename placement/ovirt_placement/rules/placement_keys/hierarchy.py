@@ -13,8 +13,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm
-from ovirt_placement.rules.index import once_per_snapshot
+from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
+from ovirt_placement.rules.index import once_per_part
 from ovirt_placement.rules.placement_keys.levels import CLUSTER, SERVER
 from ovirt_placement.rules.placement_keys.property import property_keys
 from ovirt_placement.rules.placement_keys.sticky import as_key
@@ -78,24 +78,24 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-@once_per_snapshot
-def keys_by_resource(snapshot: Snapshot) -> dict[tuple[str, str], tuple[PlacementKey, ...]]:
+@once_per_part(lambda snapshot: snapshot.placement_keys)
+def keys_by_resource(every: tuple[PlacementKey, ...]) -> dict[tuple[str, str], tuple[PlacementKey, ...]]:
     """Keys by level and the id of the resource; those of hosts, too."""
     found = defaultdict(list)
-    for key in snapshot.placement_keys:
+    for key in every:
         found[key.level, key.resource].append(key)
     return {place: tuple(keys) for place, keys in found.items()}
 
 
-@once_per_snapshot
-def sticky_copies(snapshot: Snapshot) -> dict[str, tuple[StickyCopy, ...]]:
+@once_per_part(lambda snapshot: snapshot.sticky_copies)
+def sticky_copies(every: tuple[StickyCopy, ...]) -> dict[str, tuple[StickyCopy, ...]]:
     """The copies that a VM took from hosts, by VM id."""
     found = defaultdict(list)
-    for copy in snapshot.sticky_copies:
+    for copy in every:
         found[copy.vm].append(copy)
     return {vm: tuple(copies) for vm, copies in found.items()}
 
 
-@once_per_snapshot
-def _network_of_profile(snapshot: Snapshot) -> dict[str, str]:
-    return {profile.id: profile.network for profile in snapshot.vnic_profiles}
+@once_per_part(lambda snapshot: snapshot.vnic_profiles)
+def _network_of_profile(profiles: tuple[VnicProfile, ...]) -> dict[str, str]:
+    return {profile.id: profile.network for profile in profiles}

@@ -1,87 +1,133 @@
-"""Reads from a snapshot what the steps need to know of each host."""
+"""Reads from a snapshot what the steps need to know of its hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
 
-from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.rules.index import once_per_snapshot
-from ovirt_placement.rules.locations import occupied
+from msgspec.structs import replace
+
+from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.rules.index import once_per_part, once_per_snapshot
 from ovirt_placement.rules.placement_keys.capacity import Capacity
-from ovirt_placement.rules.placement_keys.decision import HostState
+from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, columns_of
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
+from ovirt_placement.rules.placement_keys.host_table import HostState, HostTable
 from ovirt_placement.rules.placement_keys.levels import NODE
-from ovirt_placement.rules.placement_keys.node_keys import node_keys
-from ovirt_placement.rules.placement_keys.presence import Presence, presences
+from ovirt_placement.rules.placement_keys.node_keys import NodeLists, keys_at, node_lists, own_keys
+from ovirt_placement.rules.placement_keys.presence import (
+    Held,
+    brought,
+    held,
+    host_places,
+    presence,
+    recorded_keys,
+)
 from ovirt_placement.rules.placement_keys.settings import Settings
+
+
+@once_per_snapshot
+def host_table(snapshot: Snapshot, settings: Settings) -> HostTable:
+    """All hosts of a snapshot with all VMs, each host at its place."""
+    present, clusters = presence(snapshot), snapshot.cluster_by_id
+    return HostTable(
+        ids=tuple(host_places(snapshot)),
+        capacities=[
+            _capacity(host, clusters[host.cluster], settings, memory_mb, vcpus)
+            for host, memory_mb, vcpus in zip(snapshot.hosts, present.memory_mb, present.vcpus, strict=True)
+        ],
+        lists=_lists(snapshot, _brought_columns(snapshot), settings),
+        overhead_mb=settings.overhead_mb,
+    )
+
+
+def host_table_without(snapshot: Snapshot, settings: Settings, vm: Vm) -> HostTable:
+    """The same without one VM: what it holds counts as free, and its keys do not count."""
+    table = host_table(snapshot, settings)
+    capacities = list(table.capacities)
+    for one in held(snapshot, vm):
+        if (place := host_places(snapshot).get(one.host)) is not None:
+            capacities[place] = _without(capacities[place], one, vm)
+    keys, places = brought(snapshot, vm)
+    own, every = dict(keys), _brought_columns(snapshot)
+
+    def of_others(name: str) -> Column | None:
+        column = every[name]
+        return column.without(own[name], places) if column is not None and name in own else column
+
+    return HostTable(
+        ids=table.ids,
+        capacities=capacities,
+        lists=_lists(snapshot, Columns(of_others, every.names), settings),
+        overhead_mb=table.overhead_mb,
+    )
 
 
 def host_states(
     snapshot: Snapshot, hosts: Iterable[Host], settings: Settings, vm: str | None = None
 ) -> tuple[HostState, ...]:
-    """Hosts without the VM that is to be placed. Those that it is not on are read once a snapshot."""
-    known = _known_states(snapshot).setdefault(settings, {})
+    """Hosts one by one with all of their keys, without the VM that is to be placed."""
+    table, placed = host_table(snapshot, settings), snapshot.vm_by_id.get(vm or "")
+    if placed is not None:
+        table = host_table_without(snapshot, settings, placed)
+    own = keys_by_resource(snapshot)
 
-    present = presences(snapshot)
-    held = occupied(snapshot, vm) if vm is not None else ()
+    def state(host: str, place: int) -> HostState:
+        keys = keys_at(place, table.lists, table.special, own.get((NODE, host), ()))
+        return HostState(host, table.capacities[place], keys)
 
-    def state(host: Host) -> HostState:
-        if host.id in held:
-            return _read(snapshot, host, settings, present.get(host.id, ()), vm)
-        if host.id not in known:
-            known[host.id] = _read(snapshot, host, settings, present.get(host.id, ()))
-        return known[host.id]
+    return tuple(state(host.id, host_places(snapshot)[host.id]) for host in hosts)
 
-    return tuple(state(host) for host in hosts)
+
+def _lists(snapshot: Snapshot, brought: Columns, settings: Settings) -> NodeLists:
+    return node_lists(_own_columns(snapshot), brought, reserved_from_vms=settings.reserved_from_vms)
 
 
 @once_per_snapshot
-def _known_states(snapshot: Snapshot) -> dict[Settings, dict[str, HostState]]:
-    """What has been read of this snapshot, by host id: every VM that is placed asks for the same hosts."""
-    return {}
+def _own_columns(snapshot: Snapshot) -> Columns:
+    return columns_of(_own_keys(snapshot), host_places(snapshot))
 
 
-def _read(
-    snapshot: Snapshot, host: Host, settings: Settings, there: tuple[Presence, ...], vm: str | None = None
-) -> HostState:
-    others = tuple(presence for presence in there if presence.vm != vm)
-    own = tuple(presence for presence in there if presence.vm == vm)
-    capacity = _capacity(host, snapshot.cluster_by_id[host.cluster], settings, others, own)
-    keys = node_keys(
-        keys_by_resource(snapshot).get((NODE, host.id), ()),
-        capacity,
-        (presence.frozen for presence in others),
-        reserved_from_vms=settings.reserved_from_vms,
-    )
-    return HostState(host.id, capacity, keys)
+@once_per_snapshot
+def _brought_columns(snapshot: Snapshot) -> Columns:
+    present = presence(snapshot)
+    return columns_of(recorded_keys(snapshot), present.recorded_at, present.others)
 
 
-def _capacity(
-    host: Host,
-    cluster: Cluster,
-    settings: Settings,
-    others: tuple[Presence, ...],
-    own: tuple[Presence, ...],
-) -> Capacity:
-    """What others have here is handed out; what the VM to be placed holds here counts as free.
+@once_per_part(lambda snapshot: snapshot.placement_keys)
+def _own_keys(keys: tuple[PlacementKey, ...]) -> Bearers:
+    """The hosts by their own keys."""
+    return own_keys(key for key in keys if key.level == NODE)
+
+
+def _capacity(host: Host, cluster: Cluster, settings: Settings, memory_mb: int, vcpus: int) -> Capacity:
+    """What a host has, of which so much is handed out.
 
     Where it is not known how much memory is physically free, the engine's own account must do: it has
     the overhead and what is promised taken off already.
     """
-    measured = host.memory_free_mb is not None
-    free_mb = host.free_mb if host.memory_free_mb is None else host.memory_free_mb
     load = None if host.cpu_percent is None else number(host.cpu_percent)
     return Capacity(
         up=host.up,
         memory_mb=host.memory_mb,
         memory_ratio=settings.memory_ratio or Fraction(cluster.memory_overcommit_percent, 100),
         cpu_ratio=settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100),
-        allocated_mb=sum(presence.memory_mb for presence in others),
-        allocated_vcpus=sum(presence.vcpus for presence in others),
+        allocated_mb=memory_mb,
+        allocated_vcpus=vcpus,
         cpus=(host.threads or host.cores) if cluster.count_threads_as_cores else host.cores,
-        free_mb=free_mb + sum(held.memory_mb for held in own if not (measured and held.arriving)),
-        free_without_overhead=not measured,
+        free_mb=host.free_mb if host.memory_free_mb is None else host.memory_free_mb,
+        free_without_overhead=host.memory_free_mb is None,
         load=None if load is None else load / 100,
+    )
+
+
+def _without(capacity: Capacity, held: Held, vm: Vm) -> Capacity:
+    """A host where what a VM holds counts as free; of what is measured, it uses only what it has there."""
+    used_mb = held.memory_mb if capacity.free_without_overhead or not held.arriving else 0
+    return replace(
+        capacity,
+        allocated_mb=capacity.allocated_mb - held.memory_mb,
+        allocated_vcpus=capacity.allocated_vcpus - vm.vcpus,
+        free_mb=capacity.free_mb + used_mb,
     )

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from math import lcm
 from typing import TypeAlias
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.placement_keys.capacity import Shortage
+from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys, compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, HostDecision, decide
-from ovirt_placement.rules.placement_keys.exact import ZERO, total
+from ovirt_placement.rules.placement_keys.decision import Decision, decide_among
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
-from ovirt_placement.rules.placement_keys.host_states import host_states
+from ovirt_placement.rules.placement_keys.host_states import host_table, host_table_without
+from ovirt_placement.rules.placement_keys.judgement import Judgement
+from ovirt_placement.rules.placement_keys.presence import host_places
+from ovirt_placement.rules.placement_keys.reasons import notes, vetoes
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Verdict, Weight
+from ovirt_placement.rules.verdict import Request, Verdict, Weight
 
 #: What speaks against a host, the smallest is best: refused, kept free, rounds, the customer's score negated.
-_Burden: TypeAlias = tuple[bool, bool, int, Fraction]
+_Burden: TypeAlias = tuple[bool, bool, int, int]
 
 
 def compiled_keys(snapshot: Snapshot, vm: str) -> CompiledKeys:
@@ -34,24 +35,34 @@ def decide_vm(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settin
     that are not in the snapshot are left out. With local storage, whatever the engine offers is the
     host of the disk, and is taken.
     """
-    keys = compile_keys(keys_of(snapshot, vm))
-    asked = tuple(host for host in map(snapshot.host_by_id.get, hosts) if host is not None)
+    keys, known = compile_keys(keys_of(snapshot, vm)), host_places(snapshot)
+    asked = {host: known[host] for host in hosts if host in known}
     if _storage_is_local(snapshot, vm.cluster):
-        ids = tuple(host.id for host in asked)
-        return Decision(keys, candidates=ids, choice=ids, local_storage=True)
-    states = host_states(snapshot, asked, settings, vm.id)
-    return decide(keys, vm.memory_mb, states, settings)
+        return Decision(keys, candidates=tuple(asked), choice=tuple(asked), local_storage=True)
+    if any(host in asked for host in occupied(snapshot, vm.id)):
+        table = host_table_without(snapshot, settings, vm)
+    else:
+        table = host_table(snapshot, settings)
+    return decide_among(keys, vm.memory_mb, table, tuple(asked.values()), settings)
 
 
-def filter_hosts(snapshot: Snapshot, request: Request, settings: Settings = DEFAULTS) -> tuple[Verdict, ...]:
+def filter_hosts(
+    snapshot: Snapshot, request: Request, settings: Settings = DEFAULTS, *, explained: bool = True
+) -> tuple[Verdict, ...]:
     """Refuse the hosts that lack room for a requested VM, or whose score does not exceed the last threshold.
 
-    Hosts of a worse round than the best are accepted: another filter may refuse the better ones.
+    Hosts of a worse round than the best are accepted: another filter may refuse the better ones. Reasons
+    cost a good part of the time: without `explained` there are none.
     """
     judgements = _judgements(snapshot, request, settings)
+    if explained:
+        told = [judged.by_host for judged in judgements]
+        return tuple(
+            Verdict.of(host, tuple(reason for one in told for reason in vetoes(one.get(host))))
+            for host in request.candidate_hosts
+        )
     return tuple(
-        Verdict.of(host, tuple(reason for judged in judgements for reason in _vetoes(judged.get(host))))
-        for host in request.candidate_hosts
+        Verdict(host, all(host in judged.passed for judged in judgements)) for host in request.candidate_hosts
     )
 
 
@@ -71,77 +82,46 @@ def rank_hosts(
     a good part of the time: without `explained` there are none.
     """
     judgements = _judgements(snapshot, request, settings)
-    burdens = _in_whole_numbers([_burden(snapshot, judgements, host) for host in request.candidate_hosts])
-    place = {host: at for at, host in enumerate(tie_order)}
+    drawn = {host: at for at, host in enumerate(tie_order)}
     keys = [
-        (burden, place.get(host, -1)) for host, burden in zip(request.candidate_hosts, burdens, strict=True)
+        (*burden, drawn.get(host, -1))
+        for host, burden in zip(request.candidate_hosts, _burdens(snapshot, request, judgements), strict=True)
     ]
     ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-    told = judgements if explained else ()
+    if not explained:
+        return tuple(
+            Weight(host, ranks[key]) for host, key in zip(request.candidate_hosts, keys, strict=True)
+        )
+    told = [judged.by_host for judged in judgements]
     return tuple(
-        Weight(host, ranks[key], tuple(note for judged in told for note in _notes(judged.get(host))))
+        Weight(host, ranks[key], tuple(note for one in told for note in notes(one.get(host))))
         for host, key in zip(request.candidate_hosts, keys, strict=True)
     )
 
 
-def _judgements(
-    snapshot: Snapshot, request: Request, settings: Settings
-) -> tuple[dict[str, HostDecision], ...]:
+def _judgements(snapshot: Snapshot, request: Request, settings: Settings) -> list[Judgement]:
     """For each VM that keys have a say about, how far the hosts came; nothing for a VM that is not known."""
     known = (vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None)
     decisions = (decide_vm(snapshot, vm, request.candidate_hosts, settings) for vm in known)
-    return tuple(
-        {one.host: one for one in decision.hosts} for decision in decisions if not decision.local_storage
-    )
+    return [decision.judgement for decision in decisions if decision.judgement is not None]
 
 
-def _vetoes(judged: HostDecision | None) -> Iterator[Reason]:
-    if judged is None:
-        yield Reason(Kind.HOST_NOT_UP)
-        return
-    room = judged.room
-    for shortage in room.shortages:
-        match shortage:
-            case Shortage.NOT_UP:
-                yield Reason(Kind.HOST_NOT_UP, host=judged.host)
-            case Shortage.UNCONTENDED:
-                yield Reason(Kind.MEMORY_HANDED_OUT, host=judged.host, number=float(room.uncontended_mb))
-            case Shortage.CONTENDED:
-                yield Reason(Kind.MEMORY_IN_USE, host=judged.host, number=room.contended_mb)
-    if judged.system is not None and judged.round is None:
-        yield Reason(Kind.KEYS_REFUSE, host=judged.host, number=float(judged.system.total))
-
-
-def _notes(judged: HostDecision | None) -> Iterator[Reason]:
-    if judged is None or judged.system is None or judged.customer is None or judged.round is None:
-        yield from _vetoes(judged)
-        return
-    yield Reason(Kind.KEYS_ROUND, host=judged.host, number=judged.round)
-    if next(judged.customer.matches, None):
-        yield Reason(Kind.KEYS_CUSTOMER_SCORE, host=judged.host, number=float(judged.customer.total))
-
-
-def _burden(snapshot: Snapshot, judgements: Sequence[dict[str, HostDecision]], host: str) -> _Burden:
-    judged = [judgement.get(host) for judgement in judgements]
-    if any(one is None or one.round is None for one in judged):
-        return True, False, 0, ZERO
-    known = snapshot.host_by_id.get(host)
-    rounds = sum(one.round for one in judged if one is not None and one.round is not None)
-    wanted = total(
-        one.customer.total.as_integer_ratio()
-        for one in judged
-        if one is not None and one.customer is not None
-    )
-    return False, known is not None and known.failover, rounds, -wanted
-
-
-def _in_whole_numbers(burdens: Sequence[_Burden]) -> list[tuple[bool, bool, int, int]]:
-    """The same order in integers, which sort much faster than fractions."""
-    unit = lcm(*{score.denominator for *_, score in burdens})
-    return [
-        (refused, kept_free, rounds, score.numerator * (unit // score.denominator))
-        for refused, kept_free, rounds, score in burdens
-    ]
+def _burdens(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> Iterator[_Burden]:
+    """What speaks against each candidate host."""
+    unit = lcm(*(judged.customer.unit for judged in judgements))
+    passed = [(judged.passed, unit // judged.customer.unit) for judged in judgements]
+    failover = {host.id for host in snapshot.hosts if host.failover}
+    for host in request.candidate_hosts:
+        rounds = wishes = 0
+        for found, finer in passed:
+            if host not in found:
+                yield True, False, 0, 0
+                break
+            number, wish = found[host]
+            rounds += number
+            wishes += wish * finer
+        else:
+            yield False, host in failover, rounds, -wishes
 
 
 def _storage_is_local(snapshot: Snapshot, cluster: str) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable
 from fractions import Fraction
 
 from ovirt_placement.rules.placement_keys.settings import Settings
@@ -20,11 +20,12 @@ def thresholds(settings: Settings) -> tuple[Fraction, ...]:
     return tuple(settings.initial - gap * done for done in range(settings.steps))
 
 
-def round_of(score: Fraction, bars: Sequence[Fraction]) -> int | None:
-    """The first round, from 1, whose threshold a score exceeds; None if it exceeds not even the last.
+def rounds_of(parts: Iterable[int], unit: int, bars: Iterable[Fraction]) -> list[int | None]:
+    """For each score the first round, from 1, whose threshold it exceeds; None if not even the last one.
 
-    Equal to a threshold is not above it.
+    Scores are whole numbers of parts, of which `unit` make a point, and so must be the thresholds. Equal to a
+    threshold is not above it.
     """
-    points, unit = score.as_integer_ratio()
-    passed = bisect_left(bars, True, key=lambda bar: points * bar.denominator > bar.numerator * unit)
-    return passed + 1 if passed < len(bars) else None
+    rising = [-bar.numerator * (unit // bar.denominator) for bar in bars]
+    found = (bisect_right(rising, -part) + 1 for part in parts)
+    return [number if number <= len(rising) else None for number in found]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import lcm
 
+from ovirt_placement.rules.placement_keys.columns import Column, Instances
 from ovirt_placement.rules.placement_keys.compile import CompiledKey
-from ovirt_placement.rules.placement_keys.exact import Ratio, total
-from ovirt_placement.rules.placement_keys.node_keys import Instances, Values
+from ovirt_placement.rules.placement_keys.exact import Ratio
+from ovirt_placement.rules.placement_keys.special import NO_SHARES, Shares
 from ovirt_placement.rules.verdict import Struct
 
 
@@ -26,11 +28,12 @@ class Match(Struct, frozen=True):
 
 
 class Score(Struct, frozen=True):
-    """What a host is worth by one list of keys, unbounded; `matches` tells what it is made of."""
+    """What one host is worth by one list of keys, unbounded; `matches` tells what it is made of."""
 
     total: Fraction
     keys: tuple[CompiledKey, ...]
-    values: Values
+    #: What the host has under the names of the keys.
+    values: Mapping[str, Sequence[Instances]]
 
     @property
     def matches(self) -> Iterator[Match]:
@@ -41,20 +44,92 @@ class Score(Struct, frozen=True):
                 yield Match(key, Fraction(*found), count, Fraction(*near))
 
 
-class Scoring:
-    """Scores hosts by one VM's keys. What many hosts share is computed once."""
+class Scores(Struct, frozen=True):
+    """What all hosts are worth by one list of keys: by place, exact, whole numbers of a part of a point."""
 
-    def __init__(self, keys: Iterable[CompiledKey]) -> None:
-        self._keys = tuple(keys)
-        self._worth = tuple((key.name, _Worth(key)) for key in self._keys)
+    keys: tuple[CompiledKey, ...]
+    columns: Mapping[str, Column]
+    shares: Shares
+    #: So many parts are a point; whole values, weights and thresholds are whole numbers of parts.
+    unit: int
+    #: Rounded up where special keys count: what was above a whole number of parts still is.
+    parts: Sequence[int]
+    #: By how much they are rounded up, in parts of a part as fine as the shares of that host.
+    excess: Sequence[int]
 
-    def score(self, values: Values) -> Score:
-        """Add up over every value of a host that has a name of the VM's: the weight times the proximity.
+    def at(self, place: int) -> Score:
+        """One host's score, and what it is made of."""
+        whole, excess = (self.shares.wholes[place], self.excess[place]) if self.excess else (1, 0)
+        values = {name: column.by_place.get(place, ()) for name, column in self.columns.items()}
+        values |= {name: ((found, 1),) for name, found in self.shares.at(place)}
+        return Score(Fraction(self.parts[place] * whole - excess, self.unit * whole), self.keys, values)
 
-        A name that only one side has counts nothing; of several instances, each counts.
-        """
-        points = [worth[found] for name, worth in self._worth for found in values.get(name, ())]
-        return Score(total(points), self._keys, values)
+
+def score(
+    keys: Iterable[CompiledKey],
+    columns: Mapping[str, Column | None],
+    hosts: int,
+    *,
+    shares: Shares = NO_SHARES,
+    compared_with: Iterable[Fraction] = (),
+) -> Scores:
+    """Add up over every value of a host that has a name of the VM's: the weight times the proximity.
+
+    A name that only one side has counts nothing; of several instances, each counts. What the scores will be
+    `compared_with` is a whole number of their parts, too.
+    """
+    every = tuple(keys)
+    matched = [(key, found) for key in every if (found := columns[key.name]) is not None]
+    special = [key for key in every if key.name in shares.parts]
+    unit = lcm(
+        *(_unit(key, column.unit) for key, column in matched),
+        *(_unit(key, 1) for key in special),
+        *(number.denominator for number in compared_with),
+    )
+    parts = _sums(matched, unit, hosts)
+    excess: list[int] = []
+    if special:
+        fine = _in_shares(special, shares, unit)
+        parts = [part - -more // whole for part, more, whole in zip(parts, fine, shares.wholes, strict=True)]
+        excess = [-more % whole for more, whole in zip(fine, shares.wholes, strict=True)]
+    return Scores(every, {key.name: column for key, column in matched}, shares, unit, parts, excess)
+
+
+def _unit(key: CompiledKey, unit: int) -> int:
+    """What part of a point is fine enough for a key that meets values of this unit."""
+    return key.weight.denominator * lcm(key.value.denominator, unit)
+
+
+def _sums(matched: Iterable[tuple[CompiledKey, Column]], unit: int, hosts: int) -> list[int]:
+    """What the keys are worth on each host, in parts of a point."""
+    parts = [0] * hosts
+    for key, column in matched:
+        for worth, places in zip(_worths(key, column, unit), column.places, strict=True):
+            if worth:
+                for place in places:
+                    parts[place] += worth
+    return parts
+
+
+def _worths(key: CompiledKey, column: Column, unit: int) -> list[int]:
+    """What one instance of each value of a column is worth."""
+    value, whole = key.value.as_integer_ratio()
+    fine = lcm(whole, column.unit)
+    wanted, step = value * (fine // whole), fine // column.unit
+    points = key.weight.numerator * (unit // (key.weight.denominator * fine))
+    return [points * max(0, fine - abs(wanted - found * step)) for found in column.values]
+
+
+def _in_shares(keys: Iterable[CompiledKey], shares: Shares, unit: int) -> list[int]:
+    """What special keys are worth on each host, in parts as fine as its shares."""
+    found = [0] * len(shares.wholes)
+    for key in keys:
+        value, whole = key.value.as_integer_ratio()
+        points = key.weight.numerator * (unit // (key.weight.denominator * whole))
+        for place, (share, fine) in enumerate(zip(shares.parts[key.name], shares.wholes, strict=True)):
+            if share is not None:
+                found[place] += points * max(0, whole * fine - abs(value * fine - share * whole))
+    return found
 
 
 def proximity(one: Ratio, other: Ratio) -> Ratio:
@@ -62,18 +137,3 @@ def proximity(one: Ratio, other: Ratio) -> Ratio:
     (a, b), (c, d) = one, other
     gap, whole = abs(a * d - c * b), b * d
     return (whole - gap, whole) if gap < whole else (0, 1)
-
-
-class _Worth(dict[Instances, Ratio]):
-    """What instances of a value on a host are worth to a key of the VM, computed when first met."""
-
-    def __init__(self, key: CompiledKey) -> None:
-        super().__init__()
-        self._value = key.value.as_integer_ratio()
-        self._weight, self._unit = key.weight.as_integer_ratio()
-
-    def __missing__(self, instances: Instances) -> Ratio:
-        found, count = instances
-        near, whole = proximity(self._value, found)
-        worth = self[instances] = (self._weight * near * count, self._unit * whole)
-        return worth

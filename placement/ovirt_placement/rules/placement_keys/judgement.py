@@ -1,0 +1,91 @@
+"""How far each host comes: its round and the customer's score for all, and the rest for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from ovirt_placement.rules.placement_keys.capacity import Room, room
+from ovirt_placement.rules.placement_keys.compile import CompiledKeys
+from ovirt_placement.rules.placement_keys.host_table import HostTable
+from ovirt_placement.rules.placement_keys.keys import is_special
+from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
+from ovirt_placement.rules.placement_keys.score import Score, Scores, score
+from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.special import NO_SHARES
+from ovirt_placement.rules.verdict import Struct
+
+
+class HostDecision(Struct, frozen=True):
+    """How far a host came.
+
+    Without room it has no system score; without a round it is refused and has no customer score.
+    """
+
+    host: str
+    room: Room
+    system: Score | None = None
+    round: int | None = None
+    customer: Score | None = None
+
+
+class Judgement(Struct, frozen=True, dict=True):
+    """What each host asked about is worth to a VM, in the order in which they were asked about."""
+
+    memory_mb: int
+    table: HostTable
+    places: Sequence[int]
+    system: Scores
+    customer: Scores
+    #: The first round that each passes; None without room, or if it passes none.
+    rounds: Sequence[int | None]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(self.table.ids[place] for place in self.places)
+
+    @cached_property
+    def passed(self) -> Mapping[str, tuple[int, int]]:
+        """Of each host that passed a round, the first one, and the customer's score in parts."""
+        ids, wishes = self.table.ids, self.customer.parts
+        return {
+            ids[place]: (number, wishes[place])
+            for place, number in zip(self.places, self.rounds, strict=True)
+            if number is not None
+        }
+
+    @cached_property
+    def by_host(self) -> Mapping[str, HostDecision]:
+        """How each host came so far."""
+        return {
+            self.table.ids[place]: self._told(place, number)
+            for place, number in zip(self.places, self.rounds, strict=True)
+        }
+
+    def _told(self, place: int, passed: int | None) -> HostDecision:
+        space = room(self.table.capacities[place], self.memory_mb, self.table.overhead_mb)
+        return HostDecision(
+            self.table.ids[place],
+            space,
+            None if space.shortages else self.system.at(place),
+            passed,
+            None if passed is None else self.customer.at(place),
+        )
+
+
+def judge(
+    keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: Settings
+) -> Judgement:
+    """Take a VM with these keys and this memory through steps 1, 4 and 5 on some hosts of the table."""
+    bars = thresholds(settings)
+    shares = table.special if any(map(is_special, keys.system)) else NO_SHARES
+    system = score(
+        keys.system.values(), table.lists.system, len(table.ids), shares=shares, compared_with=bars
+    )
+    customer = score(keys.customer.values(), table.lists.customer, len(table.ids))
+    passed = rounds_of((system.parts[place] for place in places), system.unit, bars)
+    rounds = [
+        number if memory_mb <= table.largest_vm_mb[place] else None
+        for number, place in zip(passed, places, strict=True)
+    ]
+    return Judgement(memory_mb, table, places, system, customer, rounds)

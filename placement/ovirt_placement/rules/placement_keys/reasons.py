@@ -1,0 +1,37 @@
+"""Tells why a host is refused or ranks as it does, for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ovirt_placement.rules.placement_keys.capacity import Shortage
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.verdict import Kind, Reason
+
+
+def vetoes(judged: HostDecision | None) -> Iterator[Reason]:
+    """What keeps a VM off a host; None is a host that is not known."""
+    if judged is None:
+        yield Reason(Kind.HOST_NOT_UP)
+        return
+    room = judged.room
+    for shortage in room.shortages:
+        match shortage:
+            case Shortage.NOT_UP:
+                yield Reason(Kind.HOST_NOT_UP, host=judged.host)
+            case Shortage.UNCONTENDED:
+                yield Reason(Kind.MEMORY_HANDED_OUT, host=judged.host, number=float(room.uncontended_mb))
+            case Shortage.CONTENDED:
+                yield Reason(Kind.MEMORY_IN_USE, host=judged.host, number=room.contended_mb)
+    if judged.system is not None and judged.round is None:
+        yield Reason(Kind.KEYS_REFUSE, host=judged.host, number=float(judged.system.total))
+
+
+def notes(judged: HostDecision | None) -> Iterator[Reason]:
+    """What makes the rank of a host that a VM may have; else what keeps it off."""
+    if judged is None or judged.system is None or judged.customer is None or judged.round is None:
+        yield from vetoes(judged)
+        return
+    yield Reason(Kind.KEYS_ROUND, host=judged.host, number=judged.round)
+    if next(judged.customer.matches, None):
+        yield Reason(Kind.KEYS_CUSTOMER_SCORE, host=judged.host, number=float(judged.customer.total))
