@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ovirt_placement.model import DataCenter
-from ovirt_placement.rules.placement_keys.placing import decide_vm, filter_hosts, rank_hosts
+from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.settings import Settings
 from ovirt_placement.rules.verdict import Kind, Reason
 from tests.builders import cluster, host, vm
@@ -121,27 +119,3 @@ def test_reserved_names_come_from_vms_only_where_the_settings_say_so() -> None:
     )
     assert ranks(state) == {"h2": 0, "h1": 1}
     assert ranks(state, settings=Settings(reserved_from_vms=True)) == {"h1": 0, "h2": 1}
-
-
-@given(st.data())
-def test_best_rank_is_the_choice_for_every_set_of_hosts(data: st.DataObject) -> None:
-    values, weights = st.sampled_from([0.0, 0.3, 1.0]), st.sampled_from([-100.0, 33.3, 80.0])
-    hosts = ("h1", "h2", "h3", "h4")
-    state = keyed(
-        *(host(one, memory_mb=data.draw(st.sampled_from([65536, 1024]))) for one in hosts),
-        vm("new"),
-        *(vm(f"on-{one}", one) for one in hosts),
-        keys=(
-            key("A", data.draw(values), data.draw(weights)),
-            key("B", data.draw(values), data.draw(weights), key_class="customer"),
-            *(node_key(one, "A", data.draw(values)) for one in hosts),
-        ),
-        frozen={f"on-{one}": {"B": data.draw(values)} for one in hosts},
-    )
-    for candidates in (hosts, hosts[1:], hosts[::-1], hosts[::2], hosts[:1]):
-        decision = decide_vm(state, state.vm_by_id["new"], candidates)
-        may = accepted(state, *candidates)
-        found = ranks(state, *candidates)
-        assert set(decision.choice) == {one for one in may if found[one] == min(found.values())}
-        assert set(found.values()) == set(range(len(set(found.values()))))
-        assert all(found[one] > found[other] for one in candidates for other in may if one not in may)
