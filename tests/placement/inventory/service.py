@@ -34,15 +34,20 @@ def loaded(file: Path) -> Config:
     return config.load(file, {})
 
 
+class Service(subprocess.Popen[str]):
+    """The process. It logs into a file, since a pipe that nobody empties would hold it up."""
+
+    def __init__(self, file: Path) -> None:
+        self.log = file.with_name("inventory.log")
+        command = [COMMAND, "inventory", "run", "--config", str(file)]
+        with self.log.open("w") as log:
+            super().__init__(command, stdout=subprocess.PIPE, stderr=log, text=True)
+
+
 @contextmanager
-def running(file: Path, ready: bool = True) -> Iterator[subprocess.Popen[str]]:
+def running(file: Path, ready: bool = True) -> Iterator[Service]:
     """Start the service, wait until it is ready, and end it at the end if it still runs."""
-    with subprocess.Popen(
-        [COMMAND, "inventory", "run", "--config", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with Service(file) as process:
         try:
             if ready:
                 assert process.stdout is not None
@@ -54,12 +59,11 @@ def running(file: Path, ready: bool = True) -> Iterator[subprocess.Popen[str]]:
                 process.kill()
 
 
-def ended(process: subprocess.Popen[str]) -> str:
+def ended(process: Service) -> str:
     """End the service as an administrator does; return what it logged."""
     process.terminate()
-    _, log = process.communicate(timeout=30)
-    assert process.returncode == 0
-    return log
+    assert process.wait(timeout=30) == 0
+    return process.log.read_text()
 
 
 def readings(engine: EngineServer) -> int:
