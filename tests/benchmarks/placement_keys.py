@@ -1,38 +1,38 @@
-"""What placement keys cost a decision, against the proxy's trivial unit, and how that grows."""
+"""What placement keys cost a decision in a cluster that never rests, and how that grows with hosts and keys."""
 
 from __future__ import annotations
 
-import random
+import math
 import shutil
-import statistics
+import subprocess
+import sys
 import tempfile
+import time
 import xmlrpc.client
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import psutil
 from tabulate import tabulate
 
-from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.store_keys import KeyStore, Run
-from tests import builders
+from ovirt_placement.inventory.publication import FILE_NAME
+from ovirt_placement.store_keys import KeyStore
 from tests.plugins.proxy_process import PLUGINS, proxy_url
 from tests.plugins.published import Publisher
 
+from .placement_keys_world import FROZEN_KEYS, PLACED, VERSIONS_PER_SECOND, VMS_A_HOST, hosts, placed
 from .proxy import Client, post, quantiles
 
-VMS_A_HOST = 20
-FROZEN_KEYS = 8
-#: Of so many names that customers use, each VM has some; with few, all hosts have all of them.
-NAMES = 40
-CALLS = 150
+WINDOW_SECONDS = 5.0
 #: Enough that every worker has seen it.
 WARM_UP_CALLS = 20
-NEW_SNAPSHOTS = 5
-_TRIVIAL = """
-class TrivialWeight:
+_TRIVIAL, _KEYS = "TrivialWeight", "PlacementKeyWeight"
+_TRIVIAL_UNIT = f"""
+class {_TRIVIAL}:
     def do_score(self, hosts, vm, args):
         return [(host, 0) for host in hosts]
 """
@@ -40,110 +40,127 @@ class TrivialWeight:
 
 class Size(NamedTuple):
     hosts: int
-    #: Of the VM that is placed; half are the operator's.
+    #: Of each VM that is placed.
     keys: int
 
 
 FULL = Size(500, 16)
-SIZES = (FULL, Size(250, 16), Size(125, 16), Size(500, 8), Size(500, 4))
+MORE_HOSTS = (Size(125, 16), Size(250, 16), FULL, Size(1000, 16))
+MORE_KEYS = (Size(500, 4), Size(500, 8), FULL, Size(500, 32))
+
+
+class Measured(NamedTuple):
+    size: Size
+    #: Seconds of each call; the trivial unit's were made in turns with them.
+    trivial: list[float]
+    calls: list[float]
+    #: Those that were the first on a new version, right after it was published.
+    first: list[float]
+    memory_mib: float
+
+    @property
+    def added(self) -> float:
+        """Milliseconds that keys take of an ordinary call."""
+        return quantiles(self.calls)[0] - quantiles(self.trivial)[0]
 
 
 def main() -> None:
-    rows = []
-    for size in SIZES:
-        with tempfile.TemporaryDirectory() as name, _served(Path(name), size) as (publisher, port):
-            client = Client(port)
-            times: dict[str, list[float]] = {"TrivialWeight": [], "PlacementKeyWeight": []}
-            requests = {unit: _request(size, unit) for unit in times}
-            for _ in range(CALLS):
-                for unit, found in times.items():
-                    found.append(client.call(requests[unit]))
-            new = []
-            for _ in range(NEW_SNAPSHOTS):
-                publisher.publish(_snapshot(size))
-                new.append(client.call(requests["PlacementKeyWeight"]) * 1e3)
-            client.close()
-        (trivial, _), (p50, p99) = (quantiles(found) for found in times.values())
-        row = (size.hosts, size.hosts * VMS_A_HOST, size.keys, trivial, p50, p99, p50 / trivial)
-        rows.append((*row, statistics.median(new)))
-    headers = ["hosts", "VMs", "keys", "trivial p50", "p50", "p99", "p50/trivial", "on a new snapshot"]
-    print(f"score calls, each running VM with {FROZEN_KEYS} frozen keys, ms")
-    print(tabulate(rows, headers, floatfmt=".2f"))
+    measured = {size: _measure(size) for size in dict.fromkeys((*MORE_HOSTS, *MORE_KEYS))}
+    print(
+        f"score calls about {PLACED} VMs in turn, every running VM with {FROZEN_KEYS} frozen keys; "
+        f"{VERSIONS_PER_SECOND} versions a second; ms"
+    )
+    print(tabulate([_row(measured[size]) for size in MORE_HOSTS], "keys", disable_numparse=True))
+    _print_growth("hosts", [(size.hosts, measured[size].added) for size in MORE_HOSTS])
+    print(tabulate([_row(measured[size]) for size in MORE_KEYS], "keys", disable_numparse=True))
+    _print_growth("keys", [(size.keys, measured[size].added) for size in MORE_KEYS])
+
+
+def _row(found: Measured) -> dict[str, object]:
+    (trivial, _), (p50, p99) = quantiles(found.trivial), quantiles(found.calls)
+    first50, _ = quantiles(found.first)
+    return {
+        "hosts": found.size.hosts,
+        "VMs": found.size.hosts * VMS_A_HOST,
+        "keys": found.size.keys,
+        "calls": len(found.calls),
+        "trivial p50": f"{trivial:.2f}",
+        "p50": f"{p50:.2f}",
+        "p99": f"{p99:.2f}",
+        "p50/trivial": f"{p50 / trivial:.2f}",
+        "added": f"{found.added:.2f}",
+        "first on a version, p50": f"{first50:.1f}",
+        "longest": f"{max(found.first) * 1e3:.1f}",
+        "worker, MiB": f"{found.memory_mib:.0f}",
+    }
+
+
+def _print_growth(what: str, points: Sequence[tuple[int, float]]) -> None:
+    """Print the exponent that fits best: 1 is linear."""
+    logs = [(math.log(number), math.log(added)) for number, added in points]
+    middle = [sum(each) / len(logs) for each in zip(*logs, strict=True)]
+    slope = sum((x - middle[0]) * (y - middle[1]) for x, y in logs) / sum(
+        (x - middle[0]) ** 2 for x, _ in logs
+    )
+    print(f"what keys add grows with {what} to the power of {slope:.2f}\n")
+
+
+def _measure(size: Size) -> Measured:
+    with tempfile.TemporaryDirectory() as name, _served(Path(name), size) as port:
+        client, file = Client(port), Path(name) / FILE_NAME
+        requests = {unit: cycle([_request(size, unit, vm) for vm in placed()]) for unit in (_TRIVIAL, _KEYS)}
+        found = Measured(size, [], [], [], 0.0)
+        until, version = time.monotonic() + WINDOW_SECONDS, file.stat().st_ino
+        while time.monotonic() < until:
+            found.trivial.append(client.call(next(requests[_TRIVIAL])))
+            before, version = version, file.stat().st_ino
+            seconds = client.call(next(requests[_KEYS]))
+            found.calls.append(seconds)
+            if version != before:
+                found.first.append(seconds)
+        client.close()
+        return found._replace(memory_mib=_largest_worker())
+
+
+def _largest_worker() -> float:
+    """What the largest of the proxy's processes has resident."""
+    processes = psutil.Process().children(recursive=True)
+    return max(each.memory_info().rss for each in processes if each.ppid() != psutil.Process().pid) / 2**20
 
 
 @contextmanager
-def _served(folder: Path, size: Size) -> Iterator[tuple[Publisher, int]]:
-    """Publish a cluster of this size, with its keys in a store, and run a proxy with our units."""
+def _served(folder: Path, size: Size) -> Iterator[int]:
+    """Keep publishing a cluster of this size, and run a proxy with our units; gives its port."""
     plugins = folder / "plugins"
     plugins.mkdir()
-    (plugins / "trivial.py").write_text(_TRIVIAL)
+    (plugins / "trivial.py").write_text(_TRIVIAL_UNIT)
     shutil.copy(PLUGINS / "placement_keys.py", plugins)
-    publisher = Publisher(folder)
-    publisher.publish(_snapshot(size))
-    store = KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30)
-    store.change(_keys(size), set_by="ann")
-    store.begin_runs(_runs(size))
-    store.close()
-    with proxy_url(publisher.environment, plugins) as url:
+    KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30).close()
+    environment = Publisher(folder).environment
+    with _published(folder, size), proxy_url(environment, plugins) as url:
         with xmlrpc.client.ServerProxy(url) as proxy:
-            for _ in range(WARM_UP_CALLS):
-                answer: Any = proxy.runCostFunctions([["PlacementKeyWeight", 1]], _hosts(size), "new", {})
-                if answer["result_code"] != 0 or len(answer["result"]) != size.hosts:
+            for vm in placed()[:WARM_UP_CALLS]:
+                answer: Any = proxy.runCostFunctions([[_KEYS, 1]], hosts(size.hosts), vm, {})
+                ranks = {rank for _, rank, _ in answer["result"] or ()}
+                if answer["result_code"] != 0 or len(ranks) != size.hosts:
                     raise RuntimeError(f"no answer: {answer['plugin_errors']}")
-        yield publisher, urlsplit(url).port or 0
+        yield urlsplit(url).port or 0
 
 
-def _hosts(size: Size) -> list[str]:
-    return [f"00000000-0000-0000-0000-{number:012}" for number in range(size.hosts)]
+@contextmanager
+def _published(folder: Path, size: Size) -> Iterator[None]:
+    command = [sys.executable, "-m", "tests.benchmarks.placement_keys_world", str(folder)]
+    with subprocess.Popen(
+        [*command, str(size.hosts), str(size.keys)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            if process.stdout is None or not process.stdout.readline():
+                raise RuntimeError("nothing was published")
+            yield
+        finally:
+            process.terminate()
 
 
-def _snapshot(size: Size) -> Snapshot:
-    hosts = _hosts(size)
-    large = {"memory_mb": 2**20, "free_mb": 2**19}
-    vms = [builders.vm(f"v{number}", hosts[number % size.hosts]) for number in range(size.hosts * VMS_A_HOST)]
-    return builders.snapshot(*(builders.host(host, **large) for host in hosts), *vms, builders.vm("new"))
-
-
-def _keys(size: Size) -> list[PlacementKey]:
-    """Half of the keys are the operator's, with a value on every host; half are the customer's."""
-    dice = random.Random(1)
-    half = size.keys // 2
-    own = [
-        PlacementKey(
-            level="node", resource=host, key_class="system", name=f"S{at}", value=round(dice.random(), 2)
-        )
-        for host in _hosts(size)
-        for at in range(half)
-    ]
-    wanted = [
-        PlacementKey(
-            level="server",
-            resource="new",
-            key_class=kind,
-            name=f"{kind[0].upper()}{at}",
-            value=0.5,
-            weight=20,
-        )
-        for kind in ("system", "customer")
-        for at in range(half)
-    ]
-    return own + wanted
-
-
-def _runs(size: Size) -> list[Run]:
-    dice = random.Random(2)
-    return [
-        Run(
-            f"v{number}",
-            None,
-            tuple(
-                (f"C{at}", round(dice.random(), 1)) for at in sorted(dice.sample(range(NAMES), FROZEN_KEYS))
-            ),
-        )
-        for number in range(size.hosts * VMS_A_HOST)
-    ]
-
-
-def _request(size: Size, unit: str) -> bytes:
-    body = xmlrpc.client.dumps(([[unit, 1]], _hosts(size), "new", {}), "runCostFunctions")
+def _request(size: Size, unit: str, vm: str) -> bytes:
+    body = xmlrpc.client.dumps(([[unit, 1]], hosts(size.hosts), vm, {}), "runCostFunctions")
     return post(body.encode())

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.publication import Moments, Writer
 from ovirt_placement.model import Snapshot
 
 #: What is published here stays fresh for the whole test.
@@ -16,7 +17,7 @@ class Publisher:
     """A folder with a configuration and the snapshot that every reader of it will find."""
 
     def __init__(self, folder: Path) -> None:
-        self._writer = publication.Writer(folder)
+        self._writer = Writer(folder)
         self.config = folder / "ovirt-placement.toml"
         self.config.write_text(
             f'[inventory]\ndirectory = "{folder}"\nmax_age_seconds = {_FOREVER_SECONDS}\n'
@@ -25,6 +26,8 @@ class Publisher:
         #: What a process needs to find it.
         self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
 
-    def publish(self, snapshot: Snapshot) -> None:
+    def publish(self, snapshot: Snapshot, *, keys_ago: float | None = 0.0) -> None:
+        """Publish a snapshot; so many seconds ago its keys were those of a store, or never."""
         now = publication.now()
-        self._writer.publish(snapshot, publication.Moments(now, store_asked_at=now))
+        keys_at = float("-inf") if keys_ago is None else now - keys_ago
+        self._writer.publish(snapshot, Moments(now, store_asked_at=now, keys_at=keys_at))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement import config
+from ovirt_placement import config, inventory, statefile
 from ovirt_placement.commands.arguments import add_command
 from ovirt_placement.commands.question import (
     add_cluster,
     add_question,
     clusters_of,
-    read_state,
     show,
     show_json,
 )
-from ovirt_placement.inventory import publication
 from ovirt_placement.model import Cluster, Snapshot, Struct
 from ovirt_placement.rules.violations import find_violations
 
@@ -24,8 +22,8 @@ this is known from.
 """
 
 _HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "groups", "broken rules")
-#: A publication that is older was left by a service that ended: then the engine itself was read.
-_LEFT_BEHIND_SECONDS = 10.0
+#: A store that has not answered for so long is away.
+_STORE_AWAY_SECONDS = 2.0
 
 
 class Source(Struct, frozen=True):
@@ -38,6 +36,18 @@ class Source(Struct, frozen=True):
     #: Since all was last read, whatever had changed.
     whole_age_seconds: float | None = None
     statistics_age_seconds: float | None = None
+    #: Since the placement keys were those of the store.
+    keys_age_seconds: float | None = None
+
+
+class Keys(Struct, frozen=True):
+    """Placement keys in numbers."""
+
+    #: Those that people set.
+    keys: int
+    #: VMs with a set of keys that they started with.
+    frozen_sets: int
+    sticky_copies: int
 
 
 class Summary(Struct, frozen=True):
@@ -64,33 +74,36 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
-    source = _source(args)
+    snapshot, source = _read(args)
     summaries = [_summary(snapshot, cluster) for cluster in clusters_of(args, snapshot)]
+    keys = Keys(
+        keys=len(snapshot.placement_keys),
+        frozen_sets=len(snapshot.frozen_keys),
+        sticky_copies=len(snapshot.sticky_copies),
+    )
     if args.json:
-        show_json({"source": source, "clusters": summaries})
+        show_json({"source": source, "placement_keys": keys, "clusters": summaries})
         return 0
-    print(f"{_told(source)}\n")
+    print(f"{_told(source)}\n{_told_of_keys(keys, source)}\n")
     show([_row(summary) for summary in summaries], _HEADERS)
     return 0
 
 
-def _source(args: argparse.Namespace) -> Source:
-    """Where `read_state` has just read: a service that publishes is asked before the engine is."""
+def _read(args: argparse.Namespace) -> tuple[Snapshot, Source]:
     if args.state is not None:
-        return Source(kind="state file", where=str(args.state))
+        return statefile.load(args.state), Source(kind="state file", where=str(args.state))
     settings = config.load(args.config)
-    published = publication.read(settings.inventory.directory)
-    oldest = max(settings.inventory.max_age_seconds, _LEFT_BEHIND_SECONDS)
-    if published is None or published.age_seconds > oldest:
-        return Source(kind="engine", where=settings.engine.url or "")
-    return Source(
+    snapshot, published = inventory.known(config=settings)
+    if published is None:
+        return snapshot, Source(kind="engine", where=settings.engine.url or "")
+    return snapshot, Source(
         kind="inventory",
         where=str(settings.inventory.directory),
         version=published.version,
-        age_seconds=published.age_seconds,
+        age_seconds=published.engine_age_seconds,
         whole_age_seconds=published.whole_age_seconds,
         statistics_age_seconds=published.statistics_age_seconds,
+        keys_age_seconds=published.keys_age_seconds,
     )
 
 
@@ -104,6 +117,19 @@ def _told(source: Source) -> str:
     if source.statistics_age_seconds is not None:
         ages.append(f"statistics {source.statistics_age_seconds:.0f} s ago")
     return f"{text}: {', '.join(ages)}."
+
+
+def _told_of_keys(keys: Keys, source: Source) -> str:
+    text = (
+        f"Placement keys: {keys.keys}, frozen sets: {keys.frozen_sets}, sticky copies: {keys.sticky_copies}"
+    )
+    if source.kind != "inventory":
+        return f"{text}."
+    if source.keys_age_seconds is None:
+        return f"{text}: the store could not be read yet."
+    if source.keys_age_seconds > _STORE_AWAY_SECONDS:
+        return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
+    return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
 
 
 def _summary(snapshot: Snapshot, cluster: Cluster) -> Summary:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
@@ -14,7 +14,8 @@ from ovirt_placement.errors import UserError
 from ovirt_placement.inventory import conversation, publication
 from ovirt_placement.inventory.conversation import NoAnswer, NoService, Refresh, Wake
 from ovirt_placement.inventory.direct import DirectReader
-from ovirt_placement.inventory.overlay import Overlay
+from ovirt_placement.inventory.keys import levels
+from ovirt_placement.inventory.overlay import IntentOverlay, KeyOverlay
 from ovirt_placement.inventory.publication import Publication
 from ovirt_placement.model import Snapshot
 
@@ -26,6 +27,14 @@ class NoSnapshot(UserError):
     """Nothing fresh enough is known of the engine, and nothing came in time."""
 
 
+class Known(NamedTuple):
+    """The engine's state, and where it is from."""
+
+    snapshot: Snapshot
+    #: What the inventory service published, of which it is made; None where the engine itself was read.
+    publication: Publication | None
+
+
 class _Process:
     """What one process keeps between two calls: decoded snapshots, connections, the configuration."""
 
@@ -34,7 +43,8 @@ class _Process:
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
         self.direct_readers: dict[EngineSettings, DirectReader] = {}
-        self.overlays: dict[StoreSettings, Overlay] = {}
+        self.intents: dict[StoreSettings, IntentOverlay] = {}
+        self.keys: dict[StoreSettings, KeyOverlay] = {}
         #: What a parent process had open: closing it here would say good-bye in the parent's name.
         self.inherited: Self | None = None
 
@@ -66,21 +76,29 @@ def snapshot(
     all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
     everything is read anew, for who may not rely on events: the engine can log one late.
     Open intents of the store stand in `pending`; a rule leaves out those of the VM that it is asked about.
-    Placement keys are the store's, too.
+    Placement keys are published with the snapshot, as fresh as the rest; where no service runs, the store is
+    asked for them.
     Without arguments the configuration says what is fresh, and the deadline is 10 s.
 
     Raises `NoSnapshot` if none comes in time, `UserError` if the configuration is at fault.
     """
+    return known(config=config, max_age=max_age, deadline=deadline).snapshot
+
+
+def known(
+    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
+) -> Known:
+    """Return what `snapshot` does, and where it is from."""
     config = config or _configuration()
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
     published = _published(config.inventory.directory)
-    if published is not None and published.age_seconds <= max_age:
-        return _overlaid(published.snapshot, config)
-    try:
-        return _overlaid(_refreshed(config.inventory.directory, max_age, until), config)
-    except NoService:
-        return _overlaid(_direct(config, max_age, until), config)
+    if published is None or published.age_seconds > max_age:
+        try:
+            published = _refreshed(config.inventory.directory, max_age, until)
+        except NoService:
+            return Known(_with_intents(_direct(config, max_age, until), config), None)
+    return Known(_with_intents(published.snapshot, config), published)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -114,7 +132,7 @@ def _published(directory: Path) -> Publication | None:
         return found
 
 
-def _refreshed(directory: Path, max_age: float, until: float) -> Snapshot:
+def _refreshed(directory: Path, max_age: float, until: float) -> Publication:
     not_before = publication.now() - max_age
     question = Refresh(not_before, whole=max_age <= 0)
     try:
@@ -124,26 +142,27 @@ def _refreshed(directory: Path, max_age: float, until: float) -> Snapshot:
             f"no fresh snapshot in time: the inventory at {directory} is still reading"
         ) from None
     published = _published(directory)
-    if reply.error is not None or published is None or published.moments.read_at < not_before:
+    if reply.error is not None or published is None or published.moments.as_of < not_before:
         last = "" if published is None else f"; the last one is {published.age_seconds:.0f} s old"
         raise NoSnapshot(f"no fresh snapshot: {reply.error or 'the inventory has published none'}{last}")
-    return published.snapshot
+    return published
 
 
 def _direct(config: Config, max_age: float, until: float) -> Snapshot:
     with _process.lock:
         reader = _process.direct_readers.setdefault(config.engine, DirectReader(config.engine))
+        keys = _process.keys.setdefault(config.store, KeyOverlay(config.store))
+    records = keys.look()
     try:
-        found = reader.read(max_age, until)
+        found = reader.read(max_age, until, levels(records))
     except UserError as error:
         raise NoSnapshot(f"no snapshot: {error}") from error
     if found is None:
         raise NoSnapshot(f"no snapshot in time: {config.engine.url} has not answered yet")
-    return found
+    return keys.over(found, records)
 
 
-def _overlaid(base: Snapshot, config: Config) -> Snapshot:
+def _with_intents(base: Snapshot, config: Config) -> Snapshot:
     with _process.lock:
-        store = config.store
-        overlay = _process.overlays.setdefault(store, Overlay(store.url, store.patience_seconds))
-    return overlay.over(base)
+        intents = _process.intents.setdefault(config.store, IntentOverlay(config.store))
+    return intents.over(base)

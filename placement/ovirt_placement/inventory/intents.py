@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ovirt_placement.inventory.stored import loaded
 from ovirt_placement.model import Pending, Snapshot, Vm
 
 if TYPE_CHECKING:
-    from ovirt_placement.store import Intent
+    from ovirt_placement.store import Intent, Store
 
 
 def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
@@ -32,3 +33,25 @@ def _expected(intent: Intent, vm: Vm) -> bool:
     if vm.status == "migrating":
         return True
     return intent.fresh and vm.host != intent.target
+
+
+class IntentReader:
+    """Reads the open intents of a store."""
+
+    def __init__(self, url: str, patience_seconds: float) -> None:
+        self._url = url
+        self._patience_seconds = patience_seconds
+        self._store: Store | None = None
+
+    def __call__(self, known: tuple[Intent, ...]) -> tuple[Intent, ...]:
+        """Return what is open now, whatever was known; nothing if there is no store.
+
+        Raises `UserError` if the store is away.
+        """
+        if not loaded(self._url):
+            return ()
+        from ovirt_placement.store import Store
+
+        if self._store is None:
+            self._store = Store(self._url, patience_seconds=self._patience_seconds, create=False)
+        return self._store.blocking_intents()

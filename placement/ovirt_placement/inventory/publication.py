@@ -45,6 +45,14 @@ class Moments:
     #: When the placement keys were those of the store.
     keys_at: float = _NEVER
 
+    @property
+    def as_of(self) -> float:
+        """What happened before this moment is there, as far as the engine and the store told of it.
+
+        A store that does not answer makes nothing older: what it said last counts.
+        """
+        return min(self.read_at, self.store_asked_at)
+
 
 @dataclass(frozen=True)
 class Publication:
@@ -58,16 +66,14 @@ class Publication:
         return self.decoded.snapshot
 
     @property
-    def as_of(self) -> float:
-        """What happened before this moment is there, as far as the engine and the store told of it.
-
-        A store that does not answer makes nothing older: what it said last counts.
-        """
-        return min(self.moments.read_at, self.moments.store_asked_at)
+    def age_seconds(self) -> float:
+        """How long ago something may have happened that is not there."""
+        return now() - self.moments.as_of
 
     @property
-    def age_seconds(self) -> float:
-        return now() - self.as_of
+    def engine_age_seconds(self) -> float | None:
+        """How long ago the engine was last asked what has changed."""
+        return _age(self.moments.read_at)
 
     @property
     def whole_age_seconds(self) -> float | None:

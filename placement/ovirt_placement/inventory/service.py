@@ -7,9 +7,7 @@ import fcntl
 import logging
 import os
 import signal
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,20 +19,22 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.errors import UserError
-from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.attempts import Attempts, in_thread
 from ovirt_placement.inventory.conversation import Question, Refresh, Reply, address
 from ovirt_placement.inventory.follower import Follower, read
+from ovirt_placement.inventory.key_watch import KeyWatch, WatchedKeys
+from ovirt_placement.inventory.keys import as_recorded, levels
 from ovirt_placement.inventory.needs import NOTHING, Needs
-from ovirt_placement.inventory.publication import SOCKET_NAME, Moments, Writer
+from ovirt_placement.inventory.publication import SOCKET_NAME, Moments, Writer, now
 from ovirt_placement.inventory.reconciliation import Reconciliation, Scope
 from ovirt_placement.model import Snapshot
 
-#: An engine that is away is asked again after 1 s, 2 s, 4 s ... and at least so often.
-_LONGEST_PAUSE_SECONDS = 10.0
-#: However many ask for it, an engine that is away is not asked more often than this.
-_SHORTEST_PAUSE_SECONDS = 1.0
+#: How often the store is looked at for placement keys, beside when somebody waits for that.
+_LOOK_SECONDS = 0.25
 
 _Result = TypeVar("_Result")
+
+_NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
 
@@ -84,35 +84,11 @@ class _State:
     needs: Needs
 
 
-class _Attempts:
-    """One kind of request to the engine: when it was last tried, what became of it, when to try again."""
-
-    def __init__(self) -> None:
-        self.began = float("-inf")
-        self.error: str | None = None
-        self.failures = 0
-        self.wanted = asyncio.Event()
-
-    def begin(self) -> float:
-        self.wanted.clear()
-        self.began, self.error = publication.now(), None
-        return self.began
-
-    async def pause(self, longer: float) -> None:
-        """Wait so long, or for a reader who needs it now; after a failure, longer and longer."""
-        if self.failures:
-            await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
-            longer = min(2.0 ** (self.failures - 1), _LONGEST_PAUSE_SECONDS) - _SHORTEST_PAUSE_SECONDS
-        try:
-            await asyncio.wait_for(self.wanted.wait(), max(0.0, longer))
-        except TimeoutError:
-            return
-
-
 class _Service:
     """Loops, each with its own connection: one follows the events, others make the larger readings.
 
-    Details of VMs take so long that nothing else may wait for them.
+    Details of VMs take so long that nothing else may wait for them. One loop looks at the store: nothing
+    waits for that, either, but the first publication and who wants to know what the store says now.
     """
 
     def __init__(
@@ -128,19 +104,24 @@ class _Service:
         self._interval = config.inventory.interval_seconds
         self._bulk, self._slow = bulk, slow
         self._policies = PolicyReader()
-        self._follower = Follower(feed, publication.now)
+        self._follower = Follower(feed, now)
         self._reconciliation = Reconciliation(config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS)
         self._details = Reconciliation(config.inventory, Scope.DETAILS)
+        self._key_watch = KeyWatch(config.store)
         self._writer = writer
         self._ready = ready
         self._version = 0
-        self._moments = Moments(float("-inf"))
+        self._moments = Moments(_NEVER)
         self._needs = NOTHING
+        self._state: _State | None = None
+        self._keys = WatchedKeys()
 
     async def serve(self) -> None:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
         self._changed = asyncio.Condition()
-        self._following, self._reading, self._detailing = _Attempts(), _Attempts(), _Attempts()
+        self._publishing = asyncio.Lock()
+        self._following, self._reading, self._detailing = Attempts(), Attempts(), Attempts()
+        self._looking = Attempts()
         try:
             with address(self._directory) as path:
                 server = await asyncio.start_unix_server(self._answer, path)
@@ -149,6 +130,7 @@ class _Service:
         (self._directory / SOCKET_NAME).chmod(0o660)
         loops = [
             asyncio.create_task(self._keep_following()),
+            asyncio.create_task(self._keep_looking()),
             asyncio.create_task(self._keep_reading(self._bulk, self._reading, self._reconciliation)),
             asyncio.create_task(self._keep_reading(self._slow, self._detailing, self._details)),
         ]
@@ -175,12 +157,22 @@ class _Service:
             if self._details.demand(self._follower.details_needed):
                 self._detailing.wanted.set()
             if state is not None:
-                await self._publish(state)
+                self._state = state
+                self._need(state.needs)
+                await self._publish()
             await self._tell()
-            await self._following.pause(began + self._interval - publication.now())
+            await self._following.pause(began + self._interval - now())
+
+    async def _keep_looking(self) -> None:
+        while True:
+            began = self._looking.begin()
+            self._keys = await in_thread(partial(self._key_watch.look, began))
+            await self._publish()
+            await self._tell()
+            await self._looking.pause(began + _LOOK_SECONDS - now())
 
     async def _keep_reading(
-        self, connection: EngineConnection, attempts: _Attempts, due: Reconciliation
+        self, connection: EngineConnection, attempts: Attempts, due: Reconciliation
     ) -> None:
         while True:
             began, needs = attempts.begin(), self._needs
@@ -192,12 +184,12 @@ class _Service:
                     self._follower.hand_in(found)
                     self._following.wanted.set()
                 await self._tell()
-            await attempts.pause(due.pause(publication.now(), self._needs))
+            await attempts.pause(due.pause(now(), self._needs))
 
-    async def _attempt(self, attempts: _Attempts, ask: Callable[[], _Result]) -> _Result | None:
+    async def _attempt(self, attempts: Attempts, ask: Callable[[], _Result]) -> _Result | None:
         """Ask the engine in a thread; None if that failed. Raises what no waiting can heal at the start."""
         try:
-            result = await _in_thread(ask)
+            result = await in_thread(ask)
         except UserError as error:
             if not self._version and not isinstance(error, EngineAway):
                 raise
@@ -216,7 +208,7 @@ class _Service:
     def _failures(self) -> int:
         return self._following.failures + self._reading.failures + self._detailing.failures
 
-    def _failed(self, attempts: _Attempts, text: str) -> None:
+    def _failed(self, attempts: Attempts, text: str) -> None:
         if not self._failures:
             _log.warning("%s; asking again until it answers", text)
         attempts.error = text
@@ -224,28 +216,35 @@ class _Service:
 
     def _turn(self) -> _State:
         follower = self._follower
+        follower.key_levels = levels(self._keys.records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
-        moments = replace(follower.moments, store_asked_at=follower.moments.read_at)
-        return _State(snapshot, moments, follower.needs)
+        return _State(snapshot, follower.moments, follower.needs)
 
-    async def _publish(self, state: _State) -> None:
-        if state.needs != self._needs:
-            self._needs = state.needs
+    def _need(self, needs: Needs) -> None:
+        if needs != self._needs:
+            self._needs = needs
             self._reading.wanted.set()
             self._detailing.wanted.set()
-        if state.snapshot is None:
-            return  # nothing that may be believed
-        first = not self._version
-        try:
-            self._version = await _in_thread(partial(self._writer.publish, state.snapshot, state.moments))
-        except OSError as error:
-            raise UserError(
-                f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
-            ) from None
-        self._moments = state.moments
-        if first:
-            self._ready()
+
+    async def _publish(self) -> None:
+        """Publish what is known of the engine and of the keys by now."""
+        async with self._publishing:
+            state, keys = self._state, self._keys
+            if state is None or state.snapshot is None or keys.asked_at == _NEVER:
+                return  # nothing yet that may be believed
+            moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
+            snapshot = as_recorded(state.snapshot, keys.records)
+            first = not self._version
+            try:
+                self._version = await in_thread(partial(self._writer.publish, snapshot, moments))
+            except OSError as error:
+                raise UserError(
+                    f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
+                ) from None
+            self._moments = moments
+            if first:
+                self._ready()
 
     async def _tell(self) -> None:
         async with self._changed:
@@ -266,21 +265,21 @@ class _Service:
             writer.close()
 
     async def _refreshed(self, question: Refresh) -> Reply:
-        """Answer all who wait after one turn, and one reading, that began late enough for each of them."""
+        """Answer all who wait after one turn, look and reading that began late enough for each of them."""
         while not self._holds(question):
             if (error := self._hindrance(question)) is not None:
                 return Reply(self._version, error)
             if question.whole and self._reconciliation.demand(question.not_before):
                 self._reading.wanted.set()
-            if self._following.began < question.not_before:
-                self._following.wanted.set()
+            self._following.want(question.not_before)
+            self._looking.want(question.not_before)
             async with self._changed:
                 await self._changed.wait()
         return Reply(self._version)
 
     def _holds(self, question: Refresh) -> bool:
         moments = self._moments
-        at = min(moments.read_at, moments.whole_at) if question.whole else moments.read_at
+        at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
         return at >= question.not_before
 
     def _hindrance(self, question: Refresh) -> str | None:
@@ -295,24 +294,3 @@ class _Service:
         async with self._changed:
             await self._changed.wait_for(lambda: self._version not in (0, version))
         return Reply(self._version)
-
-
-async def _in_thread(work: Callable[[], _Result]) -> _Result:
-    """Work in a thread that the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[_Result] = loop.create_future()
-
-    def settle(done: Callable[[], None]) -> None:
-        if not result.done():
-            done()
-
-    def run() -> None:
-        try:
-            done = partial(result.set_result, work())
-        except Exception as error:  # told to the loop
-            done = partial(result.set_exception, error)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, done)
-
-    threading.Thread(target=run, daemon=True).start()
-    return await result

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_placement import statefile
 from ovirt_placement.cli import main
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.commands.live_engine import live_engine
 from tests.plugins.published import Publisher
@@ -47,8 +50,9 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert found["clusters"] == [IN_NUMBERS]
     assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
     assert main(["status", "--state", str(file)]) == 0
-    told, _, _, _, row = capsys.readouterr().out.splitlines()
+    told, keys, _, _, _, row = capsys.readouterr().out.splitlines()
     assert told == f"Known from the state file {file}."
+    assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
     assert row.split()[:4] == ["cluster1", "2", "of", "3"]
     assert row.endswith("1 hard, 1 soft")
 
@@ -63,14 +67,47 @@ def test_an_engine_that_nobody_follows(
         assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
 
 
+def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
+    """What `status` says as JSON, and as text."""
+    assert main(["status", "--config", str(publisher.config), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["status", "--config", str(publisher.config)]) == 0
+    return found, capsys.readouterr().out
+
+
 def test_what_an_inventory_publishes_comes_with_its_ages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     publisher = Publisher(tmp_path)
     publisher.publish(STATE)
-    assert main(["status", "--config", str(publisher.config), "--json"]) == 0
-    source = json.loads(capsys.readouterr().out)["source"]
-    assert source["kind"] == "inventory"
-    assert 0 <= source["age_seconds"] < 10
-    assert main(["status", "--config", str(publisher.config)]) == 0
-    assert "asked what changed" in capsys.readouterr().out
+    found, told = status(publisher, capsys)
+    assert found["source"]["kind"] == "inventory"
+    assert 0 <= found["source"]["age_seconds"] < 10
+    assert found["clusters"] == [IN_NUMBERS]
+    assert "asked what changed" in told
+
+
+@pytest.mark.parametrize(
+    ("keys_ago", "said"),
+    [
+        (0.0, "read from the store 0."),
+        (3600.0, "the store cannot be read, these are 36"),
+        (None, "the store could not be read yet"),
+    ],
+)
+def test_keys_come_with_their_numbers_and_what_became_of_the_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys_ago: float | None, said: str
+) -> None:
+    key = PlacementKey(level="node", resource="h1", key_class="system", name="GEN", value=1.0)
+    copy = StickyCopy(vm="v1", name="SAN", value=1.0, weight=60.0)
+    frozen = (FrozenKeys("v1", (("A", 1.0),)), FrozenKeys("v2", ()))
+    publisher = Publisher(tmp_path)
+    publisher.publish(
+        replace(STATE, placement_keys=(key,), frozen_keys=frozen, sticky_copies=(copy,)), keys_ago=keys_ago
+    )
+    found, told = status(publisher, capsys)
+    assert found["placement_keys"] == {"keys": 1, "frozen_sets": 2, "sticky_copies": 1}
+    assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in told
+    age = found["source"].get("keys_age_seconds")
+    assert (age is None) == (keys_ago is None)
+    assert age is None or keys_ago is None or keys_ago <= age < keys_ago + 60

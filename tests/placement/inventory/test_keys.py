@@ -1,4 +1,4 @@
-"""Placement keys of the store are in every snapshot, whatever became of their objects and of the store."""
+"""Placement keys of the store where nobody publishes them, whatever became of their objects and of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.keys import with_keys
-from ovirt_placement.inventory.overlay import Overlay
+from ovirt_placement.config import StoreSettings
+from ovirt_placement.inventory.keys import as_recorded, levels, with_keys
+from ovirt_placement.inventory.overlay import KeyOverlay
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.state_check import check
 from ovirt_placement.store_keys import KeyRecords, KeyStore, Run
@@ -47,6 +48,10 @@ def test_what_belongs_to_objects_that_are_gone_is_left_out() -> None:
     assert found.placement_keys == KEPT
     assert (found.frozen_keys, found.sticky_copies) == ((frozen,), (copy,))
     check(found)
+    kept = as_recorded(engine(), records)  # rules pass over what is gone, and the lists stay the same
+    assert (kept.placement_keys, kept.frozen_keys) == (records.keys, records.frozen)
+    assert kept.sticky_copies is records.copies
+    assert levels(records) == {"cluster", "server", "node", "vdc", "disk_offer"}
 
 
 @pytest.fixture
@@ -58,14 +63,18 @@ def store(tmp_path: Path) -> Iterator[KeyStore]:
 
 
 @pytest.fixture
-def overlay(tmp_path: Path) -> Overlay:
-    return Overlay(f"sqlite:///{tmp_path}/store.db", DEADLINE_SECONDS)
+def overlay(tmp_path: Path) -> KeyOverlay:
+    return KeyOverlay(StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS))
 
 
-def soon(overlay: Overlay, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
+def over(overlay: KeyOverlay, base: Snapshot) -> Snapshot:
+    return overlay.over(base, overlay.look())
+
+
+def soon(overlay: KeyOverlay, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
     """Ask until the keys are these: a busy machine may take longer than the overlay waits for its store."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while (found := overlay.over(base)).placement_keys != keys:
+    while (found := over(overlay, base)).placement_keys != keys:
         assert time.monotonic() < deadline, found.placement_keys
     return found
 
@@ -74,43 +83,43 @@ def by_place(*keys: PlacementKey) -> tuple[PlacementKey, ...]:
     return tuple(sorted(keys, key=lambda key: (key.level, key.resource, key.key_class, key.name)))
 
 
-def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, overlay: Overlay) -> None:
+def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, overlay: KeyOverlay) -> None:
     base = engine()
     first = soon(overlay, base, by_place(*KEPT))
-    assert overlay.over(base) is first  # what it has indexed is kept
+    assert over(overlay, base) is first  # what it has indexed is kept
     more = key("node", "h1", "SAN")
     store.change([more], set_by="ann")
     soon(overlay, base, by_place(*KEPT, more))
     store.begin_runs([Run("v1", None, (("A", 1.0),))])
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while overlay.over(base).frozen_keys != (FrozenKeys("v1", (("A", 1.0),)),):
+    while over(overlay, base).frozen_keys != (FrozenKeys("v1", (("A", 1.0),)),):
         assert time.monotonic() < deadline
 
 
 def test_the_last_known_keys_outlive_a_store_that_is_away(
-    store: KeyStore, overlay: Overlay, tmp_path: Path
+    store: KeyStore, overlay: KeyOverlay, tmp_path: Path
 ) -> None:
     soon(overlay, engine(), by_place(*KEPT))
     with sqlite3.connect(tmp_path / "store.db") as database:
         database.execute("DROP TABLE key_revision")
     for _ in range(3):
-        assert overlay.over(engine()).placement_keys == by_place(*KEPT)
+        assert over(overlay, engine()).placement_keys == by_place(*KEPT)
     (tmp_path / "store.db").unlink()
-    assert overlay.over(engine()).placement_keys == by_place(*KEPT)
+    assert over(overlay, engine()).placement_keys == by_place(*KEPT)
 
 
-def test_without_a_store_the_snapshot_keeps_its_own_keys(overlay: Overlay) -> None:
+def test_without_a_store_the_snapshot_keeps_its_own_keys(overlay: KeyOverlay) -> None:
     base = replace(engine(), placement_keys=KEPT)
-    assert overlay.over(base) is base
+    assert over(overlay, base) is base
 
 
 def test_a_store_without_keys_says_so_once(
-    store: KeyStore, overlay: Overlay, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: KeyStore, overlay: KeyOverlay, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with sqlite3.connect(tmp_path / "store.db") as database:
         database.execute("DROP TABLE key_revision")
     deadline = time.monotonic() + DEADLINE_SECONDS
     while "placement keys are unknown" not in caplog.text:
-        assert overlay.over(engine()).placement_keys == ()
+        assert over(overlay, engine()).placement_keys == ()
         assert time.monotonic() < deadline
     assert caplog.text.count("placement keys are unknown") == 1

@@ -50,7 +50,7 @@ def test_it_is_as_old_as_the_older_of_its_sources(tmp_path: Path, writer: Writer
         writer.publish(snapshot, Moments(read_at, store_asked_at=store_asked_at))
         found = publication.read(tmp_path)
         assert found is not None
-        assert found.as_of == 40.0
+        assert found.moments.as_of == 40.0
 
 
 def test_what_says_the_same_is_confirmed_and_not_decoded_again(
