@@ -12,6 +12,9 @@ from ovirt_placement.rules.placement_keys.keys import Code
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
 from ovirt_placement.rules.placement_keys.property import NAME
 
+#: From here on a whole number is told by its first digits.
+_MANY = 10**15
+
 _SENTENCES = {
     Code.NAME_EMPTY: "it has no name",
     Code.VALUE_NOT_NUMERIC: "its value is no number",
@@ -37,8 +40,7 @@ def code_sentence(code: Code) -> str:
 def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
     """Where to look for what is wrong."""
     if isinstance(mistake, MistakenKey):
-        key = mistake.key
-        return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
+        return key_title(mistake.key, snapshot)
     if isinstance(mistake, MissingNodeKeys):
         return f"host {host_name(mistake.host, snapshot)}"
     return f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
@@ -57,11 +59,35 @@ def key_place(key: PlacementKey, snapshot: Snapshot) -> str:
     return f"{key.level} {resource_name(key.level, key.resource, snapshot)}"
 
 
+def key_title(key: PlacementKey, snapshot: Snapshot) -> str:
+    """Which key it is: what it is set on, whose it is, its name."""
+    return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
+
+
+def described(key: PlacementKey, snapshot: Snapshot) -> dict[str, object]:
+    """A key as JSON, with the name of what it is set on."""
+    return {
+        "level": key.level,
+        "resource": key.resource,
+        "place": key_place(key, snapshot),
+        "class": key.key_class,
+        "name": key.name,
+        "value": key.value,
+        "weight": key.weight,
+        "sticky": key.sticky,
+    }
+
+
 def written(value: float | str) -> str:
-    """A key's value as its author would write it."""
-    return value if isinstance(value, str) else f"{value:g}"
+    """A key's value as its author would write it, with all digits."""
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def written_weight(key: PlacementKey) -> str:
+    """A key's weight likewise; nothing for one without."""
+    return "" if key.weight is None else written(key.weight)
 
 
 def figure(number: Fraction) -> str:
-    """A number as people write it: no more digits than it takes to tell it apart, and six at most."""
-    return f"{float(number):g}"
+    """A number as people write it: whole ones in full, others with six digits at most."""
+    return str(number) if number.denominator == 1 and abs(number) < _MANY else f"{float(number):g}"

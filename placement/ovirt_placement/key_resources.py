@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
 from ovirt_placement.key_levels import CLUSTER, NODE, SERVER, SETTABLE, STICKY
-from ovirt_placement.model import Cluster, DataCenter, Host, Network, Snapshot, Vm, VnicProfile
+from ovirt_placement.model import Cluster, DataCenter, Host, Network, PlacementKey, Snapshot, Vm, VnicProfile
 
 _Named = Cluster | DataCenter | Host | Network | Vm | VnicProfile
 
@@ -17,6 +17,18 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 #: A snapshot holds all of these. Of other levels it holds what something refers to.
 _COMPLETE = {CLUSTER: "cluster", NODE: "host", SERVER: "VM"}
+
+
+#: Levels of which a snapshot holds everything that the engine has, and those of which one with devices does.
+LISTED = (CLUSTER, NODE, SERVER, "vdc_offer", "vdc")
+LISTED_WITH_DEVICES = (*LISTED, "disk", "network_offer", "network", "nic_offer", "nic")
+
+
+class Place(NamedTuple):
+    """A level, and the id of an object there or all of them."""
+
+    level: str
+    resource: str | None
 
 
 class Resource(NamedTuple):
@@ -64,6 +76,33 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
     hint = nearest(word, [one.name for one in known])
     told = "" if hint or level in _COMPLETE else "; give its id"
     raise UserError(f'no {_COMPLETE.get(level, level)} "{word}"{hint}{told}')
+
+
+def find_place(words: Sequence[str], keys: Iterable[PlacementKey], snapshot: Snapshot) -> Place:
+    """What a level, and perhaps the name or id of what stands there, mean.
+
+    What keys are set on may be gone from the engine: its id will do. Raises `UserError` as `find_resource`.
+    """
+    level, *named = words
+    if len(named) > 1:
+        raise UserError(f"a level and one object were expected, not {' '.join(words)}")
+    if not named:
+        if level not in SETTABLE:
+            raise UserError(f'no level "{level}"{nearest(level, SETTABLE)}')
+        return Place(level, None)
+    known = any((key.level, key.resource) == (level, named[0]) for key in keys)
+    return Place(level, named[0] if known else find_resource(level, named[0], snapshot))
+
+
+def gone_keys(
+    keys: Iterable[PlacementKey], snapshot: Snapshot, levels: Iterable[str]
+) -> tuple[PlacementKey, ...]:
+    """Keys on these levels whose object the snapshot does not hold.
+
+    Of a level of which it holds nothing at all it says nothing.
+    """
+    there = {level: {one.id for one in resources_of(level, snapshot)} for level in levels}
+    return tuple(key for key in keys if there.get(key.level) and key.resource not in there[key.level])
 
 
 def _resources(level: str, snapshot: Snapshot) -> Iterator[Resource]:

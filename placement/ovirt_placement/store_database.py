@@ -54,6 +54,8 @@ class Database:
             raise StoreAway(f"store {self.name}: {_reason(error)}") from None
         except exc.DBAPIError as error:
             raise UserError(f"store {self.name}: {_reason(error)}") from None
+        except UnicodeEncodeError as error:
+            raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
 
     def after_fork(self) -> Database:
         """Give the child of a fork a database of its own; the parent's connections stay the parent's."""

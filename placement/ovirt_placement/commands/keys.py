@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ovirt_placement import key_file
-from ovirt_placement.commands import keys_change, keys_explain, keys_show
+from ovirt_placement.commands import (
+    keys_change,
+    keys_check,
+    keys_explain,
+    keys_list,
+    keys_prune,
+    keys_show,
+)
 from ovirt_placement.commands.arguments import add_command, add_config
 from ovirt_placement.commands.keys_state import add_key_state, read_keys
-from ovirt_placement.commands.question import show, show_json
-from ovirt_placement.explain_keys import key_place, mistake_place, mistake_sentence, written
+from ovirt_placement.commands.question import show_json
 from ovirt_placement.key_levels import SETTABLE
-from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.rules.placement_keys.keys import kind
-from ovirt_placement.rules.placement_keys.mistakes import Mistake, find_mistakes
-from ovirt_placement.store_keys import KeyPlace, SetKey
 
 DESCRIPTION = """\
 Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See
 docs/placement-keys.md.
 """
 LIST = """\
-List every placement key with its class (system: the operator's; be: a billing entity's; customer), what it
-is set on, who set it and when.
+List all placement keys, or some of them: the class (system: the operator's; be: a billing entity's;
+customer), what each is set on, who set it and when.
 """
 DEFINE = """\
 Give every host of a cluster a value for a key, in place of those that it has. A key of hosts exists on all of
@@ -44,9 +45,15 @@ IMPORT = """\
 Set the keys of a YAML file, in place of those that stand there; others stay unless you say --replace. If one
 of them may not be set, none is.
 """
+PRUNE = """\
+Remove the keys of objects that the engine has no more: clusters, hosts, VMs, data centers, networks, vNIC
+profiles, and disks and NICs that no VM has. Of templates, quotas and the like it does not tell. What is
+remembered of VMs that are gone (sticky copies) goes at once, too; by itself it goes after a week.
+"""
 CHECK = """\
 List the mistakes: keys that placements ignore, properties of VMs that are no keys, hosts that lack keys of
-their cluster. No mistake ever stops a VM from starting. The exit status is 1 if there is any.
+their cluster, keys of objects that are gone. No mistake ever stops a VM from starting. The exit status is 1
+if there is any.
 """
 SHOW = """\
 Show the compiled keys of a VM, with the level that each comes from and what it hides there, or of a host: its
@@ -72,11 +79,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_import(
         add_command(actions, "import", "set the keys of a YAML file", IMPORT, keys_change.import_keys)
     )
+    pruning = add_command(
+        actions, "prune", "remove keys of objects that are gone from the engine", PRUNE, keys_prune.run
+    )
+    keys_prune.add_arguments(pruning)
+    _add_connection(pruning)
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    listing = add_command(actions, "list", "the keys that are set", LIST, _list)
-    checking = add_command(actions, "check", "keys that are ignored, and why", CHECK, _check)
+    listing = add_command(actions, "list", "the keys that are set", LIST, keys_list.run)
+    keys_list.add_arguments(listing)
+    checking = add_command(actions, "check", "keys that are ignored, and why", CHECK, keys_check.run)
     showing = add_command(actions, "show", "the compiled keys of a VM or host", SHOW, keys_show.run)
     showing.add_argument("item", metavar="VM|HOST", help="its name or id")
     explaining = add_command(actions, "explain", "how keys place a VM", EXPLAIN, keys_explain.run)
@@ -92,29 +105,29 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def _add_define(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
+    _add_name(parser)
     parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
     parser.add_argument(
         "--values", metavar="HOST=VALUE", nargs="+", action="extend", default=[], help="what hosts are given"
     )
     parser.add_argument("--default", metavar="VALUE", help="what all hosts that are not named are given")
     parser.add_argument(
-        "--sticky", type=float, metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"
+        "--sticky", metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"
     )
     _add_connection(parser)
 
 
 def _add_set(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("value", metavar="VALUE")
-    parser.add_argument("weight", metavar="WEIGHT", type=float, nargs="?", help="not for keys of hosts")
+    _add_name(parser)
+    parser.add_argument("value", metavar="VALUE", help="a number")
+    parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for keys of hosts")
     _add_on(parser, required=True)
     _add_setter(parser, default="operator")
     _add_connection(parser)
 
 
 def _add_unset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
+    _add_name(parser)
     where = parser.add_mutually_exclusive_group(required=True)
     _add_on(where)
     where.add_argument("--cluster", metavar="CLUSTER", help="a key of hosts, from all hosts of this cluster")
@@ -133,6 +146,10 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
     _add_connection(parser)
 
 
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the key; one that begins with - goes last, after --")
+
+
 def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> None:
     parser.add_argument(
         "--on",
@@ -149,44 +166,13 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
         dest="setter",
         choices=keys_change.SETTERS,
         default=default,
-        help=f"whose key it is; {default or 'else the classes in the file say'}",
+        help=f"whose key it is; else {default or 'the classes in the file say'}",
     )
 
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _list(args: argparse.Namespace) -> int:
-    snapshot, authors = read_keys(args)
-    listed = [one.key for one in authors.values()] or snapshot.placement_keys
-    keys = [(key, authors.get(KeyPlace.of(key))) for key in listed]
-    if args.json:
-        show_json(
-            [
-                {**keys_change.described(key, snapshot), "kind": kind(key), **_authorship(author)}
-                for key, author in keys
-            ]
-        )
-        return 0
-    rows = [(*_row(key, snapshot), *_authorship(author).values()) for key, author in keys]
-    told = ("set by", "set at") if authors else ()
-    show(rows, ("on", "class", "name", "value", "weight", "kind", *told))
-    return 0
-
-
-def _row(key: PlacementKey, snapshot: Snapshot) -> tuple[str, ...]:
-    weight = "" if key.weight is None else f"{key.weight:g}"
-    return key_place(key, snapshot), key.key_class, key.name, written(key.value), weight, kind(key)
-
-
-def _authorship(author: SetKey | None) -> dict[str, str]:
-    """Who set a key, and when, in UTC; nothing where that is not known."""
-    if author is None:
-        return {}
-    at = datetime.fromtimestamp(author.set_at, UTC)
-    return {"set_by": author.set_by, "set_at": at.isoformat(timespec="seconds")}
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -196,22 +182,3 @@ def _export(args: argparse.Namespace) -> int:
     else:
         print(key_file.dumps(snapshot.placement_keys, snapshot), end="")
     return 0
-
-
-def _check(args: argparse.Namespace) -> int:
-    snapshot = read_keys(args).snapshot
-    mistakes = find_mistakes(snapshot)
-    if args.json:
-        show_json([_described(mistake, snapshot) for mistake in mistakes])
-    else:
-        rows = [(mistake_place(one, snapshot), mistake_sentence(one)) for one in mistakes]
-        show(rows, ("where", "what is wrong")) if rows else print("No mistakes.")
-    return int(bool(mistakes))
-
-
-def _described(mistake: Mistake, snapshot: Snapshot) -> dict[str, object]:
-    return {
-        "where": mistake_place(mistake, snapshot),
-        "codes": mistake.codes,
-        "sentence": mistake_sentence(mistake),
-    }

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import os
-import pwd
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ovirt_placement import config, key_file
-from ovirt_placement.commands.keys_state import opened_store
-from ovirt_placement.commands.question import find, show_json
+from ovirt_placement import key_file
+from ovirt_placement.commands.keys_report import report
+from ovirt_placement.commands.keys_state import opened_store, read_engine, setter_name
+from ovirt_placement.commands.question import find
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
-from ovirt_placement.explain_keys import key_place, mistake_place, mistake_sentence, written
+from ovirt_placement.explain_keys import key_title, mistake_place, mistake_sentence
 from ovirt_placement.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
-from ovirt_placement.key_resources import find_resource
+from ovirt_placement.key_resources import Place, find_place, find_resource
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.rules.placement_keys.changes import Refusal, refusals
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import Code
+from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys
 from ovirt_placement.store_keys import KeyChange, KeyPlace
 
 #: Who sets keys, and the class of theirs.
 SETTERS = {"operator": SYSTEM, "billing-entity": BILLING_ENTITY, "customer": CUSTOMER}
+
+#: How much of what speaks against a change is told.
+_TOLD = 5
 
 
 def define(args: argparse.Namespace) -> int:
@@ -33,6 +36,9 @@ def define(args: argparse.Namespace) -> int:
     def decide(snapshot: Snapshot) -> KeyChange:
         cluster = find(args.cluster, "cluster", snapshot.clusters)
         hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
+        if not hosts:
+            raise UserError(f"cluster {cluster.name} has no hosts to give a key")
+        weight = None if args.sticky is None else _weight(args.sticky)
         put = (
             PlacementKey(
                 level=NODE,
@@ -40,8 +46,8 @@ def define(args: argparse.Namespace) -> int:
                 key_class=SYSTEM,
                 name=args.name,
                 value=value,
-                weight=args.sticky,
-                sticky=args.sticky is not None,
+                weight=weight,
+                sticky=weight is not None,
             )
             for host, value in _values(args, cluster, hosts).items()
         )
@@ -61,7 +67,7 @@ def set_key(args: argparse.Namespace) -> int:
             key_class=SETTERS[args.setter],
             name=args.name,
             value=_value(args.value),
-            weight=args.weight,
+            weight=None if args.weight is None else _weight(args.weight),
         )
         return KeyChange(put=(_as_on_other_hosts(key, snapshot) if level == NODE else key,))
 
@@ -73,10 +79,14 @@ def unset(args: argparse.Namespace) -> int:
 
     def decide(snapshot: Snapshot) -> KeyChange:
         there = tuple(_on(args, snapshot))
-        gone = tuple(key for key in there if key.name == args.name)
+        named = tuple(key for key in there if key.name == args.name)
+        own = SETTERS[args.setter]
+        gone = tuple(key for key in named if key.key_class == own)
         if not gone:
-            hint = nearest(args.name, [key.name for key in there])
-            raise UserError(f'no {SETTERS[args.setter]} key "{args.name}" is set there{hint}')
+            setters = [setter for setter, of in SETTERS.items() if any(key.key_class == of for key in named)]
+            others = f"; there is one --as {' and one --as '.join(setters)}" if setters else ""
+            hint = others or nearest(args.name, [key.name for key in there])
+            raise UserError(f'no {own} key "{args.name}" is set there{hint}')
         return KeyChange(remove=gone)
 
     return _change(args, decide)
@@ -91,7 +101,7 @@ def import_keys(args: argparse.Namespace) -> int:
         for key in put:
             if own not in (None, key.key_class):
                 raise UserError(
-                    f"{args.file}: {_named(key, snapshot)}: with --as {args.setter} only keys of class"
+                    f"{args.file}: {key_title(key, snapshot)}: with --as {args.setter} only keys of class"
                     f" {own} can be set"
                 )
         places = {KeyPlace.of(key) for key in put}
@@ -102,60 +112,37 @@ def import_keys(args: argparse.Namespace) -> int:
     return _change(args, decide)
 
 
-def setter_name() -> str:
-    """The login of whoever runs this; with sudo, of whoever called it."""
-    user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
-    try:
-        return user or pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
-
-
-def described(key: PlacementKey, snapshot: Snapshot) -> dict[str, object]:
-    """A key as JSON, with the name of what it is set on."""
-    return {
-        "level": key.level,
-        "resource": key.resource,
-        "place": key_place(key, snapshot),
-        "class": key.key_class,
-        "name": key.name,
-        "value": key.value,
-        "weight": key.weight,
-        "sticky": key.sticky,
-    }
-
-
 def _change(args: argparse.Namespace, decide: Callable[[Snapshot], KeyChange]) -> int:
     """Make the change that is decided on the engine's objects and the keys that are set, and tell of it.
 
     Raises `UserError` with all that speaks against it; then nothing is changed.
     """
-    engine = _read_engine(args)
+    engine = read_engine(args)
 
     def judged(standing: tuple[PlacementKey, ...]) -> KeyChange:
         snapshot = replace(engine, placement_keys=standing)
         change = decide(snapshot)
         if found := refusals(snapshot, change.put, change.remove):
-            raise UserError("; ".join(_refusal(one, snapshot) for one in found))
+            raise UserError(_refused(found, snapshot))
         return change
 
     with opened_store(args) as store:
         change = store.change_as(judged, set_by=setter_name())
-    _report(args, engine, change)
+    report(args, engine, change)
     return 0
 
 
-def _read_engine(args: argparse.Namespace) -> Snapshot:
-    # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection import connect
-    from ovirt_placement.engine.reader import read_snapshot
-
-    with connect(config.load(args.config).engine) as connection:
-        return read_snapshot(connection, devices=True)
-
-
-def _refusal(found: Refusal, snapshot: Snapshot) -> str:
-    return f"{mistake_place(found, snapshot)}: {', '.join(found.codes)}: {mistake_sentence(found)}"
+def _refused(found: Sequence[Refusal], snapshot: Snapshot) -> str:
+    """Why a change is not made, in one line."""
+    reasons = [
+        f"{mistake_place(one, snapshot)}: {', '.join(one.codes)}: {mistake_sentence(one)}"
+        for one in found[:_TOLD]
+    ]
+    if more := len(found) - _TOLD:
+        reasons += [f"and {more} more like these"] * (more > 0)
+    if any(isinstance(one, MissingNodeKeys) for one in found):
+        reasons.append("keys define, and keys unset --cluster, change a key on all hosts at once")
+    return "; ".join(reasons)
 
 
 def _values(args: argparse.Namespace, cluster: Cluster, hosts: tuple[Host, ...]) -> dict[str, float | str]:
@@ -165,7 +152,10 @@ def _values(args: argparse.Namespace, cluster: Cluster, hosts: tuple[Host, ...])
         word, equals, value = text.rpartition("=")
         if not equals:
             raise UserError(f'"{text}": write it as HOST=VALUE')
-        values[find(word, f"host of cluster {cluster.name}", hosts).id] = _value(value)
+        host = find(word, f"host of cluster {cluster.name}", hosts)
+        if host.id in values:
+            raise UserError(f"{host.name} is given two values")
+        values[host.id] = _value(value)
     lacking = [host.name for host in hosts if host.id not in values]
     if lacking and args.default is None:
         raise UserError(
@@ -187,26 +177,21 @@ def _as_on_other_hosts(key: PlacementKey, snapshot: Snapshot) -> PlacementKey:
         and snapshot.host_by_id[other.resource].cluster == cluster
     ]
     alike.sort(key=lambda other: other.resource != key.resource)
-    for other in alike[:1]:
-        weight = other.weight if key.weight is None else key.weight
-        return replace(key, weight=weight, sticky=other.sticky)
-    return key
+    sticky = bool(alike) and alike[0].sticky
+    if key.weight is not None and not sticky:
+        raise UserError(f"{key_title(key, snapshot)}: keys of hosts have no weight, unless they are sticky")
+    weight = alike[0].weight if sticky and key.weight is None else key.weight
+    return replace(key, weight=weight, sticky=sticky)
 
 
 def _on(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[PlacementKey]:
-    """The keys of the setter that stand where `--on` or `--cluster` says."""
+    """The keys that stand where `--on` or `--cluster` says."""
     if args.cluster is not None:
         cluster = find(args.cluster, "cluster", snapshot.clusters)
-        places = {(NODE, host.id) for host in snapshot.hosts_of_cluster.get(cluster.id, ())}
+        places = {Place(NODE, host.id) for host in snapshot.hosts_of_cluster.get(cluster.id, ())}
     else:
-        level, word = args.on
-        # What it was set on may be gone from the engine.
-        known = any((key.level, key.resource) == (level, word) for key in snapshot.placement_keys)
-        places = {(level, word if known else find_resource(level, word, snapshot))}
-    own = SETTERS[args.setter]
-    for key in snapshot.placement_keys:
-        if (key.level, key.resource) in places and key.key_class == own:
-            yield key
+        places = {find_place(args.on, snapshot.placement_keys, snapshot)}
+    return (key for key in snapshot.placement_keys if Place(key.level, key.resource) in places)
 
 
 def _value(text: str) -> float | str:
@@ -215,22 +200,8 @@ def _value(text: str) -> float | str:
     return text if exact is None else float(exact)
 
 
-def _report(args: argparse.Namespace, snapshot: Snapshot, change: KeyChange) -> None:
-    if args.json:
-        show_json(
-            {
-                "set": [described(key, snapshot) for key in change.put],
-                "unset": [described(key, snapshot) for key in change.remove],
-            }
-        )
-        return
-    for key in change.put:
-        weight = "" if key.weight is None else f" ({key.weight:g})"
-        sticky = ", sticky" if key.sticky else ""
-        print(f"set {_named(key, snapshot)}: {written(key.value)}{weight}{sticky}")
-    for key in change.remove:
-        print(f"unset {_named(key, snapshot)}")
-
-
-def _named(key: PlacementKey, snapshot: Snapshot) -> str:
-    return f"{key_place(key, snapshot)}: {key.key_class} key {key.name}"
+def _weight(text: str) -> float:
+    exact = number(text)
+    if exact is None:
+        raise UserError(f'the weight "{text}" is no number')
+    return float(exact)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from ovirt_placement.commands.keys_state import read_keys
 from ovirt_placement.commands.question import find, show, show_json
-from ovirt_placement.explain_keys import code_sentence, figure, key_place, written
+from ovirt_placement.explain_keys import code_sentence, figure, key_place, written, written_weight
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.host_states import host_states
@@ -62,7 +62,7 @@ def _row(keys: str, key: CompiledKey, snapshot: Snapshot) -> tuple[str, ...]:
 
 def _hidden(keys: Iterable[PlacementKey], snapshot: Snapshot) -> Iterator[str]:
     for key in keys:
-        yield f"{key_place(key, snapshot)}: {written(key.value)} ({key.weight:g})"
+        yield f"{key_place(key, snapshot)}: {written(key.value)} ({written_weight(key)})"
 
 
 def _described(key: CompiledKey) -> dict[str, object]:

@@ -1,8 +1,10 @@
-"""Where commands about placement keys take them from: a state file, a file of keys, or the store."""
+"""Where commands about placement keys take them from: a state file, a file of keys, or engine and store."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import pwd
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +60,25 @@ def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
         return store.records(), store.all_keys()
     except StoreUnmade:
         return KeyRecords(0), ()
+
+
+def read_engine(args: argparse.Namespace) -> Snapshot:
+    """All that keys can be set on, read from the engine at this moment."""
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection import connect
+    from ovirt_placement.engine.reader import read_snapshot
+
+    with connect(config.load(args.config).engine) as connection:
+        return read_snapshot(connection, devices=True)
+
+
+def setter_name() -> str:
+    """The login of whoever runs this; with sudo, of whoever called it."""
+    user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
+    try:
+        return user or pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
 
 
 @contextmanager

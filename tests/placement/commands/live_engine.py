@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,7 +37,16 @@ class LiveEngine:
     _last: float = field(default_factory=time.monotonic)
 
     def run(self, status: int, *arguments: str) -> tuple[str, str]:
-        """Run a command that must end with this status; return what it printed, and its complaints.
+        """Run a command that must end with this status; return what it printed, and its complaints."""
+        found, out, err = self.outcome(*arguments)
+        assert found == status, out + err
+        return out, err
+
+    def data(self, status: int, *arguments: str) -> Any:
+        return json.loads(self.run(status, *_with_options(arguments, "--json"))[0])
+
+    def outcome(self, *arguments: str) -> tuple[int, str, str]:
+        """Run a command; return its status, what it printed, and its complaints.
 
         The engine's clock keeps pace with ours, however slow the machine is.
         """
@@ -45,13 +54,15 @@ class LiveEngine:
         self.engine.advance(now - self._last)
         self._last = now
         self.capsys.readouterr()
-        found = main([*arguments, "--config", str(self.config)])
+        found = main(_with_options(arguments, "--config", str(self.config)))
         printed = self.capsys.readouterr()
-        assert found == status, printed.out + printed.err
-        return printed.out, printed.err
+        return found, printed.out, printed.err
 
-    def data(self, status: int, *arguments: str) -> Any:
-        return json.loads(self.run(status, *arguments, "--json")[0])
+
+def _with_options(arguments: Sequence[str], *options: str) -> list[str]:
+    """Options go before "--", after which none is one."""
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:at], *options, *arguments[at:]]
 
 
 @contextmanager

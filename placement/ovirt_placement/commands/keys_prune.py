@@ -1,0 +1,34 @@
+"""`ovirt-placement keys prune`: removes what the store holds of objects that the engine has no more."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from ovirt_placement.commands.keys_report import report
+from ovirt_placement.commands.keys_state import opened_store, read_engine, setter_name
+from ovirt_placement.key_resources import LISTED_WITH_DEVICES, gone_keys
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store_keys import KeyChange
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+
+
+def run(args: argparse.Namespace) -> int:
+    engine = read_engine(args)
+
+    def decide(standing: Sequence[PlacementKey]) -> KeyChange:
+        return KeyChange(remove=gone_keys(standing, engine, LISTED_WITH_DEVICES))
+
+    with opened_store(args) as store:
+        # An engine that shows no VM at all says nothing about them.
+        missing = sorted(store.remembered_vms() - engine.vm_by_id.keys()) if engine.vms else []
+        if args.dry_run:
+            change = decide([one.key for one in store.all_keys()])
+        else:
+            change = store.change_as(decide, set_by=setter_name())
+            store.forget_vms(missing)
+    report(args, engine, change, forgotten=missing)
+    return 0
