@@ -7,12 +7,14 @@ stays with it, by the database's clock.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Row, Table, delete, insert, select, union, update
+from sqlalchemy import Connection, Row, Table, Text, cast, delete, insert, select, union, update
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store_access import StoreAccess
@@ -24,6 +26,9 @@ from ovirt_placement.store_schema import (
     placement_keys,
     sticky_copies,
 )
+
+#: Names and values.
+_Pairs = tuple[tuple[str, float], ...]
 
 #: Databases limit the parameters of one statement.
 _AT_ONCE = 500
@@ -81,6 +86,9 @@ class KeyRecords(msgspec.Struct, frozen=True):
 
 class KeyStore(StoreAccess):
     """Placement keys in a database."""
+
+    #: Frozen sets by their text, as they were read last: nearly all are the same the next time.
+    _sets: Mapping[str, _Pairs] = MappingProxyType({})
 
     def all_keys(self) -> tuple[SetKey, ...]:
         """List the keys of every level and host, by place."""
@@ -187,12 +195,13 @@ class KeyStore(StoreAccess):
             # The revision first: what is written meanwhile is then read again, never overlooked.
             revision = _revision(connection)
             keys = tuple(_set_key(row).key for row in connection.execute(_KEYS))
-            frozen = connection.execute(select(frozen_keys.c.vm, frozen_keys.c["keys"]))
+            frozen = connection.execute(_FROZEN).all()
+            self._sets = {text: self._sets.get(text) or _pairs(text) for _, text in frozen}
             copies = connection.execute(select(sticky_copies).order_by(*sticky_copies.primary_key))
             return KeyRecords(
                 revision,
                 keys,
-                tuple(FrozenKeys(row.vm, tuple((name, value) for name, value in row[1])) for row in frozen),
+                tuple(FrozenKeys(vm, self._sets[text]) for vm, text in frozen),
                 tuple(StickyCopy(**row._asdict()) for row in copies),
             )
 
@@ -204,6 +213,11 @@ _PLACE = (
     placement_keys.c.name,
 )
 _KEYS = select(placement_keys).order_by(*_PLACE)
+_FROZEN = select(frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
+
+
+def _pairs(text: str) -> _Pairs:
+    return tuple((name, value) for name, value in json.loads(text))
 
 
 def _revision(connection: Connection) -> int:

@@ -233,3 +233,12 @@ def test_a_store_without_missing_vms_is_upgraded_and_its_values_stay_what_they_a
     writer = KeyStore(url)
     assert writer.mark_missing(["v1"]) == {"v1": 0.0}
     writer.close()
+
+
+def test_frozen_sets_that_stayed_are_not_read_twice(store: KeyStore) -> None:
+    store.begin_runs([Run(vm, None, (("A", 0.1), (vm, 1.0))) for vm in ("v1", "v2")])
+    before = {frozen.vm: frozen.keys for frozen in store.records().frozen}
+    store.begin_runs([Run("v2", None, (("A", 0.2),)), Run("v3", None, ())])
+    after = {frozen.vm: frozen.keys for frozen in store.records().frozen}
+    assert after == {"v1": (("A", 0.1), ("v1", 1.0)), "v2": (("A", 0.2),), "v3": ()}
+    assert after["v1"] is before["v1"]
