@@ -116,7 +116,9 @@ PLACES = [(level, resource) for level in RESOURCES for resource in RESOURCES[lev
 #: What the placement depends on: keys of each party, on any level; often several on the VM itself.
 WANTED = st.builds(
     _key,
-    st.sampled_from(PLACES + [("server", NEW)] * 12),
+    st.sampled_from(
+        PLACES + [("server", NEW)] * 12 + [("server_offer", "type"), ("server_offer", "cpu-profile")] * 4
+    ),
     st.sampled_from(["system", "system", "be", "customer"]),
     st.sampled_from(["A", "A", "B", "B", "C", "_G", "_G", "#RAM", "#CPU", "#LOAD"]),
     VALUES,
@@ -128,7 +130,7 @@ MISTAKEN = st.builds(
     _key,
     st.sampled_from(PLACES),
     st.sampled_from(["system", "be", "customer"]),
-    st.sampled_from(["A", "B", "_G", "#RAM", "#X", "_", "#", ""]),
+    st.sampled_from(["A", "B", "_G", "#RAM", "#X", "_", "#", "", " "]),
     VALUES,
     st.sampled_from([None, 0.0, 10.0, -100.0]),
     st.booleans(),
@@ -145,9 +147,10 @@ def keys(draw: st.DrawFn) -> tuple[PlacementKey, ...]:
 
 @st.composite
 def hosts(draw: st.DrawFn, name: str) -> Host:
-    amounts = [65536] * 9 + [2048, 2049, 4096]
+    amounts = [65536] * 9 + [2048, 2049, 3072, 3073]
     return build.host(
         name,
+        cluster=draw(st.sampled_from([build.CLUSTER, build.CLUSTER, "cluster2"])),
         status=draw(st.sampled_from(["up"] * 7 + ["maintenance"])),
         memory_mb=draw(st.sampled_from(amounts)),
         free_mb=draw(st.sampled_from([65536] * 4 + [1024, 1025, 2048, 2049])),
@@ -162,7 +165,7 @@ def hosts(draw: st.DrawFn, name: str) -> Host:
 @st.composite
 def vms(draw: st.DrawFn, name: str) -> Vm:
     """Up or down, paused, migrating to a host that is known, or to one that is not."""
-    on = draw(st.sampled_from([None, *HOSTS]))
+    on = draw(st.sampled_from([None, *HOSTS] if name == NEW else [None, *HOSTS, *HOSTS]))
     status = draw(st.sampled_from(["up", "paused", "migrating"])) if on else "down"
     known = status == "migrating" and draw(st.booleans())
     some: dict[str, Any] = {
@@ -203,13 +206,13 @@ def worlds(draw: st.DrawFn) -> Snapshot:
         st.dictionaries(
             st.tuples(st.sampled_from([NEW, "a"]), st.sampled_from(["A", "C"])),
             st.tuples(NUMBERS, st.sampled_from([60.0, -20.0])),
-            max_size=2,
+            min_size=1,
         )
     )
     recorded = draw(st.sets(st.sampled_from([NEW, *OTHERS])))
     promises = st.builds(
         Pending,
-        vm=st.sampled_from([NEW, *OTHERS]),
+        vm=st.sampled_from([NEW, NEW, *OTHERS]),
         host=st.sampled_from(HOSTS),
         memory_mb=st.sampled_from([None, 512, 4096]),
     )
@@ -220,11 +223,11 @@ def worlds(draw: st.DrawFn) -> Snapshot:
         count_threads_as_cores=draw(st.booleans()),
     )
     return msgspec.structs.replace(
-        build.snapshot(cluster, *(draw(hosts(name)) for name in HOSTS), *found),
+        build.snapshot(cluster, build.cluster("cluster2"), *(draw(hosts(name)) for name in HOSTS), *found),
         data_centers=(DataCenter(id="dc", name="dc"),),
         networks=(Network(id="net", name="net"),),
         vnic_profiles=(VnicProfile(id="vnic-profile", name="vnic-profile", network="net"),),
-        pending=tuple(draw(st.lists(promises, max_size=2, unique_by=lambda promise: promise.vm))),
+        pending=tuple(draw(st.lists(promises, min_size=1, max_size=4, unique_by=lambda promise: promise.vm))),
         placement_keys=draw(keys()),
         frozen_keys=tuple(FrozenKeys(vm=vm, keys=draw(brought)) for vm in sorted(recorded)),
         sticky_copies=tuple(
