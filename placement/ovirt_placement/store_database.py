@@ -18,6 +18,9 @@ from ovirt_placement.store_upgrade import is_made, make_or_upgrade, version
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417
 
+#: Device and inode.
+_File = tuple[int, int] | None
+
 
 class StoreAway(UserError):
     """The store is locked, absent or out of reach for now; to ask again later may help."""
@@ -36,6 +39,8 @@ class Database:
         self._url = _parsed(url)
         self._engine = self._make_engine()
         self._checked = False
+        #: The file that connections are open to.
+        self._file: _File = None
         self._lock = threading.Lock()
 
     @property
@@ -83,8 +88,11 @@ class Database:
 
     def _check_once(self) -> None:
         with self._lock:
-            if self._checked:
+            if self._checked and self._file == self._present_file():
                 return
+            # A connection stays with a file that was replaced, by a restored one, say, or taken away.
+            self._engine.dispose()
+            self._checked = False
             self._check_file()
             found = self._version()
             if found is None and not self._create:
@@ -97,7 +105,17 @@ class Database:
             # A reader may not write: it makes do with what an earlier release has left.
             if self._create and found != VERSION:
                 self._make_or_upgrade()
-            self._checked = True
+            self._file, self._checked = self._present_file(), True
+
+    def _present_file(self) -> _File:
+        """Tell the file that SQLite would open now from all others; None if there is none."""
+        if self._url.get_backend_name() != "sqlite":
+            return None
+        try:
+            found = Path(self._url.database or "").stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _check_file(self) -> None:
         """SQLite makes a file for whoever opens one: not for a reader, and not where it cannot stand."""

@@ -262,3 +262,28 @@ def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_pa
     with pytest.raises(StoreAway) as away:
         store.open_intents()
     assert "secret" not in str(away.value)
+
+
+def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    reader, writer, restored = (
+        Store(url, create=False),
+        Store(url),
+        Store(f"sqlite:///{tmp_path}/restored.db"),
+    )
+    prepared(writer, "before", "before")
+    prepared(restored, "after", "after")
+    assert [intent.vm for intent in reader.open_intents()] == ["before"]
+    restored.close()
+    for left in ("store.db-wal", "store.db-shm"):  # else SQLite would write their content into the new file
+        (tmp_path / left).unlink()
+    (tmp_path / "restored.db").replace(tmp_path / "store.db")
+    for store in (reader, writer):
+        assert [intent.vm for intent in store.open_intents()] == ["after"]
+    (tmp_path / "store.db").unlink()
+    with pytest.raises(StoreAway, match="no such file"):
+        reader.open_intents()
+    prepared(writer, "anew", "anew")
+    assert [intent.vm for intent in reader.open_intents()] == ["anew"]
+    reader.close()
+    writer.close()
