@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from ovirt_placement import config, key_file
 from ovirt_placement.commands.question import add_question, read_state
+from ovirt_placement.engine.consistency import consistent
+from ovirt_placement.inventory.details import Details, with_details
 from ovirt_placement.inventory.keys import with_keys
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store_database import StoreUnmade
@@ -49,6 +51,8 @@ def read_keys(args: argparse.Namespace) -> KeyState:
             records, authors = read_records(store)
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
+        if args.state is None:  # they may refer to what no key in the store refers to
+            snapshot = consistent(with_details(snapshot, Details.of(read_engine(args))))
         keys = key_file.load(args.keys, snapshot)
         return KeyState(replace(snapshot, placement_keys=keys), {})
     return KeyState(snapshot, {KeyPlace.of(one.key): one for one in authors})

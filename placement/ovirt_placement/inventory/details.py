@@ -69,6 +69,12 @@ class Details:
     networks: tuple[Network, ...] = ()
     vnic_profiles: tuple[VnicProfile, ...] = ()
 
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Details:
+        """Take them out of a snapshot that was read with devices."""
+        vms = {vm.id: VmDetails.of(vm) for vm in snapshot.vms}
+        return cls(vms, snapshot.networks, snapshot.vnic_profiles)
+
     def of_vm(self, vm: Vm) -> Vm:
         return _laid_over(vm, self.vms.get(vm.id, _NONE))
 
