@@ -24,7 +24,6 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.rules.placement_keys.settings import Settings
 from tests import builders as build
-from tests.placement.rules.placement_keys.reference import LADDER
 
 #: The VM that is placed, the others, and where all of them may be.
 NEW, OTHERS = "new", ("a", "b", "c", "d")
@@ -155,11 +154,19 @@ def hosts(draw: st.DrawFn, name: str) -> Host:
         memory_mb=draw(st.sampled_from(amounts)),
         free_mb=draw(st.sampled_from([65536] * 4 + [1024, 1025, 2048, 2049])),
         memory_free_mb=draw(st.sampled_from([*amounts, *[None] * 6])),
-        cpu_percent=draw(st.sampled_from([0, 50, 37.5, 100, None])),
+        cpu_percent=draw(st.sampled_from([0, 50, 37.5, 100, 130, None])),
         cores=draw(st.sampled_from([1, 4])),
         threads=draw(st.sampled_from([None, 8])),
         failover=draw(st.sampled_from([False] * 7 + [True])),
     )
+
+
+DISKS = (Disk(id="disk", bootable=True, profile="disk-profile"), Disk(id="data", bootable=False))
+NICS = (
+    Nic(id="nic1", name="nic2", vnic_profile="vnic-profile"),
+    Nic(id="nic2", name="nic10", vnic_profile="other-profile"),
+)
+PROPERTIES = ("A:1:100", "B:0.5:-7.5,_G:1:50", "A:1", "#RAM:0:1", "A:x:1", "A:1:0,C:-1:3", "A:1:1;")
 
 
 @st.composite
@@ -189,52 +196,65 @@ def vms(draw: st.DrawFn, name: str) -> Vm:
     )
 
 
-DISKS = (Disk(id="disk", bootable=True, profile="disk-profile"), Disk(id="data", bootable=False))
-NICS = (
-    Nic(id="nic1", name="nic2", vnic_profile="vnic-profile"),
-    Nic(id="nic2", name="nic10", vnic_profile="other-profile"),
+CLUSTERS = st.builds(
+    build.cluster,
+    data_center=st.sampled_from([None, "dc"]),
+    memory_overcommit_percent=st.sampled_from([100, 100, 50, 150]),
+    cpu_overcommit_percent=st.sampled_from([100, 100, 400]),
+    count_threads_as_cores=st.booleans(),
 )
-PROPERTIES = ("A:1:100", "B:0.5:-7.5,_G:1:50", "A:1", "#RAM:0:1", "A:x:1", "A:1:0,C:-1:3", "A:1:1;")
 
-
-@st.composite
-def worlds(draw: st.DrawFn) -> Snapshot:
-    found = [draw(vms(name)) for name in (NEW, *OTHERS)]
-    names = st.sampled_from(["A", "B", "_G", "#RAM"])
-    brought = st.dictionaries(names, NUMBERS, max_size=4).map(lambda one: tuple(one.items()))
-    copies = draw(
-        st.dictionaries(
-            st.tuples(st.sampled_from([NEW, "a"]), st.sampled_from(["A", "C"])),
-            st.tuples(NUMBERS, st.sampled_from([60.0, -20.0])),
-            min_size=1,
-        )
-    )
-    recorded = draw(st.sets(st.sampled_from([NEW, *OTHERS])))
-    promises = st.builds(
+PROMISES = st.lists(
+    st.builds(
         Pending,
         vm=st.sampled_from([NEW, NEW, *OTHERS]),
         host=st.sampled_from(HOSTS),
         memory_mb=st.sampled_from([None, 512, 4096]),
-    )
-    cluster = build.cluster(
-        data_center=draw(st.sampled_from([None, "dc"])),
-        memory_overcommit_percent=draw(st.sampled_from([100, 100, 50, 150])),
-        cpu_overcommit_percent=draw(st.sampled_from([100, 100, 400])),
-        count_threads_as_cores=draw(st.booleans()),
-    )
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda promise: promise.vm,
+)
+
+RECORDS = st.lists(
+    st.builds(
+        FrozenKeys,
+        vm=st.sampled_from([NEW, *OTHERS]),
+        keys=st.dictionaries(st.sampled_from(["A", "B", "_G", "#RAM"]), NUMBERS, max_size=4).map(
+            lambda brought: tuple(brought.items())
+        ),
+    ),
+    max_size=5,
+    unique_by=lambda record: record.vm,
+)
+
+COPIES = st.lists(
+    st.builds(
+        StickyCopy,
+        vm=st.sampled_from([NEW, NEW, "a"]),
+        name=st.sampled_from(["A", "C"]),
+        value=NUMBERS,
+        weight=st.sampled_from([60.0, -20.0]),
+    ),
+    max_size=3,
+    unique_by=lambda copy: (copy.vm, copy.name),
+)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> Snapshot:
     return msgspec.structs.replace(
-        build.snapshot(cluster, build.cluster("cluster2"), *(draw(hosts(name)) for name in HOSTS), *found),
+        build.snapshot(
+            draw(CLUSTERS),
+            build.cluster("cluster2"),
+            *(draw(hosts(name)) for name in HOSTS),
+            *(draw(vms(name)) for name in (NEW, *OTHERS)),
+        ),
         data_centers=(DataCenter(id="dc", name="dc"),),
         networks=(Network(id="net", name="net"),),
         vnic_profiles=(VnicProfile(id="vnic-profile", name="vnic-profile", network="net"),),
-        pending=tuple(draw(st.lists(promises, min_size=1, max_size=4, unique_by=lambda promise: promise.vm))),
+        pending=tuple(draw(PROMISES)),
         placement_keys=draw(keys()),
-        frozen_keys=tuple(FrozenKeys(vm=vm, keys=draw(brought)) for vm in sorted(recorded)),
-        sticky_copies=tuple(
-            StickyCopy(vm=vm, name=name, value=value, weight=weight)
-            for (vm, name), (value, weight) in copies.items()
-        ),
+        frozen_keys=tuple(draw(RECORDS)),
+        sticky_copies=tuple(draw(COPIES)),
     )
-
-
-assert {*RESOURCES} == {*LADDER, "node", "elsewhere"} - {"server_sticky"}
