@@ -19,6 +19,11 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _COMPLETE = {CLUSTER: "cluster", NODE: "host", SERVER: "VM"}
 
 
+#: What to say of a level on which people give names as they like.
+_INSTEAD = dict.fromkeys(
+    ("customer", "customer_offer"), "; give the id of a user or group, or tag a VM pk-customer-NAME first"
+)
+
 #: Levels of which a snapshot holds everything that the engine has, and those of which one with devices does.
 LISTED = (CLUSTER, NODE, SERVER, "vdc_offer", "vdc")
 LISTED_WITH_DEVICES = (*LISTED, "disk", "network_offer", "network", "nic_offer", "nic")
@@ -74,7 +79,7 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
     if level not in _COMPLETE and _UUID.fullmatch(word):
         return word
     hint = nearest(word, [one.name for one in known])
-    told = "" if hint or level in _COMPLETE else "; give its id"
+    told = "" if hint or level in _COMPLETE else _INSTEAD.get(level, "; give its id")
     raise UserError(f'no {_COMPLETE.get(level, level)} "{word}"{hint}{told}')
 
 

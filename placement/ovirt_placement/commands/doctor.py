@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ovirt_placement.engine.events import Event
     from ovirt_placement.engine.parsing.policies import Unit
     from ovirt_placement.engine.parsing.users import Root
-    from ovirt_placement.model import Snapshot
+    from ovirt_placement.model import Cluster, Snapshot
 
 DESCRIPTION = """\
 Look for what is not right with the engine, the proxy, the scheduling policies and this machine, and say of
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 def _examine_engine(
     connection: EngineConnection, args: argparse.Namespace, configuration: Config, examination: _Examination
 ) -> None:
-    from ovirt_placement.commands import doctor_engine, doctor_machine, doctor_units
+    from ovirt_placement.commands import doctor_engine, doctor_keys, doctor_machine, doctor_units
     from ovirt_placement.engine import events as engine_events
     from ovirt_placement.engine import policy_setup, reader
     from ovirt_placement.engine.parsing import users
@@ -110,6 +110,7 @@ def _examine_engine(
     if args.proxy is not None:
         examination.findings.extend(doctor_units.examine_proxy(args.proxy, units))
     examination.add("scheduling policies", lambda: _policies(connection, snapshot, units))
+    examination.findings.extend(doctor_keys.examine_mistakes(snapshot))
     enforcing = configuration.section("enforcer", _Enforcer).mode == "enforce"
     examination.findings.extend(doctor_engine.examine_enforcement(enforcing, events, now))
     if enforcing:
@@ -122,11 +123,12 @@ def _examine_engine(
 
 def _policies(connection: EngineConnection, snapshot: Snapshot, units: dict[str, Unit]) -> Iterator[Finding]:
     """Examine the policies that clusters use, and the rules of the clusters by them."""
-    from ovirt_placement.commands import doctor_policies
+    from ovirt_placement.commands import doctor_keys, doctor_policies
     from ovirt_placement.engine import policy_setup
 
     heads = {head.id: head for head in policy_setup.read_heads(connection)}
     examined: dict[str, InUse] = {}
+    by_keys: list[Cluster] = []
     for user in policy_setup.read_users(connection):
         if user.policy not in heads:
             continue
@@ -138,7 +140,10 @@ def _policies(connection: EngineConnection, snapshot: Snapshot, units: dict[str,
         if user.id in snapshot.cluster_by_id:
             cluster = snapshot.cluster_by_id[user.id]
             yield from doctor_policies.examine_rules(snapshot, cluster, examined[user.policy])
-            yield from doctor_policies.examine_keys(snapshot, cluster, examined[user.policy])
+            yield from doctor_keys.examine_keys(snapshot, cluster, examined[user.policy])
+            if doctor_keys.weighs_by_keys(examined[user.policy]):
+                by_keys.append(cluster)
+    yield from doctor_keys.examine_property(connection, by_keys)
 
 
 def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:

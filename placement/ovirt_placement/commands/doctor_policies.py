@@ -10,7 +10,6 @@ from ovirt_placement.commands import policy_units as ours
 from ovirt_placement.commands.finding import Finding
 from ovirt_placement.engine.parsing.policies import Entry, Unit
 from ovirt_placement.engine.policy_setup import PolicyContent, PolicyUser
-from ovirt_placement.key_levels import CLUSTER, NODE, SERVER
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules.host_groups import listed_hosts
 from ovirt_placement.rules.membership import members
@@ -69,7 +68,7 @@ def in_use(content: PolicyContent, units: Mapping[str, Unit]) -> InUse:
 
 def examine_policy(policy: InUse) -> Iterator[Finding]:
     """Look at a policy that some cluster uses."""
-    setup = _remedy(policy)
+    setup = remedy(policy)
     for unit in policy.repeated:
         yield Finding(
             what=f"the engine holds {unit} twice in the policy {policy.name}, and refuses every change of it",
@@ -121,7 +120,7 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
             yield Finding(
                 what=f"cluster {cluster.name}: {'hard' if filtering else 'soft'} rules of the groups {names}"
                 f" mean nothing when VMs are placed: {_lack(policy, own, internal)}",
-                remedy=_remedy(policy, cluster),
+                remedy=remedy(policy, cluster),
                 cluster=cluster.id,
                 rule=True,
             )
@@ -131,28 +130,7 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
         yield Finding(
             what=f"cluster {cluster.name}: HA reservation means nothing when VMs are placed:"
             f" {_lack(policy, own, internal)}",
-            remedy=_remedy(policy, cluster),
-            cluster=cluster.id,
-            rule=True,
-        )
-
-
-def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
-    """Look for placement keys on a cluster, its hosts or its VMs that no unit regards."""
-    objects = {
-        CLUSTER: {cluster.id},
-        NODE: {host.id for host in snapshot.hosts_of_cluster.get(cluster.id, ())},
-        SERVER: {vm.id for vm in snapshot.vms if vm.cluster == cluster.id},
-    }
-    if not any(key.resource in objects.get(key.level, ()) for key in snapshot.placement_keys):
-        return
-    lacking = [] if ours.KEY_FILTER in policy.our_filters else [ours.KEY_FILTER]
-    lacking += [] if policy.our_weights.get(ours.KEY_WEIGHT, 0) > 0 else [ours.KEY_WEIGHT]
-    if lacking:
-        yield Finding(
-            what=f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
-            f" policy {policy.name} has no {' and no '.join(lacking)} in effect",
-            remedy=f"{_remedy(policy, cluster)} --placement-keys",
+            remedy=remedy(policy, cluster),
             cluster=cluster.id,
             rule=True,
         )
@@ -203,7 +181,7 @@ def _lack(policy: InUse, own: str, internal: str) -> str:
     return f"its policy {policy.name} has neither {own} nor the engine's {internal}"
 
 
-def _remedy(policy: InUse, cluster: Cluster | None = None) -> str:
+def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
     """Setup mends it; but the engine's own policies are locked, and it would take another for the cluster."""
     if policy.locked:
         return f"run ovirt-placement setup --cluster {cluster.name if cluster else 'CLUSTER'}"

@@ -18,7 +18,8 @@ from ovirt_placement.errors import UserError
 #: The description of a policy that we made; of another's policy we change no more than we must.
 MADE = "As the policy none, with the units of ovirt-placement"
 
-_KEY_WEIGHT_FACTOR = 1000
+#: More than all usual weights together can give in a cluster of 700 hosts.
+_KEY_WEIGHT_FACTOR = 100_000
 
 
 @dataclass(frozen=True)

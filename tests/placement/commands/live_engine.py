@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -57,6 +57,12 @@ class LiveEngine:
         found = main(_with_options(arguments, "--config", str(self.config)))
         printed = self.capsys.readouterr()
         return found, printed.out, printed.err
+
+
+class Starting(Protocol):
+    """Serves a state until the end of a `with`; takes what `live_engine` takes besides."""
+
+    def __call__(self, state: Snapshot, **more: Any) -> AbstractContextManager[LiveEngine]: ...
 
 
 def _with_options(arguments: Sequence[str], *options: str) -> list[str]:

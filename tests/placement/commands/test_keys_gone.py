@@ -51,12 +51,12 @@ KEPT = (
 GONE = (("cluster", "c2"), ("server", "v2"), ("disk", "d2"), ("nic", "n2"))
 
 
-class Starting(Protocol):
+class Serving(Protocol):
     def __call__(self, state: Snapshot) -> Any: ...
 
 
 @pytest.fixture
-def starting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Starting:
+def serving(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Serving:
     """Serve an engine; the store stays the same."""
 
     def start(state: Snapshot) -> Any:
@@ -66,9 +66,9 @@ def starting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 @pytest.fixture
-def store(tmp_path: Path, starting: Starting) -> KeyStore:
+def store(tmp_path: Path, serving: Serving) -> KeyStore:
     """A store in which a key stands on everything, and which remembers both VMs."""
-    with starting(BEFORE) as live:
+    with serving(BEFORE) as live:
         for level, resource in (*KEPT, *GONE):
             live.run(0, "keys", "set", "G", "1", "5", "--on", level, resource)
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
@@ -83,8 +83,8 @@ def places(live: LiveEngine) -> set[tuple[str, str]]:
     return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")}
 
 
-def test_check_tells_of_them(starting: Starting, store: KeyStore) -> None:
-    with starting(AFTER) as live:
+def test_check_tells_of_them(serving: Serving, store: KeyStore) -> None:
+    with serving(AFTER) as live:
         found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")}
         assert found == {
             f"{place}: system key {name}": ["resource-gone"]
@@ -93,10 +93,8 @@ def test_check_tells_of_them(starting: Starting, store: KeyStore) -> None:
         assert "keys prune removes it" in live.run(1, "keys", "check")[0]
 
 
-def test_prune_removes_them_and_what_their_vms_were_remembered_by(
-    starting: Starting, store: KeyStore
-) -> None:
-    with starting(AFTER) as live:
+def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Serving, store: KeyStore) -> None:
+    with serving(AFTER) as live:
         before = places(live)
         trial = live.data(0, "keys", "prune", "--dry-run")
         assert (places(live), store.remembered_vms()) == (before, {"v1", "v2"})
@@ -110,17 +108,17 @@ def test_prune_removes_them_and_what_their_vms_were_remembered_by(
         assert live.run(0, "keys", "prune")[0] == "Nothing to change.\n"
 
 
-def test_prune_says_what_it_does(starting: Starting, store: KeyStore) -> None:
-    with starting(AFTER) as live:
+def test_prune_says_what_it_does(serving: Serving, store: KeyStore) -> None:
+    with serving(AFTER) as live:
         lines = live.run(0, "keys", "prune")[0].splitlines()
     assert "unset server v2: system key G" in lines
     assert lines[-1] == "forgot VM v2"
 
 
 def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
-    starting: Starting, store: KeyStore
+    serving: Serving, store: KeyStore
 ) -> None:
-    with starting(snapshot(cluster("c9", name="new"))) as live:
+    with serving(snapshot(cluster("c9", name="new"))) as live:
         done = live.data(0, "keys", "prune")
         assert {key["level"] for key in done["unset"]} == {"cluster"}
         assert done["forgotten"] == []

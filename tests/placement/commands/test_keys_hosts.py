@@ -21,12 +21,12 @@ NORTH, SOUTH, EAST = (
 )
 
 
-class Starting(Protocol):
+class Serving(Protocol):
     def __call__(self, *hosts: Host) -> Any: ...
 
 
 @pytest.fixture
-def starting(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Starting:
+def serving(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Serving:
     """Serve an engine with these hosts; the store stays the same."""
 
     def start(*hosts: Host) -> Any:
@@ -47,8 +47,8 @@ def mistakes(live: LiveEngine, status: int) -> dict[str, list[str]]:
     return {one["where"]: one["codes"] for one in live.data(status, "keys", "check")}
 
 
-def test_define_tells_programs_what_it_set(starting: Starting) -> None:
-    with starting(NORTH, SOUTH, EAST) as live:
+def test_define_tells_programs_what_it_set(serving: Serving) -> None:
+    with serving(NORTH, SOUTH, EAST) as live:
         told = live.data(0, "keys", "define", "SAN", "--cluster", "blue", "--default", "1", "--sticky", "60")
         assert told["unset"] == []
         assert told["set"] == [
@@ -70,10 +70,10 @@ def test_define_tells_programs_what_it_set(starting: Starting) -> None:
         assert [(key["value"], key["weight"], key["sticky"]) for key in told["set"]] == [(2.0, 70.0, True)]
 
 
-def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(starting: Starting) -> None:
-    with starting(NORTH) as live:
+def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(serving: Serving) -> None:
+    with serving(NORTH) as live:
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
-    with starting(NORTH, SOUTH) as live:
+    with serving(NORTH, SOUTH) as live:
         assert mistakes(live, 1) == {"host south": ["node-key-set-differs"]}
         live.run(0, "keys", "set", "OTHER", "1", "5", "--on", "cluster", "blue")  # that hinders nothing else
         live.run(0, "keys", "set", "GEN", "0.5", "--on", "node", "south")
@@ -82,13 +82,13 @@ def test_a_host_that_joins_lacks_the_key_until_it_is_given_one(starting: Startin
 
 
 def test_a_host_that_moved_takes_its_keys_along_and_sheds_those_that_are_not_its_new_clusters(
-    starting: Starting,
+    serving: Serving,
 ) -> None:
-    with starting(NORTH, SOUTH, EAST) as live:
+    with serving(NORTH, SOUTH, EAST) as live:
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
         live.run(0, "keys", "define", "RACK", "--cluster", "red", "--default", "7")
     moved = host("h2", name="south", cluster="c2")
-    with starting(NORTH, moved, EAST) as live:
+    with serving(NORTH, moved, EAST) as live:
         assert mistakes(live, 1) == {
             "host south": ["node-key-set-differs"],
             "host east": ["node-key-set-differs"],
@@ -98,8 +98,8 @@ def test_a_host_that_moved_takes_its_keys_along_and_sheds_those_that_are_not_its
         assert mistakes(live, 0) == {}
 
 
-def test_a_key_of_a_cluster_with_many_hosts_is_refused_in_few_words(starting: Starting) -> None:
-    with starting(*(host(f"h{number}", cluster="c1") for number in range(40))) as live:
+def test_a_key_of_a_cluster_with_many_hosts_is_refused_in_few_words(serving: Serving) -> None:
+    with serving(*(host(f"h{number}", cluster="c1") for number in range(40))) as live:
         _, err = live.run(2, "keys", "set", "GEN", "1", "--on", "node", "h7")
         assert err.count("node-key-set-differs") == 5
         assert (
@@ -109,18 +109,18 @@ def test_a_key_of_a_cluster_with_many_hosts_is_refused_in_few_words(starting: St
         assert len(live.data(0, "keys", "unset", "GEN", "--cluster", "blue")["unset"]) == 40
 
 
-def test_only_sticky_keys_of_hosts_have_a_weight(starting: Starting) -> None:
-    with starting(NORTH) as live:
+def test_only_sticky_keys_of_hosts_have_a_weight(serving: Serving) -> None:
+    with serving(NORTH) as live:
         _, err = live.run(2, "keys", "set", "GEN", "1", "5", "--on", "node", "north")
         assert "node north: system key GEN: keys of hosts have no weight, unless they are sticky" in err
 
 
 def test_whoever_changes_keys_at_once_leaves_them_on_all_hosts_or_none(
-    starting: Starting, tmp_path: Path
+    serving: Serving, tmp_path: Path
 ) -> None:
     """One removes the key from all hosts while another, to whom it was still there, changes it on one."""
     turns = 2
-    with starting(NORTH, SOUTH) as live, Processes(tmp_path, {"OVIRT_PASSWORD": PASSWORD}) as processes:
+    with serving(NORTH, SOUTH) as live, Processes(tmp_path, {"OVIRT_PASSWORD": PASSWORD}) as processes:
         store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
 
         def run(words: str) -> int:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
 
@@ -14,13 +10,11 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.reader import read_snapshot
 from ovirt_placement.model import SchedulingPolicy as Units
-from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import SchedulingPolicy
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import cluster, host, snapshot
-from tests.placement.commands.live_engine import PASSWORD, LiveEngine, live_engine
-from tests.plugins.proxy_process import proxy_url
+from tests.placement.commands.live_engine import PASSWORD, LiveEngine, Starting
 
 NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
@@ -47,29 +41,9 @@ OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter"}
 OUR_WEIGHTS = {"SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 1}
 
 
-class Starting(Protocol):
-    def __call__(self, state: Snapshot = STATE, **more: Any) -> AbstractContextManager[LiveEngine]: ...
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    with proxy_url(os.environ) as url:
-        yield url
-
-
-@pytest.fixture
-def starting(
-    proxy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Starting:
-    def start(state: Snapshot = STATE, **more: Any) -> AbstractContextManager[LiveEngine]:
-        return live_engine(state, tmp_path, capsys, monkeypatch, **{"proxy": proxy, **more})
-
-    return start
-
-
 @pytest.fixture
 def live(starting: Starting) -> Iterator[LiveEngine]:
-    with starting() as running:
+    with starting(STATE) as running:
         yield running
 
 
@@ -173,7 +147,7 @@ def test_every_request_may_be_the_one_that_fails_and_the_next_run_completes_the_
         ("/schedulingpolicies/[^/]+$", True),
         ("/clusters/", True),
     ):
-        with starting() as live:
+        with starting(STATE) as live:
             method = "PUT" if path.endswith("+$") or path == "/clusters/" else "POST"
             live.server.disturbances.add(
                 Disturbance(method=method, path=path, drop="answer" if lost else "request")
@@ -281,7 +255,7 @@ def own_policy(engine: Engine) -> None:
 
 
 def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> None:
-    with starting(prepare=own_policy) as live:
+    with starting(STATE, prepare=own_policy) as live:
         live.run(0, "setup", "--policy", "theirs")
         policy = policy_named(live.engine, "theirs")
         assert set(filters(live.engine, policy)) == MANDATORY | OUR_FILTERS | {
@@ -311,7 +285,9 @@ def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
         assert balance(live.engine, policy_named(live.engine, "blue-placement")) == "PowerSaver"
 
 
-def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(starting: Starting) -> None:
+def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
+    starting: Starting,
+) -> None:
     known = Units(
         filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
         weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
@@ -328,7 +304,7 @@ def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(starting
         live.run(0, "setup")
         assert live.changes == []
         policy = policy_named(live.engine, "ovirt-placement")
-        assert weights(live.engine, policy)["PlacementKeyWeight"] == 1000
+        assert weights(live.engine, policy)["PlacementKeyWeight"] == 100_000
         assert "PlacementKeyFilter" in filters(live.engine, policy)
 
 
@@ -353,7 +329,7 @@ def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) ->
 
 
 def test_units_that_the_engine_does_not_know_or_has_disabled_are_named(starting: Starting) -> None:
-    with starting(proxy=None) as live:
+    with starting(STATE, proxy=None) as live:
         _, err = live.run(2, "setup")
     assert (
         "the engine has no filter unit AffinityFilter: it asks the proxy for its units only when it starts"
@@ -366,9 +342,9 @@ def test_units_that_the_engine_does_not_know_or_has_disabled_are_named(starting:
 
 
 def test_who_may_not_is_told_which_permit_it_takes(starting: Starting) -> None:
-    with starting(username="reader@internal") as live:
+    with starting(STATE, username="reader@internal") as live:
         _, err = live.run(2, "setup")
     assert "reader@internal may not change /schedulingpolicies: it needs the permit edit_storage_pool" in err
-    with starting(username="user@internal") as live:
+    with starting(STATE, username="user@internal") as live:
         _, err = live.run(2, "setup")
     assert "give it the role ReadOnlyAdmin" in err

@@ -1,0 +1,31 @@
+"""A simulated engine that a real proxy has told of its units, for commands about policies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.model import Snapshot
+from tests.placement.commands.live_engine import LiveEngine, Starting, live_engine
+from tests.plugins.proxy_process import proxy_url
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    with proxy_url(os.environ) as url:
+        yield url
+
+
+@pytest.fixture
+def starting(
+    proxy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Starting:
+    def start(state: Snapshot, **more: Any) -> AbstractContextManager[LiveEngine]:
+        return live_engine(state, tmp_path, capsys, monkeypatch, **{"proxy": proxy, **more})
+
+    return start
