@@ -91,7 +91,7 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
     for place, files in {
         "share/ovirt-placement/plugins": ROOT.glob("plugins/*.py"),
         "share/doc/ovirt-placement": [*ROOT.glob("docs/*.md"), *ROOT.glob("packaging/*.toml")],
-        "share/doc/ovirt-placement/placement-keys": ROOT.glob("docs/placement-keys/*.yaml"),
+        "share/doc/ovirt-placement/placement-keys": ROOT.glob("docs/placement-keys/*"),
         "lib/systemd/system": ROOT.glob("packaging/*.service"),
         "lib/sysusers.d": ROOT.glob("packaging/sysusers.d/*.conf"),
     }.items():

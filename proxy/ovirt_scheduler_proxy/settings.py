@@ -133,7 +133,7 @@ def decode(document: dict[str, Any], file: Path) -> Settings:
     try:
         settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
-        raise UserError(f"{file}: {_explain(error, document)}") from error
+        raise UserError(f"{file}: {_explain(error)}") from error
     _check_ranges(settings, file)
     return settings
 
@@ -161,7 +161,7 @@ def python_of(folder: PluginFolder) -> str:
     return folder.python or sys.executable
 
 
-def _explain(error: msgspec.ValidationError, document: dict[str, Any]) -> str:
+def _explain(error: msgspec.ValidationError) -> str:
     """The library's message, with the nearest right name where a key is unknown."""
     text = str(error)
     if "unknown field" not in text:

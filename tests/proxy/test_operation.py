@@ -12,6 +12,7 @@ import subprocess
 import urllib.request
 import xmlrpc.client
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,11 @@ def test_another_address_needs_tls_and_a_list_of_clients(folder: Path, tmp_path:
             answer = client.runFilters(["Keep"], HOSTS, "vm", {})
             assert isinstance(answer, dict)
             assert answer["result"] == ["h1"]
+
+
+def test_it_names_its_version() -> None:
+    done = command("--version")
+    assert (done.returncode, done.stdout) == (0, f"ovirt-scheduler-proxy {version('ovirt-placement')}\n")
 
 
 def test_a_taken_port_is_said_in_one_line(folder: Path) -> None:

@@ -92,8 +92,7 @@ class Zygote:
 
     def _keep_control_from_children(self) -> None:
         """Plugins that fork while they are imported must not hold our only line to the proxy open."""
-        control = self._control
-        os.register_at_fork(after_in_child=lambda: control.close())
+        os.register_at_fork(after_in_child=self._control.close)
 
     def _spawn(self, eager: bool) -> None:
         """Fork a worker and hand its connection, its handle and its two outputs to the proxy."""

@@ -1,1 +1,1 @@
-"""HTTP as the engine speaks it, lean and bounded: one thread for each connection."""
+"""HTTP as the engine speaks it, lean and bounded, on one event loop."""
