@@ -83,8 +83,16 @@ class Database:
         if self._url.get_backend_name() == "sqlite":
             return {"timeout": self._patience_seconds}
         milliseconds = max(1, round(self._patience_seconds * 1000))
-        # libpq counts in whole seconds and takes 2 for anything less.
-        return {"connect_timeout": 2, "options": f"-c lock_timeout={milliseconds}"}
+        # libpq counts in whole seconds and takes 2 for anything less. Whoever waits for a server that is cut
+        # off learns of it within 10 s.
+        return {
+            "connect_timeout": 2,
+            "keepalives_idle": 4,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 10_000,
+            "options": f"-c lock_timeout={milliseconds}",
+        }
 
     def _check_once(self) -> None:
         with self._lock:

@@ -67,20 +67,20 @@ class Stored(Generic[Found]):
 
 
 class Complaint:
-    """Says once what is wrong, and once that it is over."""
+    """Says once that something is wrong, however often its reason changes, and once that it is over."""
 
     def __init__(self, wrong: str, over: str) -> None:
         self._wrong = wrong
         self._over = over
-        self._told = ""
+        self._told = False
 
     def say(self, error: str) -> None:
-        """Tell of an error, or with an empty one that there is none, unless that was told last."""
-        if error and error != self._told:
+        """Take note of an error, or with an empty one that there is none."""
+        if error and not self._told:
             _log.warning("%s: %s", self._wrong, error)
         elif self._told and not error:
             _log.warning("%s", self._over)
-        self._told = error
+        self._told = bool(error)
 
 
 def loaded(url: str) -> bool:
