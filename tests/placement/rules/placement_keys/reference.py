@@ -207,14 +207,15 @@ def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool
 
 
 def special(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found:
+    """Section 5; a host that has nothing to hand out is full."""
     (cluster,) = (cluster for cluster in snapshot.clusters if cluster.id == host.cluster)
     there = others_on(snapshot, host, vm)
     memory = host.memory_mb * memory_ratio(snapshot, host, settings)
     cpus = host.threads if cluster.count_threads_as_cores and host.threads else host.cores
-    handed_out = cpus * (settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100))
+    vcpus = cpus * (settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100))
     found = [
-        ("#RAM", Fraction(sum(one.memory_mb for one in there)) / memory),
-        ("#CPU", Fraction(sum(one.vm.vcpus for one in there)) / handed_out),
+        ("#RAM", sum(one.memory_mb for one in there) / memory if memory else Fraction(1)),
+        ("#CPU", sum(one.vm.vcpus for one in there) / vcpus if vcpus else Fraction(1)),
     ]
     if host.cpu_percent is not None:
         found.append(("#LOAD", known(host.cpu_percent) / 100))
