@@ -13,6 +13,7 @@ from ovirt_placement.commands.question import (
     show,
     show_json,
 )
+from ovirt_placement.inventory.details import referred
 from ovirt_placement.model import Cluster, Snapshot, Struct
 from ovirt_placement.rules.violations import find_violations
 
@@ -38,6 +39,8 @@ class Source(Struct, frozen=True):
     statistics_age_seconds: float | None = None
     #: Since the placement keys were those of the store.
     keys_age_seconds: float | None = None
+    #: Since the disks, network interfaces and owners that keys refer to were last read of all VMs.
+    details_age_seconds: float | None = None
 
 
 class Keys(Struct, frozen=True):
@@ -84,7 +87,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show_json({"source": source, "placement_keys": keys, "clusters": summaries})
         return 0
-    print(f"{_told(source)}\n{_told_of_keys(keys, source)}\n")
+    print(f"{_told(source)}\n{_told_of_keys(keys, source)}")
+    if source.kind == "inventory" and source.details_age_seconds is None and _refer_to_details(snapshot):
+        print("Disks, network interfaces or owners are being read: until then, keys on them have no effect.")
+    print()
     show([_row(summary) for summary in summaries], _HEADERS)
     return 0
 
@@ -104,6 +110,7 @@ def _read(args: argparse.Namespace) -> tuple[Snapshot, Source]:
         whole_age_seconds=published.whole_age_seconds,
         statistics_age_seconds=published.statistics_age_seconds,
         keys_age_seconds=published.keys_age_seconds,
+        details_age_seconds=published.details_age_seconds,
     )
 
 
@@ -116,6 +123,8 @@ def _told(source: Source) -> str:
         ages.append(f"read whole {source.whole_age_seconds:.0f} s ago")
     if source.statistics_age_seconds is not None:
         ages.append(f"statistics {source.statistics_age_seconds:.0f} s ago")
+    if source.details_age_seconds is not None:
+        ages.append(f"what keys refer to {source.details_age_seconds:.0f} s ago")
     return f"{text}: {', '.join(ages)}."
 
 
@@ -130,6 +139,10 @@ def _told_of_keys(keys: Keys, source: Source) -> str:
     if source.keys_age_seconds > _STORE_AWAY_SECONDS:
         return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
     return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
+
+
+def _refer_to_details(snapshot: Snapshot) -> bool:
+    return bool(referred(key.level for key in snapshot.placement_keys))
 
 
 def _summary(snapshot: Snapshot, cluster: Cluster) -> Summary:

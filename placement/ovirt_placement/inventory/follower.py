@@ -57,6 +57,7 @@ class Follower:
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
         self._statistics_at = _NEVER
+        self._details_at = _NEVER
         self._read_at = _NEVER
 
     @property
@@ -66,7 +67,13 @@ class Follower:
 
     @property
     def moments(self) -> Moments:
-        return Moments(self._read_at, self._whole_at, self._statistics_at)
+        complete = self._view.details_wanted and self._details_at >= self.details_needed
+        return Moments(
+            self._read_at,
+            self._whole_at,
+            self._statistics_at,
+            details_at=self._details_at if complete else _NEVER,
+        )
 
     @property
     def needs(self) -> Needs:
@@ -161,6 +168,8 @@ class Follower:
                 self._rereads.ask(subject, now)
             if reading.statistics is not None:
                 self._statistics_at = reading.began
+            if reading.details is not None:
+                self._details_at = reading.began
             if reading.whole is not None:
                 self._whole_at = max(self._whole_at, reading.began)
                 for event in self._history:

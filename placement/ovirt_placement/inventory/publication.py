@@ -18,11 +18,11 @@ from ovirt_placement.model import Snapshot
 FILE_NAME = "snapshot"
 SOCKET_NAME = "socket"
 
-_MAGIC = b"OVPLACE3"
+_MAGIC = b"OVPLACE4"
 #: Magic, the machine's boot, the version, the moments.
-_HEADER = struct.Struct(">8s16sQ5d")
+_HEADER = struct.Struct(">8s16sQ6d")
 #: The moments by themselves: they move on while the content stays.
-_MOMENTS = struct.Struct(">5d")
+_MOMENTS = struct.Struct(">6d")
 _MOMENTS_OFFSET = _HEADER.size - _MOMENTS.size
 #: Of all sections the versions, then the lengths; their contents follow.
 _TABLE = struct.Struct(f">{2 * sections.COUNT}Q")
@@ -44,6 +44,8 @@ class Moments:
     store_asked_at: float = _NEVER
     #: When the placement keys were those of the store.
     keys_at: float = _NEVER
+    #: When all that placement keys refer to was last read of all VMs; what events told since is there, too.
+    details_at: float = _NEVER
 
     @property
     def as_of(self) -> float:
@@ -89,6 +91,11 @@ class Publication:
     def keys_age_seconds(self) -> float | None:
         """How long ago the placement keys were those of the store; None if it never could be read."""
         return _age(self.moments.keys_at)
+
+    @property
+    def details_age_seconds(self) -> float | None:
+        """How long ago disks, interfaces or owners of all VMs were read; None if not all are there."""
+        return _age(self.moments.details_at)
 
 
 def _age(moment: float) -> float | None:

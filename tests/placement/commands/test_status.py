@@ -67,6 +67,15 @@ def test_an_engine_that_nobody_follows(
         assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
 
 
+def test_keys_that_have_no_effect_yet_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What they refer to costs the engine time."""
+    publisher = Publisher(tmp_path)
+    for level, waiting in (("cluster", False), ("disk", True), ("customer_offer", True)):
+        key = PlacementKey(level=level, resource="r", key_class="system", name="A", value=1.0, weight=1.0)
+        publisher.publish(replace(STATE, placement_keys=(key,)))
+        assert ("until then, keys on them have no effect" in status(publisher, capsys)[1]) == waiting
+
+
 def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
     """What `status` says as JSON, and as text."""
     assert main(["status", "--config", str(publisher.config), "--json"]) == 0

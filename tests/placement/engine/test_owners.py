@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from urllib.request import urlopen
 
 import pytest
 from hypothesis import given
@@ -90,6 +92,26 @@ def test_all_details_are_read_whatever_the_number_of_vms(number: int) -> None:
         expected = {vm.id: (vm.owner, vm.disks, vm.nics) for vm in engine.snapshot().vms}
         assert {vm.id: (vm.owner, vm.disks, vm.nics) for vm in found} == expected
         assert len(found) == number
+
+
+@pytest.mark.parametrize(
+    ("details", "requests"), [(Detail.DISKS, 2), (Detail.DISKS | Detail.NICS, 2), (Detail.OWNER, 4)]
+)
+def test_a_reading_of_all_costs_a_request_a_page_and_two_for_what_is_inherited(
+    details: Detail, requests: int
+) -> None:
+    with simulated(owned(600)) as (_, server, connection):
+        connection.get("/vms", max=1)
+        before = asked(server)
+        assert len(detailed_vms(connection, details)) == 600
+        assert asked(server) - before == requests
+
+
+def asked(server: Server) -> int:
+    """How many requests were made of the engine."""
+    with urlopen(f"{server.url}/simulator/requests", timeout=30) as answer:
+        made: int = json.load(answer)["admin@internal"]
+    return made
 
 
 def test_a_state_file_with_owners_comes_back() -> None:

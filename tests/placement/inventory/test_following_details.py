@@ -186,10 +186,17 @@ def test_keys_on_a_new_level_count_when_the_reading_is_in_and_the_view_is_believ
     assert stage.follower.believable
     assert stage.failures > 0
     assert not any(vm.disks for vm in stage.follower.snapshot().vms)
+    assert stage.follower.moments.details_at == float("-inf")
     stage.server.disturbances.clear()
     turns(stage, 2)
     assert all(vm.disks for vm in stage.follower.snapshot().vms)
     assert not any(vm.nics for vm in stage.follower.snapshot().vms)
+    assert stage.follower.moments.details_at == stage.details_at
+    refuse(stage, "page")
+    watch(stage, "disk", "nic")
+    assert stage.follower.moments.details_at == float("-inf")
+    watch(stage)
+    assert stage.follower.moments.details_at == float("-inf")
 
 
 def test_what_no_key_refers_to_any_more_is_forgotten_and_read_anew_when_one_does(stage: Stage) -> None:
@@ -202,6 +209,16 @@ def test_what_no_key_refers_to_any_more_is_forgotten_and_read_anew_when_one_does
     watch(stage, "disk", "nic")
     assert stage.details_at > first
     assert all(vm.nics for vm in stage.follower.snapshot().vms)
+
+
+def test_at_rest_a_turn_costs_one_request_whatever_keys_refer_to(stage: Stage) -> None:
+    watch(stage, *EVERY_LEVEL)
+    stage.settle()
+    before = stage.follower.snapshot()
+    refuse(stage, "/(vms|hosts|clusters|affinitylabels|datacenters|networks|vnicprofiles)")
+    turns(stage, 10)
+    assert stage.failures == 0
+    assert stage.follower.snapshot() is before
 
 
 def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Stage) -> None:
