@@ -1,5 +1,7 @@
 """A decision of the proxy sees what happened a second ago, whatever else happens, and an intent at once.
 
+A placement key it sees as soon as what is published must not be older than that.
+
 The engine logs events before it shows their effect, shows every second event late, and is never at rest.
 """
 
@@ -15,7 +17,11 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement import config
+from ovirt_placement.config import InventorySettings
+from ovirt_placement.key_levels import CLUSTER, NODE, SYSTEM
+from ovirt_placement.model import PlacementKey
 from ovirt_placement.store import Store
+from ovirt_placement.store_keys import KeyChange, KeyStore
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import USUAL
 from tests import builders as build
@@ -50,10 +56,11 @@ class World:
     engine: LivingEngine
     proxy: xmlrpc.client.ServerProxy
     store: Store
+    keys: KeyStore
 
-    def refused(self) -> set[str]:
-        """The hosts that the proxy refuses to the probe now, on account of where the other VM is."""
-        kept = self.proxy.runFilters(["AffinityFilter"], HOSTS, PROBE, {})
+    def refused(self, unit: str = "AffinityFilter") -> set[str]:
+        """The hosts that the proxy refuses to the probe now, on account of where the other VM is, say."""
+        kept = self.proxy.runFilters([unit], HOSTS, PROBE, {})
         assert kept["result_code"] == 0
         return set(HOSTS) - set(kept["result"])
 
@@ -72,9 +79,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         file = _configuration(folder, engine.server.api_url)
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
-            store = Store(config.load(file, {}).store.url)
-            yield World(engine, proxy, store)
+            url = config.load(file, {}).store.url
+            store, keys = Store(url, patience_seconds=30), KeyStore(url, patience_seconds=30)
+            yield World(engine, proxy, store, keys)
             store.close()
+            keys.close()
 
 
 def _configuration(folder: Path, url: str) -> Path:
@@ -142,3 +151,24 @@ def test_an_intent_is_seen_at_once_and_never_stands_in_its_own_way(world: World)
     own = world.store.prepare(vm=PROBE, cluster=build.CLUSTER, source=None, target="h3", correlation_id="own")
     assert world.refused() == set()
     world.store.fail(own.id, "changed its mind")
+
+
+def test_a_key_is_seen_as_soon_as_no_decision_may_be_older(world: World) -> None:
+    """A private host: the operator sends nobody there whose keys do not ask for it."""
+    attractive = PlacementKey(
+        level=CLUSTER, resource=build.CLUSTER, key_class=SYSTEM, name="PRIVATE", value=1, weight=-200
+    )
+    world.keys.change([attractive], set_by="ann")
+    for private in HOSTS:
+        nodes = [
+            PlacementKey(
+                level=NODE, resource=host, key_class=SYSTEM, name="PRIVATE", value=float(host == private)
+            )
+            for host in HOSTS
+        ]
+        world.keys.change(nodes, set_by="ann")
+        world.engine.let_pass(InventorySettings().max_age_seconds)
+        assert world.refused("PlacementKeyFilter") == {private}
+    world.keys.change_as(lambda standing: KeyChange(remove=standing), set_by="ann")
+    world.engine.let_pass(InventorySettings().max_age_seconds)
+    assert world.refused("PlacementKeyFilter") == set()

@@ -1,0 +1,107 @@
+"""Placement keys count for whoever starts when both the engine and the store are gone, in either manner."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from demo.processes import Processes, address
+
+from ovirt_placement import statefile
+from ovirt_placement.key_levels import CLUSTER, NODE, SERVER, SYSTEM
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store_keys import KeyStore, Run
+from tests.builders import CLUSTER as THE_CLUSTER
+from tests.builders import host, snapshot, vm
+from tests.placement.inventory.service import running
+from tests.plugins.proxy_process import PLUGINS, running_proxy
+
+HOSTS = ["h1", "h2", "h3", "h4"]
+STATE = snapshot(
+    *(host(name, memory_free_mb=30000) for name in HOSTS),
+    vm("web1", "h1"),
+    vm("new", custom_properties={"placement_keys": "Repel1:1:-100"}),
+)
+FIXED = {"placement_tie": "engine"}
+#: h4 is private, h3 is old, and on h1 there is a web server already.
+ACCEPTED = ["h1", "h2", "h3"]
+RANKS = {"h2": 0, "h1": 1, "h3": 2, "h4": 3}
+
+_CONFIGURATION = """\
+[engine]
+url = "{url}/ovirt-engine/api"
+username = "admin@internal"
+password_file = "{folder}/password"
+[inventory]
+directory = "{folder}/run"
+max_age_seconds = 3600
+[store]
+url = "sqlite:///{folder}/store.db"
+"""
+
+
+def _key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
+    return PlacementKey(
+        level=level, resource=resource, key_class=SYSTEM, name=name, value=value, weight=weight
+    )
+
+
+KEYS = (
+    *(_key(NODE, name, "GEN", value) for name, value in zip(HOSTS, (1, 1, 0.5, 1), strict=True)),
+    *(_key(NODE, name, "PRIVATE", float(name == "h4")) for name in HOSTS),
+    _key(CLUSTER, THE_CLUSTER, "GEN", 1, 60),
+    _key(SERVER, "new", "PRIVATE", 1, -200),
+)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What a process needs to find what a service published before it, its engine and its store were lost."""
+    (tmp_path / "state.json").write_bytes(statefile.dumps(STATE))
+    (tmp_path / "password").write_text("password")
+    (tmp_path / "password").chmod(0o600)
+    file = tmp_path / "placement.toml"
+    store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
+    store.change(KEYS, set_by="ann")
+    store.begin_runs([Run("web1", None, (("Repel1", 1.0),))])
+    store.close()
+    simulator = f"ovirt-simulator run --listen 127.0.0.1:0 --state {tmp_path}/state.json"
+    with Processes(tmp_path) as processes:
+        url = address(processes.start("ovirt-simulator", simulator.split()))
+        file.write_text(_CONFIGURATION.format(url=url, folder=tmp_path))
+        with running(file) as service:
+            service.kill()
+    for left in tmp_path.glob("store.db*"):
+        left.unlink()
+    yield {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
+    assert not (tmp_path / "store.db").exists()  # nobody has made it again
+
+
+def _alone(call: str, environment: dict[str, str]) -> Any:
+    """Call a unit as the old proxy does, in a process of its own."""
+    ended = subprocess.run(
+        [sys.executable, "-c", f"import placement_keys; placement_keys.PlacementKey{call}"],
+        cwd=PLUGINS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stderr == ""
+    return ast.literal_eval(ended.stdout)
+
+
+def test_new_processes_decide_by_the_published_keys(environment: dict[str, str]) -> None:
+    with running_proxy(environment) as proxy:
+        filtered: Any = proxy.runFilters(["PlacementKeyFilter"], HOSTS, "new", {})
+        assert (filtered["result_code"], filtered["result"]) == (0, ACCEPTED)
+        weighed: Any = proxy.runCostFunctions([("PlacementKeyWeight", 1)], HOSTS, "new", FIXED)
+        assert {found: rank for found, rank, _ in weighed["result"]} == RANKS
+    assert _alone(f"Filter().do_filter({HOSTS}, 'new', {{}})", environment) == ACCEPTED
+    assert dict(_alone(f"Weight().do_score({HOSTS}, 'new', {FIXED})", environment)) == RANKS
