@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from pathlib import Path
 
 from ovirt_placement import config, statefile
 from ovirt_placement.commands.arguments import add_command, add_config
+from ovirt_placement.commands.keys_state import opened_store, read_records
+from ovirt_placement.errors import UserError
+from ovirt_placement.inventory.keys import with_keys
 from ovirt_placement.model import Snapshot
 
+_log = logging.getLogger(__name__)
+
 DESCRIPTION = """\
-Read an engine and print its placement state as a cluster state file to standard output: for a what-if
-question (--state FILE of the other commands), a simulation, or a bug report.
+Read an engine, and the store for placement keys, and print that placement state as a cluster state file to
+standard output: for a what-if question (--state FILE of the other commands), a simulation, or a bug report.
 The user needs no more than the role ReadOnlyAdmin. See docs/state-file.md for the format.
 """
 
@@ -51,4 +57,16 @@ def _from_engine(args: argparse.Namespace) -> Snapshot:
     from ovirt_placement.engine.reader import read_snapshot
 
     with connect(config.load(args.config).engine) as connection:
-        return read_snapshot(connection, statistics=args.statistics, devices=args.devices)
+        snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
+    return _with_stored_keys(snapshot, args)
+
+
+def _with_stored_keys(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
+    """Add the keys; without them the state may still be what somebody wants to see."""
+    try:
+        with opened_store(args, create=False) as store:
+            records, _ = read_records(store)
+    except UserError as error:
+        _log.warning("placement keys are left out: %s", error)
+        return snapshot
+    return with_keys(snapshot, records)

@@ -16,7 +16,10 @@ from ovirt_placement import statefile
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.reader import read_snapshot
+from ovirt_placement.model import FrozenKeys, PlacementKey
+from ovirt_placement.store_keys import KeyStore, Run
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement.inventory.service import configured
 from tests.placement.test_statefile import full_state
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
@@ -57,6 +60,26 @@ def test_statistics_and_devices_are_asked_for_only_on_demand(engine: EngineServe
     printed("snapshot", "--statistics", "--devices", **variables)
     everything = "statistics,disk_attachments.disk,nics,tags,permissions"
     assert f"/vms?follow={quote(everything, safe='.')}" in engine.requests
+
+
+def test_placement_keys_of_the_store_are_printed_but_for_those_of_what_is_gone(
+    engine: EngineServer, tmp_path: Path
+) -> None:
+    state = statefile.loads(printed("snapshot", "--config", str(configured(tmp_path, engine))))
+    assert (state.placement_keys, state.frozen_keys) == ((), ())
+    there, gone = (
+        PlacementKey(level="server", resource=vm, key_class="customer", name="A", value=0.1, weight=5.0)
+        for vm in (state.vms[0].id, "gone")
+    )
+    store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
+    store.change([there, gone], set_by="ann")
+    store.begin_runs([Run(vm, None, (("A", 0.1),)) for vm in (state.vms[0].id, "gone")])
+    store.close()
+    found = statefile.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml")))
+    assert found.placement_keys == (there,)
+    assert found.frozen_keys == (FrozenKeys(state.vms[0].id, (("A", 0.1),)),)
+    (tmp_path / "store.db").write_text("no database" * 100)
+    assert statefile.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml"))) == state
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_new_writer_begins_with_a_higher_version_and_readers_follow(
 
 
 #: Where the first section begins, which is the frame.
-CONTENTS = 72 + 2 * 8 * sections.COUNT
+CONTENTS = 80 + 2 * 8 * sections.COUNT
 
 
 @pytest.mark.parametrize(
