@@ -18,6 +18,7 @@ from ovirt_enforcer.executor import Executor
 from ovirt_enforcer.gates import Gates
 from ovirt_enforcer.keeper import Keeper
 from ovirt_enforcer.planner import make_plan
+from ovirt_enforcer.reading import Reading
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory, statefile
@@ -104,19 +105,21 @@ def _run(config: Config) -> int:
         except EngineAway as away:
             _log.warning("%s", away)
         executor = Executor(connection, store, settings, time.monotonic)
-        read = partial(inventory.snapshot, config=config, max_age=0.0)
+        reading = Reading(config)
         starts = partial(find_start_events, connection)
-        keeper = Keeper(keys, time.monotonic, settings.interval_seconds, starts)
-        daemon = Daemon(settings, read, store, executor, time.monotonic, lambda: stop.requested, keeper)
+        keeper = Keeper(keys, time.monotonic, settings.interval_seconds, starts, reading.suffices)
+        daemon = Daemon(
+            settings, reading.whole, store, executor, time.monotonic, lambda: stop.requested, keeper
+        )
         manner = "enforcing" if settings.mode is Mode.ENFORCE else "dry run"
         print(f"{COMMAND}: watching {connection.url} ({manner})", flush=True)
-        daemon.run(partial(_rest, config, keeper, stop))
+        daemon.run(partial(_rest, config, reading, keeper, stop))
     store.close()
     keys.close()
     return 0
 
 
-def _rest(config: Config, keeper: Keeper, stop: Stop, seconds: float) -> bool:
+def _rest(config: Config, reading: Reading, keeper: Keeper, stop: Stop, seconds: float) -> bool:
     """Until something is due, let the keeper see what the inventory publishes; whether it is time to stop.
 
     Without an inventory service the keeper sees what the enforcer reads for itself, and reads the engine only
@@ -127,6 +130,6 @@ def _rest(config: Config, keeper: Keeper, stop: Stop, seconds: float) -> bool:
         glance = time.monotonic() + min(left, _GLANCE_SECONDS)
         changed = inventory.wait_for_change(min(left, _GLANCE_SECONDS), config=config)
         if changed or keeper.owes:
-            keeper.glance(partial(inventory.snapshot, config=config))
+            keeper.glance(reading.latest)
         stop.sleep(glance - time.monotonic())
     return stop.sleep(0)

@@ -28,6 +28,8 @@ from ovirt_placement.store_keys import KeyStore, Run
 
 #: On a host, but not for sure: a start that fails leaves nothing behind.
 _STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
+#: For so long it waits for what keys refer to; then a record without some of them is better than none.
+_LONGEST_WAIT_SECONDS = 600.0
 #: An engine may tell the beginning of one run a little differently; no VM stops and starts so quickly.
 _SAME_RUN_SECONDS = 10.0
 
@@ -43,12 +45,19 @@ class Keeper:
         clock: Callable[[], float],
         longest_pause: float,
         read_starts: Callable[[], Sequence[Event]] = tuple,
+        suffices: Callable[[Snapshot], bool] = lambda keyed: True,
     ) -> None:
-        """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one."""
+        """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one.
+
+        `suffices` says whether a snapshot that it is shown, with its keys, holds all that these refer to.
+        """
         self._store = store
         self._clock = clock
         self._longest_pause = longest_pause
         self._read_starts = read_starts
+        self._suffices = suffices
+        #: Since when snapshots do not suffice.
+        self._lacking_since: float | None = None
         self._departures = Departures(store)
         self._all = Attention("placement keys")
         self._clusters: dict[str, Attention] = {}
@@ -121,9 +130,26 @@ class Keeper:
         if started:
             # Not as the snapshot has them: what this store holds is newer.
             keyed = with_keys(snapshot, self._store.records())
+            if self._must_wait(keyed):
+                self._idle = frozenset()  # they may have moved by then
+                return
             for cluster, vms in started.items():
                 self._remember(cluster, vms, keyed)
         self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
+
+    def _must_wait(self, keyed: Snapshot) -> bool:
+        """Whether a set compiled now might lack keys that counted when the VM was placed."""
+        if self._suffices(keyed):
+            self._lacking_since = None
+            return False
+        if self._lacking_since is None:
+            self._lacking_since = self._clock()
+        if self._clock() - self._lacking_since < _LONGEST_WAIT_SECONDS:
+            return True
+        self._all.say(
+            "placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"
+        )
+        return False
 
     def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
         attention = self._clusters.setdefault(cluster, Attention(f"placement keys of cluster {cluster}"))

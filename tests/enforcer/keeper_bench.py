@@ -49,11 +49,15 @@ class Bench:
         #: The engine's events of starts, and how often they were read.
         self.starts: tuple[Event, ...] = ()
         self.readings = 0
+        #: Whether what it sees holds all that keys refer to.
+        self.detailed = True
         self.restart()
 
     def restart(self) -> None:
         """Forget everything but the store."""
-        self.keeper = Keeper(self.store, lambda: self.now, 60.0, self._read_starts)
+        self.keeper = Keeper(
+            self.store, lambda: self.now, 60.0, self._read_starts, lambda keyed: self.detailed
+        )
 
     def sees(self, *parts: builders.Part) -> None:
         """Look at hosts h1 and h2 and these."""

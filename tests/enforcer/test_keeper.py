@@ -144,3 +144,25 @@ def test_what_cannot_be_read_is_looked_at_later(bench: Bench) -> None:
     bench.keeper.glance(lambda: snapshot(host("h1"), vm("h1")))
     assert bench.frozen == {"v": SET}
     assert bench.store.records().frozen == (FrozenKeys("v", SET),)
+
+
+def test_what_keys_refer_to_is_waited_for_but_not_for_ever(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench.detailed = False
+    bench.sees(vm("h1"))
+    bench.now = 599.0
+    bench.sees(vm("h1"))
+    assert bench.frozen == {}
+    bench.detailed = True
+    bench.sees(vm("h2"))
+    assert bench.frozen == {"v": SET}
+    assert bench.readings == 1  # where it started is asked: it may have moved meanwhile
+    bench.detailed = False
+    other = builders.vm("other", "h1")
+    for bench.now in (600.0, 1199.0, 1200.0):
+        assert "other" not in bench.frozen
+        bench.sees(vm("h2"), other)
+    assert bench.frozen.keys() == {"v", "other"}
+    assert caplog.text.count("disks, NICs or owners are still unknown") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model import Nic, PlacementKey, Snapshot
 from ovirt_placement.store_keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
@@ -29,7 +29,7 @@ def state() -> Snapshot:
     return build.snapshot(
         *(build.host(host) for host in HOSTS),
         *(build.vm(name) for name in idle),
-        *(build.vm(name, "h1") for name in busy),
+        *(build.vm(name, "h1", nics=(Nic(id=f"{name}-nic", name="nic1"),)) for name in busy),
     )
 
 
@@ -172,3 +172,16 @@ def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: 
     assert (records.islands()["first"], records.islands()["second"]) == (ISLAND["h2"], ISLAND["h3"])
     assert world.enforcer_log.count("database is locked") == 1
     assert "all is well again" in world.enforcer_log
+
+
+def test_keys_on_what_is_read_late_are_not_missed(world: World, records: Records) -> None:
+    """Daemon and inventory service start together, and the reading of NICs takes its time."""
+    on_nic = PlacementKey(
+        level="nic", resource="stays-nic", key_class="customer", name="OnNic", value=1.0, weight=5.0
+    )
+    records.store.change([on_nic], set_by="ann")
+    world.delay("/vms[?].*nics", 2)
+    world.publish()
+    world.enforce()
+    world.until(lambda: "stays" in records.frozen(), "the record")
+    assert records.frozen()["stays"] == [BEFORE, "OnNic"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -118,8 +119,11 @@ class World:
 
     def fail(self, host: str) -> None:
         """Let a host crash."""
-        with urlopen(Request(f"{self._url}/simulator/hosts/{host}/fail", method="POST"), timeout=30):
-            pass
+        self._control(f"hosts/{host}/fail", b"")
+
+    def delay(self, path: str, seconds: float) -> None:
+        """Let the next request whose path fits wait for its answer."""
+        self._control("disturbances", json.dumps({"path": path, "delay_seconds": seconds}).encode())
 
     def status(self, vm: str) -> str:
         return str(self._vms.vm_service(vm).get().status.value)
@@ -157,6 +161,10 @@ class World:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not holds():
             assert time.monotonic() < deadline, f"waited in vain for {what}"
+
+    def _control(self, path: str, body: bytes) -> None:
+        with urlopen(Request(f"{self._url}/simulator/{path}", body, method="POST"), timeout=30):
+            pass
 
     def _run(self, name: str, command: str) -> str:
         return self._processes.start(name, shlex.split(command))
