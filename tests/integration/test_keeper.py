@@ -180,7 +180,7 @@ def test_keys_on_what_is_read_late_are_not_missed(world: World, records: Records
         level="nic", resource="stays-nic", key_class="customer", name="OnNic", value=1.0, weight=5.0
     )
     records.store.change([on_nic], set_by="ann")
-    world.delay("/vms[?].*nics", 2)
+    world.delay("/vms[?].*nics", 5)
     world.publish()
     world.enforce()
     world.until(lambda: "stays" in records.frozen(), "the record")
