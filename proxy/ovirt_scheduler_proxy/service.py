@@ -20,7 +20,7 @@ from .reporting import Reporter
 from .server.access import Gate, tls_context
 from .server.listener import Limits, Listener
 from .settings import Settings
-from .workers.nursery import end_strays
+from .workers.nursery import end_all
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def run(settings: Settings) -> None:
     try:
         asyncio.run(_serve(settings, context, decisions))
     finally:
-        end_strays()  # nothing that a plugin ever started may outlive the proxy
+        end_all()  # nothing that a plugin ever started may outlive the proxy
         log.info("stopped")
         log_handler.close()
 

@@ -25,7 +25,7 @@ class RunningProxy:
 
     def __init__(self, process: subprocess.Popen[str], log_lines: list[str]) -> None:
         self.process = process
-        self._killed = False
+        self._over = False
         self.log_lines = log_lines
         line = process.stdout.readline() if process.stdout else ""
         if not line.startswith(READY):
@@ -66,14 +66,15 @@ class RunningProxy:
 
     def kill(self) -> None:
         """End it without warning."""
-        self._killed = True
+        self._over = True
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
         """SIGTERM must end it with status 0 and leave nothing behind."""
-        if self._killed:
+        if self._over:
             return
+        self._over = True
         left = self.descendants()
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(60) == 0, self.log

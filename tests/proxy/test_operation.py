@@ -153,7 +153,7 @@ def test_systemd_is_told(folder: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def quick(folder: Path) -> Iterator[RunningProxy]:
-    config = "[reload]\nwatch_seconds = 0.05\n[calls]\ndeadline_seconds = 0.5\n"
+    config = "[reload]\nwatch_seconds = 0.05\n[calls]\ndeadline_seconds = 0.5\n[workers]\nload_seconds = 1\n"
     with running(folder, config=config) as started:
         yield started
 
@@ -179,8 +179,14 @@ def test_changed_files_are_reloaded_without_dropping_a_call(quick: RunningProxy,
     eventually(lambda: len(quick.workers()) == 4)
 
 
-def test_a_file_that_breaks_leaves_its_units_as_they_were(quick: RunningProxy, folder: Path) -> None:
-    (folder / "units.py").write_text("class Half(")
+@pytest.mark.parametrize(
+    "source",
+    ["class Half(", "import os; os._exit(3)", "import ctypes; ctypes.string_at(0)", "while True: pass"],
+)
+def test_a_file_that_breaks_leaves_its_units_as_they_were(
+    quick: RunningProxy, folder: Path, source: str
+) -> None:
+    (folder / "units.py").write_text(source)
     eventually(lambda: "stay as they were" in quick.log)
     assert quick.filters(["Keep"], HOSTS)["result"] == ["h1"]
     (folder / "units.py").write_text(PLUGINS.replace("keep_count=[0-9]+", "keep_count=[1-9]"))

@@ -243,6 +243,17 @@ def test_a_parent_that_is_killed_while_workers_start_leaves_their_number_right(t
         assert _value(_metrics(proxy), "ovirt_scheduler_proxy_workers") == WARM
 
 
+def test_ending_while_plugins_are_loaded_leaves_nothing_behind(tmp_path: Path) -> None:
+    mark = {"MARK_OF_THIS_TEST": os.urandom(8).hex()}
+    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
+    with running(folder, config=f"{CONFIG}[reload]\nwatch_seconds = 0.05\n", environment=mark) as proxy:
+        before = len(proxy.descendants())
+        write_plugins(folder, hanging="while True: pass")
+        eventually(lambda: len(proxy.descendants()) > before + 1)
+        proxy.stop()
+        assert _marked(mark) == []
+
+
 def test_ending_while_a_parent_is_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
     mark = {"MARK_OF_THIS_TEST": os.urandom(8).hex()}
     folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
@@ -252,7 +263,6 @@ def test_ending_while_a_parent_is_replaced_leaves_nothing_behind(tmp_path: Path)
         eventually(lambda: "has ended; restarting it" in proxy.log)
         proxy.stop()
         assert _marked(mark) == []
-        proxy.kill()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 30)), max_size=40))

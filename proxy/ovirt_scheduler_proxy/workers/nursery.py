@@ -119,12 +119,22 @@ class Nursery:
 def end_strays() -> None:
     """End what a dead zygote left: its workers, and what their units had started, have come to us."""
     with _lock:
-        while strays := set(kernel.children()) - _zygotes:
-            for stray in strays:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(stray, signal.SIGKILL)
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(stray, 0)
+        _end_children(spared=_zygotes)
+
+
+def end_all() -> None:
+    """End everything that is left, a zygote too that was still loading when nobody wanted it any more."""
+    with _lock:
+        _end_children(spared=set())
+
+
+def _end_children(spared: set[int]) -> None:
+    while children := set(kernel.children()) - spared:
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
 
 
 def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:
