@@ -40,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--devices",
         action="store_true",
-        help="also tags, disks and network interfaces; costs the engine several look-ups for each VM",
+        help="also tags, disks, network interfaces and owners; costs the engine several look-ups for each VM",
     )
 
 

@@ -51,8 +51,9 @@ class Follower:
         self._failing_since: float | None = None
         #: The levels on which there are placement keys; may be set between two turns.
         self.key_levels: frozenset[str] = frozenset()
-        #: Since this moment details must have been read of which none were known before.
+        #: Since this moment details must have been read: others are wanted, or events were missed.
         self.details_needed = _NEVER
+        self._more_details_at = _NEVER
         #: Everything must have been read since this moment for the view to be believed.
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
@@ -67,7 +68,7 @@ class Follower:
 
     @property
     def moments(self) -> Moments:
-        complete = self._view.details_wanted and self._details_at >= self.details_needed
+        complete = self._view.details_wanted and self._details_at >= self._more_details_at
         return Moments(
             self._read_at,
             self._whole_at,
@@ -107,7 +108,7 @@ class Follower:
     def _want_details(self, now: float) -> None:
         wanted = referred(self.key_levels)
         if wanted & ~self._view.details_wanted:
-            self.details_needed = now
+            self.details_needed = self._more_details_at = now
         self._view.want_details(wanted)
 
     def _news(self, began: float) -> tuple[Event, ...]:
@@ -119,12 +120,16 @@ class Follower:
                 _log.info("reads everything again: %s", broken)
         self._history = read_events(self._connection, at_most=PAGE)
         self._feed = Feed(self._history, began)
-        self.whole_needed = self._clock()
+        self._distrust(self._clock())
         return ()
+
+    def _distrust(self, now: float) -> None:
+        """Have everything read again: what happened before this moment may have been missed."""
+        self.whole_needed = self.details_needed = now
 
     def _hear(self, event: Event, now: float) -> None:
         if event.code == ENGINE_STARTED:
-            self.whole_needed = now
+            self._distrust(now)
         before = None if event.vm is None else self._view.vm(event.vm)
         self._view.tell(event, now)
         for told in told_by(event):

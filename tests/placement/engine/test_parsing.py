@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
+from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Disk, Nic, Rule
 
 GROUP = """
@@ -151,10 +152,15 @@ def test_what_was_followed_stands_in_the_vm() -> None:
         <nics><nic id="n"><name>nic1</name><vnic_profile id="p"/></nic>
         <nic id="m"><name>nic2</name></nic></nics>
         <disk_attachments><disk_attachment id="d"><bootable>true</bootable>
-          <disk id="d"><disk_profile id="fast"/></disk></disk_attachment></disk_attachments>""")
+          <disk id="d"><disk_profile id="fast"/></disk></disk_attachment></disk_attachments>
+        <permissions><permission id="a"><role id="def00006-0000-0000-0000-def000000006"/><user id="u"/>
+        </permission><permission id="b"><role id="00000000-0000-0000-0001-000000000001"/><group id="g"/>
+        </permission><permission id="c"><role id="00000000-0000-0000-0000-000000000001"/><user id="u"/>
+        </permission></permissions>""")
     )[0]
     assert read.vm.custom_properties == {"k": "v"}
     assert read.vm.instance_type == "small"
     assert read.vm.tags == ("gold",)
     assert read.vm.nics == (Nic(id="n", name="nic1", vnic_profile="p"), Nic(id="m", name="nic2"))
     assert read.vm.disks == (Disk(id="d", bootable=True, profile="fast"),)
+    assert read.grants == (Grant("a", USER_VM_MANAGER, "u"), Grant("b", USER_ROLE, "g"))

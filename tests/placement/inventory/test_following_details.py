@@ -221,6 +221,21 @@ def test_at_rest_a_turn_costs_one_request_whatever_keys_refer_to(stage: Stage) -
     assert stage.follower.snapshot() is before
 
 
+def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> None:
+    watch(stage, "disk")
+    read_at = stage.details_at
+    refuse(stage, "/events")
+    turns(stage, 40)
+    stage.server.disturbances.clear()
+    refuse(stage, "/vms/")  # what events tell now is no help
+    vm = some_vm(stage)
+    stage.engine.devices.detach_disk(vm.id, vm.disks[0].id)
+    turns(stage)
+    assert known(stage, vm.id).disks == vm.disks[1:]
+    assert stage.details_at > read_at
+    assert stage.follower.moments.details_at == stage.details_at
+
+
 def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Stage) -> None:
     watch(stage, *EVERY_LEVEL)
     before = {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms}
