@@ -135,6 +135,8 @@ class Keeper:
                 return
             for cluster, vms in started.items():
                 self._remember(cluster, vms, keyed)
+        for cluster in self._clusters.keys() - started.keys():
+            self._clusters.pop(cluster).recover()  # what failed there is not to be done any more
         self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
 
     def _must_wait(self, keyed: Snapshot) -> bool:

@@ -117,6 +117,20 @@ def test_one_clusters_failure_never_ends_anothers(
     assert not bench.keeper.owes
 
 
+def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: Any) -> None:
+        raise UserError("the store is locked")
+
+    monkeypatch.setattr(bench.store, "begin_runs", fails)
+    bench.sees(vm("h1"))
+    bench.now = 1.0
+    assert bench.keeper.owes
+    bench.sees(vm())
+    assert not bench.keeper.owes
+
+
 def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     told = "VM v: custom property placement_keys is ignored: 'Repel1=1'"
