@@ -96,12 +96,13 @@ class Database:
 
     def _check_once(self) -> None:
         with self._lock:
-            if self._checked and self._file == self._present_file():
+            present = self._present_file()
+            if self._checked and present == self._file:
                 return
             # A connection stays with a file that was replaced, by a restored one, say, or taken away.
             self._engine.dispose()
             self._checked = False
-            self._check_file()
+            self._check_place(present)
             found = self._version()
             if found is None and not self._create:
                 raise StoreUnmade(f"store {self.name}: has no tables yet")
@@ -123,14 +124,16 @@ class Database:
             found = Path(self._url.database or "").stat()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise StoreAway(f"store {self.name}: {error.strerror}") from None
         return found.st_dev, found.st_ino
 
-    def _check_file(self) -> None:
+    def _check_place(self, present: _File) -> None:
         """SQLite makes a file for whoever opens one: not for a reader, and not where it cannot stand."""
         if self._url.get_backend_name() != "sqlite":
             return
         path = Path(self._url.database or "")
-        if not self._create and not path.exists():
+        if not self._create and present is None:
             raise StoreUnmade(f"store {self.name}: no such file")
         if not path.parent.is_dir():
             raise UserError(

@@ -236,6 +236,13 @@ def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
+    """Root may look anywhere: a name that is too long stands for a folder that is closed."""
+    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", create=False)
+    with pytest.raises(StoreAway, match="name too long"):
+        store.open_intents()
+
+
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [

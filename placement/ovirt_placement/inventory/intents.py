@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.stored import loaded
 from ovirt_placement.model import Pending, Snapshot, Vm
 
 if TYPE_CHECKING:
@@ -44,12 +43,7 @@ class IntentReader:
         self._store: Store | None = None
 
     def __call__(self, known: tuple[Intent, ...]) -> tuple[Intent, ...]:
-        """Return what is open now, whatever was known; nothing if there is no store.
-
-        Raises `UserError` if the store is away.
-        """
-        if not loaded(self._url):
-            return ()
+        """Return what is open now, whatever was known; raises `UserError` if the store is away."""
         from ovirt_placement.store import Store
 
         if self._store is None:

@@ -30,7 +30,8 @@ class IntentOverlay:
 
     def over(self, base: Snapshot) -> Snapshot:
         """Return the snapshot with the intents that are open now; none if the store is known to be away."""
-        _look(self._stored, self._settings)
+        if not _look(self._stored, self._settings):
+            return base
         self._complaint.say(self._stored.error)
         intents = () if self._stored.error else self._stored.found
         if not intents:
@@ -69,7 +70,10 @@ class KeyOverlay:
             return last[2]
 
 
-def _look(stored: Stored[Found], settings: StoreSettings) -> None:
+def _look(stored: Stored[Found], settings: StoreSettings) -> bool:
+    """Ask the store, if there is one."""
+    if not loaded(settings.url):
+        return False
     usual = settings.patience_seconds
-    loaded(settings.url)
     stored.look(usual if stored.answered else max(usual, FIRST_PATIENCE_SECONDS))
+    return True

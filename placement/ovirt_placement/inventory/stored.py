@@ -59,8 +59,10 @@ class Stored(Generic[Found]):
         except UserError as error:
             self.error = str(error)
         except Exception as error:
-            _log.exception("reading the store failed")
-            self.error = f"reading the store failed: {error}"
+            text = f"reading the store failed: {error}"
+            if text != self.error:
+                _log.exception("reading the store failed")
+            self.error = text
         with self._lock:
             self.answered, self._reading = True, None
         reading.set()
@@ -89,8 +91,13 @@ def loaded(url: str) -> bool:
     It is not loaded where there is no store at all, and that is false.
     """
     path = url.removeprefix("sqlite:///")
-    if path != url and not Path(path).exists():
+    try:
+        if path != url:
+            Path(path).stat()
+    except FileNotFoundError:
         return False
+    except OSError:
+        pass  # whoever opens it says what is wrong
     for module in ("ovirt_placement.store", "ovirt_placement.store_keys"):
         importlib.import_module(module)
     return True
