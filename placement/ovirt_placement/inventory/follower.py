@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 
-from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.connection import EngineConnection, EngineFault
 from ovirt_placement.engine.details import Detail
 from ovirt_placement.engine.events import Event, read_events
 from ovirt_placement.engine.policies import PolicyReader
@@ -18,7 +19,7 @@ from ovirt_placement.inventory.feed import Feed, FeedBroken
 from ovirt_placement.inventory.needs import Needs
 from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.reconciliation import Scope
-from ovirt_placement.inventory.rereads import BRIEFLY, Kind, Rereads, Subject
+from ovirt_placement.inventory.rereads import BRIEFLY, LATER_SECONDS, Kind, Rereads, Subject
 from ovirt_placement.inventory.statistics import read_statistics
 from ovirt_placement.inventory.view import Reading, View
 from ovirt_placement.model import Snapshot, Vm
@@ -199,16 +200,30 @@ class Follower:
         if not ids:
             return
         began = self._clock()
-        found = reread_vms(self._connection, ids, self._view.details_wanted)
+        found, detailed = self._read_vms(ids)
         for vm_id in ids:
             before = self._view.vm(vm_id)
-            self._view.put_vm(vm_id, found.get(vm_id), began)
+            self._view.put_vm(vm_id, found.get(vm_id), began, detailed=detailed)
             self._rereads.read(Subject(Kind.VM, vm_id), found.get(vm_id), began)
             after = self._view.vm(vm_id)
             if _places(before) != _places(after):
                 self._ask_for_hosts(_places(before) | _places(after), began)
             if after is not None and self._view.leads_nowhere(after):
                 self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
+
+    def _read_vms(self, ids: list[str]) -> tuple[dict[str, Vm], bool]:
+        """Read VMs by their ids; whether that was with the details that are wanted."""
+        wanted = self._view.details_wanted
+        try:
+            return reread_vms(self._connection, ids, wanted), True
+        except EngineFault as fault:
+            if not wanted or fault.code != HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            _log.info("reads VMs without what hangs on them, for now: %s", fault)
+        # A disk that is removed at this moment is enough for the engine to fail on all that it is to follow.
+        for vm_id in ids:
+            self._rereads.ask(Subject(Kind.VM, vm_id), self._clock(), (LATER_SECONDS,))
+        return reread_vms(self._connection, ids), False
 
     def _reread_hosts(self, ids: list[str]) -> None:
         if not ids:

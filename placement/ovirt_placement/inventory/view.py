@@ -130,10 +130,11 @@ class View:
             self._targets.tell(event, vm.name, self._host_ids, now)
             self._direct(vm)
 
-    def put_vm(self, vm_id: str, vm: Vm | None, began: float) -> None:
-        """Take a VM that was read with all details that are wanted, or None if it is gone."""
+    def put_vm(self, vm_id: str, vm: Vm | None, began: float, *, detailed: bool = True) -> None:
+        """Take a VM that was read, with all details that are wanted or with none, or None if it is gone."""
         if vm is not None:
-            self._details.put(vm, began)
+            if detailed:
+                self._details.put(vm, began)
             vm = self._complete(vm, began)
         if vm != self._vms.records.get(vm_id):
             self._made = None

@@ -248,6 +248,23 @@ def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Sta
     assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
 
 
+def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) -> None:
+    """So it does while a disk is being removed, and it fails on the whole answer."""
+    watch(stage, "disk")
+    vm = next(vm for vm in stage.engine.queries.vms() if vm.status == "up")
+    refuse(stage, f"/vms/{vm.id}.*follow")
+    failures = stage.failures
+    stage.engine.devices.detach_disk(vm.id, vm.disks[0].id)
+    stage.engine.vms.stop(vm.id)
+    turns(stage, 10)
+    assert stage.failures == failures
+    assert known(stage, vm.id).host is None
+    assert known(stage, vm.id).disks == vm.disks, "as they were known before"
+    stage.server.disturbances.clear()
+    turns(stage, 20)
+    assert known(stage, vm.id).disks == vm.disks[1:]
+
+
 def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(stage: Stage) -> None:
     watch(stage, "nic")
     vm = some_vm(stage)
