@@ -13,7 +13,7 @@ from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 from ovirt_placement.rules.verdict import Request
 
 _SCORE = r"-?[0-9]{1,4}(\.[0-9]{1,4})?"
-_RATIO = r"([1-9][0-9]{0,2}(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])"
+_RATIO = r"([1-9][0-9]{0,2}(\.[0-9]{1,4})?|0\.0{0,3}[1-9][0-9]{0,3})"
 
 #: Both units know them: they must reckon alike, and a policy may hold but one of them.
 _PARAMETERS = (

@@ -19,7 +19,24 @@ SOURCE = Path(__file__).parent / "java/src/main/java/contract/EngineProperties.j
 #: Right ones of every kind of parameter, and what is close to them.
 VALUES = (
     *("80", "-10", "0.5", "-0.5", "1e3", "1.", ".5", "80 ", " 80", "--1", "+1", "1_000", "x", "٣"),
-    *("0", "1", "10", "100", "101", "1.5", "-1", "0.0", "0.25", "0.0001", "999", "1000", "99999", "9999999"),
+    *(
+        "0",
+        "1",
+        "10",
+        "100",
+        "101",
+        "1.5",
+        "-1",
+        "0.0",
+        "0.25",
+        "0.0001",
+        "0.50",
+        "0.0000",
+        "999",
+        "1000",
+        "99999",
+        "9999999",
+    ),
     *("true", "false", "yes", "True", "random", "engine", "ran", "randomengine", "report", "reject"),
 )
 KEYS = (

@@ -157,7 +157,7 @@ def test_published_keys_count_whatever_became_of_the_store(tmp_path: Path) -> No
         ("final", ["-10", "0"], ["--1"]),
         ("steps", ["1", "10", "100"], ["0", "101", "1.5"]),
         ("overhead", ["0", "1024"], ["-1", "1.5"]),
-        ("memory_ratio", ["1", "1.5", "0.25", "0.0001"], ["0", "0.0", "-1", "1000"]),
+        ("memory_ratio", ["1", "1.50", "0.25", "0.50", "0.0001"], ["0", "0.0", "0.0000", "-1", "1000"]),
         ("cpu_ratio", ["4", "0.5"], ["0"]),
         ("reserved_from_vms", ["true", "false"], ["yes"]),
         ("tie", ["random", "engine"], ["ran"]),
