@@ -6,22 +6,20 @@ it once. What the store holds is all its memory.
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ovirt_enforcer.attention import Attention
+from ovirt_enforcer.bad_properties import BadProperties
 from ovirt_enforcer.departures import Departures
 from ovirt_enforcer.start_hosts import start_hosts
 from ovirt_placement.engine.events import Event
 from ovirt_placement.errors import UserError
-from ovirt_placement.explain import vm_name
 from ovirt_placement.inventory.keys import with_keys
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, sticky_copies
 from ovirt_placement.rules.placement_keys.levels import NODE
 from ovirt_placement.rules.placement_keys.presence import present_set
-from ovirt_placement.rules.placement_keys.property import NAME, is_readable
 from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from ovirt_placement.state_check import RESTING_STATUSES, RUNNING_STATUSES
 from ovirt_placement.store_keys import KeyStore, Run
@@ -32,8 +30,6 @@ _STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
 _LONGEST_WAIT_SECONDS = 600.0
 #: An engine may tell the beginning of one run a little differently; no VM stops and starts so quickly.
 _SAME_RUN_SECONDS = 10.0
-
-_log = logging.getLogger(__name__)
 
 
 class Keeper:
@@ -59,6 +55,7 @@ class Keeper:
         #: Since when snapshots do not suffice.
         self._lacking_since: float | None = None
         self._departures = Departures(store)
+        self._bad_properties = BadProperties()
         self._all = Attention("placement keys")
         self._clusters: dict[str, Attention] = {}
         #: As of this revision of the store, since when the VMs that have a record were running.
@@ -66,7 +63,6 @@ class Keeper:
         self._recorded: dict[str, float | None] = {}
         #: VMs that were down, or about to run, when they were last seen.
         self._idle: frozenset[str] = frozenset()
-        self._told: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def owes(self) -> bool:
@@ -96,7 +92,7 @@ class Keeper:
         if self._all.due > self._clock():
             return
         try:
-            self._tell_mistakes(snapshot)
+            self._bad_properties.look(snapshot)
             self._read_records()
             self._forget_stopped(snapshot)
             self._remember_started(snapshot)
@@ -165,19 +161,6 @@ class Keeper:
             attention.fail(error, self._clock(), self._longest_pause)
         else:
             attention.recover()
-
-    def _tell_mistakes(self, snapshot: Snapshot) -> None:
-        """Say once of each property that it is ignored: it must stop no start."""
-        texts = ((vm.id, vm.custom_properties.get(NAME, "")) for vm in snapshot.vms)
-        broken = frozenset((vm, text) for vm, text in texts if not is_readable(text))
-        for vm, text in sorted(broken - self._told):
-            _log.warning(
-                "VM %s: custom property %s is ignored: %r is not of the form NAME:VALUE:WEIGHT,...",
-                vm_name(vm, snapshot),
-                NAME,
-                text,
-            )
-        self._told = broken
 
 
 def runs(vm: Vm) -> bool:

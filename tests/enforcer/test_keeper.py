@@ -144,6 +144,20 @@ def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytes
     assert caplog.text.count(told) == 2
 
 
+def test_of_a_property_with_a_bad_key_the_others_count(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    text = f"_:1:5,A:1:5,Huge:{'9' * 41}:5,Off:1:0"
+    for _ in range(2):
+        bench.sees(builders.vm("v", "h1", custom_properties={"placement_keys": text}))
+    assert [record.getMessage() for record in caplog.records] == [
+        "VM v: custom property placement_keys: key _ is ignored: it has no name",
+        "VM v: custom property placement_keys: key Huge is ignored: its value is no number",
+    ]
+    assert bench.frozen == {"v": (("Group1", 1.0), ("A", 1.0))}
+
+
 def test_what_cannot_be_read_is_looked_at_later(bench: Bench) -> None:
     readings = []
 
