@@ -52,7 +52,8 @@ def running(file: Path, ready: bool = True) -> Iterator[Service]:
             if ready:
                 assert process.stdout is not None
                 line = process.stdout.readline()
-                assert line == f"ovirt-placement: publishing to {loaded(file).inventory.directory}\n"
+                directory = loaded(file).inventory.directory
+                assert line == f"ovirt-placement: publishing to {directory}\n", process.log.read_text()
             yield process
         finally:
             if process.poll() is None:
