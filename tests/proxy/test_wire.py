@@ -81,7 +81,8 @@ def test_an_answer_has_its_four_keys(code: int, text: str, errors: dict[str, lis
 
 @given(st.lists(st.tuples(TEXTS, INTEGERS), max_size=5), TEXTS)
 def test_weights_have_three_fields(rows: list[tuple[str, int]], unit: str) -> None:
-    (found,), _ = xmlrpc.client.loads(writing.response(writing.array([writing.weights(rows, unit)])))
+    hosts, values = [host for host, _ in rows], [weight for _, weight in rows]
+    (found,), _ = xmlrpc.client.loads(writing.response(writing.array([writing.weights(hosts, values, unit)])))
     assert found == [[host, weight, unit] for host, weight in rows]
 
 

@@ -56,7 +56,7 @@ def rejects_all(item: Asked, rejects: Rejects) -> bool:
 def merge_scores(asked: Sequence[Asked], hosts: list[str]) -> writing.Rendered:
     """`[host, weight, unit]` for every host and every unit that did not fail; weights stay raw."""
     return writing.array(
-        writing.weights(zip(hosts, array("i", item.outcome.body), strict=True), item.unit)
+        writing.weights(hosts, array("i", item.outcome.body), item.unit)
         for item in asked
         if item.outcome.failure is None
     )

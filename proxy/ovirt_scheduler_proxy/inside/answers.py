@@ -41,8 +41,10 @@ def score_answer(answer: Any, hosts: Sequence[str]) -> bytes:
         host, value = pair
         if not isinstance(host, str):
             raise Rubbish(f"its list of weights holds the host {_shown(host)}, which is no host id")
-        weight = _weight(value, host)
-        weights[host] = max(weight, weights.get(host, weight))
+        plain = type(value) is int and LEAST_WEIGHT <= value <= WORST_WEIGHT
+        weight = value if plain else _weight(value, host)
+        if weight >= weights.get(host, LEAST_WEIGHT):
+            weights[host] = weight
     asked = [weights[host] for host in hosts if host in weights]
     worst = max(asked, default=0)
     return array("i", [weights.get(host, worst) for host in hosts]).tobytes()

@@ -148,7 +148,7 @@ class Worker:
         """Find the answer, returned or else printed, and bring it into its final form."""
         try:
             if result is not None:
-                if reply.printed.strip() == repr(result):
+                if reply.printed and reply.printed.strip() == repr(result):
                     reply.printed = ""  # plugins that also serve the old proxy print what they return
             else:
                 result = self._printed_answer(reply, kind)

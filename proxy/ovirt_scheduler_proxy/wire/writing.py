@@ -44,13 +44,13 @@ def fault(code: int, sentence: str) -> bytes:
     return _document(f"<fault>\n{_value({'faultCode': code, 'faultString': sentence})}\n</fault>")
 
 
-def weights(rows: Iterable[tuple[str, int]], unit: str) -> str:
+def weights(hosts: Sequence[str], values: Iterable[int], unit: str) -> str:
     """The fragments `[host, weight, unit]` of one unit, to be put together by `array`."""
     end = f"</int></value><value><string>{_escape(unit)}</string></value></data></array></value>\n"
     return "".join(
         [
-            f"<value><array><data><value><string>{_escape(host)}</string></value><value><int>{weight}{end}"
-            for host, weight in rows
+            f"<value><array><data><value><string>{host}</string></value><value><int>{weight}{end}"
+            for host, weight in zip(_escape_all(hosts), values, strict=True)
         ]
     )
 
@@ -86,10 +86,8 @@ def _value(value: Any) -> str:
 
 def _list(values: Sequence[Any]) -> str:
     if set(map(type, values)) == {str}:
-        together = "".join(values)
-        if together.isprintable() and not ("&" in together or "<" in together or ">" in together):
-            texts = _BETWEEN_TEXTS.join(values)
-            return array([f"<value><string>{texts}</string></value>\n"])
+        texts = _BETWEEN_TEXTS.join(_escape_all(values))
+        return array([f"<value><string>{texts}</string></value>\n"])
     return array([f"{_value(value)}\n" for value in values])
 
 
@@ -97,6 +95,14 @@ def _member(name: Any, value: Any) -> str:
     if not isinstance(name, str):
         raise TypeError(f"the name of a member must be text, not {name!r}")
     return f"<member>\n<name>{_escape(name)}</name>\n{_value(value)}\n</member>\n"
+
+
+def _escape_all(texts: Sequence[str]) -> Sequence[str]:
+    """Each text escaped: looked at together first, since ids need no escaping."""
+    together = "".join(texts)
+    if together.isprintable() and not ("&" in together or "<" in together or ">" in together):
+        return texts
+    return [_escape(text) for text in texts]
 
 
 def _escape(text: str) -> str:
