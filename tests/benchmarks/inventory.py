@@ -6,9 +6,12 @@ import gc
 import http.client
 import io
 import json
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +28,8 @@ from ovirt_placement import config, inventory, statefile
 from ovirt_placement.engine.connection import connect
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
 from ovirt_placement.inventory import publication
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store_keys import KeyStore, Run
 from ovirt_simulator.generate import generate
 
 from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER
@@ -41,6 +46,11 @@ ROUNDS = 3
 WINDOW_SECONDS = 20.0
 SETTLING_SECONDS = 5.0
 READINGS_PER_SECOND = 10
+#: Of so many names, each running VM has some.
+KEY_NAMES = 40
+FROZEN_KEYS = 8
+#: So many VMs a second have other keys from then on, while the engine is busy.
+STARTS_PER_SECOND = 3
 
 _CONFIGURATION = """\
 [engine]
@@ -72,14 +82,57 @@ def main() -> None:
                 (folder / user).with_suffix(".toml").write_text(text)
             file = (folder / INVENTORY_USER).with_suffix(".toml")
             _parsing(file)
+            _remember(folder)
             processes.start("inventory", f"ovirt-placement inventory run --config {file}".split())
             _await_statistics(file)
             rows = [_window("at rest", engine, folder)]
-            with _churning(engine, folder / "state.json"):
+            with _churning(engine, folder / "state.json"), _restarting(folder):
                 time.sleep(SETTLING_SECONDS)
                 rows.append(_window(f"{EVENTS_PER_SECOND} events a second", engine, folder))
     print(f"\nthe service, and a reader that makes {READINGS_PER_SECOND} decisions a second")
     print(tabulate(_columns(rows), headers="firstrow", disable_numparse=True))
+
+
+def _remember(folder: Path) -> None:
+    """Let every running VM have started with some keys."""
+    store = _opened(folder)
+    running = [vm.id for vm in _state(folder).vms if vm.host is not None]
+    dice = random.Random(1)
+    store.begin_runs([_run(vm, dice) for vm in running])
+    store.close()
+
+
+@contextmanager
+def _restarting(folder: Path) -> Iterator[None]:
+    """Give VMs other keys all the while, one after the other, as if they had started anew."""
+    running = [vm.id for vm in _state(folder).vms if vm.host is not None]
+    store, dice, stop = _opened(folder), random.Random(2), threading.Event()
+
+    def restart() -> None:
+        while not stop.wait(1 / STARTS_PER_SECOND):
+            store.begin_runs([_run(dice.choice(running), dice)])
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        store.close()
+
+
+def _run(vm: str, dice: random.Random) -> Run:
+    names = sorted(dice.sample(range(KEY_NAMES), FROZEN_KEYS))
+    return Run(vm, None, tuple((f"C{name}", round(dice.random(), 1)) for name in names))
+
+
+def _opened(folder: Path) -> KeyStore:
+    return KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30)
+
+
+def _state(folder: Path) -> Snapshot:
+    return statefile.load(folder / "state.json")
 
 
 def _await_statistics(file: Path) -> None:
@@ -154,6 +207,7 @@ def _window(title: str, engine: str, folder: Path) -> dict[str, str]:
         "versions a second": f"{found['versions'] / found['seconds']:.1f}",
         "age of the snapshot, p50 and longest, ms": f"{found['age50']:.0f}  {found['age_longest']:.0f}",
         "a decision's snapshot, p50 and p99, ms": f"{found['p50']:.2f}  {found['p99']:.2f}",
+        "the same on a new version, p50, ms": f"{found['new50']:.2f}" if found["new50"] else "",
         "the service: processor share": f"{share:.0%}",
         "the service: resident, MiB": f"{service.memory_info().rss / 2**20:.0f}",
         "a reader: resident, MiB": f"{found['rss']:.0f}",
@@ -187,27 +241,27 @@ def _churning(engine: str, state: Path) -> Iterator[None]:
 def read_steadily(file: Path) -> None:
     """Ask for a snapshot as decisions do, and print what that cost."""
     settings = config.load(file, {})
-    directory = settings.inventory.directory
-    times, ages, versions = [], [], set()
+    times, ages, new = [], [], {}
     began = time.monotonic()
     while (elapsed := time.monotonic() - began) < WINDOW_SECONDS:
         started = time.perf_counter()
-        inventory.snapshot(config=settings)
+        published = inventory.known(config=settings).publication
         times.append(time.perf_counter() - started)
-        published = publication.read(directory)
         if published is not None:
-            versions.add(published.version)
+            new.setdefault(published.version, times[-1])
             ages.append(published.age_seconds * 1e3)
         time.sleep(max(0.0, len(times) / READINGS_PER_SECOND - elapsed))
     p50, p99 = quantiles(times)
+    _, *later = new.values()  # the first is decoded whole
     print(
         json.dumps(
             {
                 "seconds": time.monotonic() - began,
                 "decisions": len(times),
-                "versions": len(versions),
+                "versions": len(later),
                 "p50": p50,
                 "p99": p99,
+                "new50": statistics.median(later) * 1e3 if later else None,
                 "age50": sorted(ages)[len(ages) // 2],
                 "age_longest": max(ages),
                 "rss": psutil.Process().memory_info().rss / 2**20,

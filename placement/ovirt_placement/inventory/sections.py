@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -81,15 +82,21 @@ class Encoder:
 
 
 def _dealt(records: Iterable[_Part], kind: _List) -> list[_Part]:
-    """Return the number of each record's chunk, and the chunks. Every process deals alike."""
+    """Return the number of each record's chunk, and the chunks."""
     chunks: list[list[_Part]] = [[] for _ in range(_CHUNKS)]
     order = bytearray()
     by = attrgetter(kind.by)
     for record in records:
-        number = zlib.crc32(by(record).encode()) % _CHUNKS
+        number = _chunk_number(by(record))
         order.append(number)
         chunks[number].append(record)
     return [bytes(order), *chunks]
+
+
+@lru_cache(maxsize=1 << 17)
+def _chunk_number(text: str) -> int:
+    """Every process deals alike: Python's own hash would not."""
+    return zlib.crc32(text.encode()) % _CHUNKS
 
 
 def _section(part: _Part, version: int, before: Section) -> Section:
