@@ -73,6 +73,11 @@ def request(count: int, unit: str = "Trivial") -> bytes:
     return post(xmlrpc.client.dumps(parameters, "runFilters").encode())
 
 
+def weighing(count: int) -> bytes:
+    parameters = ([["Trivial", 1]], hosts(count), "vm", {"HighUtilization": "80"})
+    return post(xmlrpc.client.dumps(parameters, "runCostFunctions").encode())
+
+
 def post(body: bytes) -> bytes:
     head = "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/xml\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -84,6 +89,7 @@ def main() -> None:
         with running(folder, config=CONFIG) as ours, compared("echo", folder) as echo:
             with compared("old", folder) as old:
                 _latency(ours.port, echo, old)
+                _weights(ours.port, echo)
                 _throughput(ours.port, echo, old)
             _killing(ours)
             _memory(ours)
@@ -100,18 +106,7 @@ def quantiles(times: list[float]) -> tuple[float, float]:
 def _latency(ours: int, echo: int, old: int) -> None:
     rows = []
     for count, calls in CALLS.items():
-        made = request(count)
-        times: dict[int, list[float]] = {ours: [], echo: []}
-        clients = {port: Client(port) for port in times}
-        for client in clients.values():
-            for _ in range(10):
-                client.call(made)
-        for _ in range(ROUNDS):  # in turns, so that a busy machine is busy for both
-            for port, client in clients.items():
-                times[port] += [client.call(made) for _ in range(calls // ROUNDS)]
-        for client in clients.values():
-            client.close()
-        (mine, mine99), (theirs, theirs99) = quantiles(times[ours]), quantiles(times[echo])
+        (mine, mine99), (theirs, theirs99) = _in_turns((ours, echo), request(count), calls)
         old50 = _old_p50(old, count)
         rows.append(
             [
@@ -130,6 +125,31 @@ def _latency(ours: int, echo: int, old: int) -> None:
     print("runFilters, ms; (a) only echoes, (b) starts one process per unit and call")
     print("the client's marshalling is taken off, and is shown in the last column")
     print(tabulate(rows, LATENCY_HEADERS, disable_numparse=True))
+
+
+def _weights(ours: int, echo: int) -> None:
+    rows = []
+    for count, calls in CALLS.items():
+        (mine, mine99), (theirs, theirs99) = _in_turns((ours, echo), weighing(count), calls)
+        row = (mine, mine99, theirs, theirs99)
+        rows.append([count, *(f"{each:.3f}" for each in row), f"{mine / theirs:.2f}"])
+    print("\nrunCostFunctions, ms")
+    print(tabulate(rows, ["hosts", "p50", "p99", "(a) p50", "(a) p99", "p50/(a)"], disable_numparse=True))
+
+
+def _in_turns(ports: tuple[int, ...], made: bytes, calls: int) -> list[tuple[float, float]]:
+    """The quantiles of each server, called in turns, so that a busy machine is busy for all."""
+    clients = [Client(port) for port in ports]
+    times: list[list[float]] = [[] for _ in ports]
+    for client in clients:
+        for _ in range(10):
+            client.call(made)
+    for _ in range(ROUNDS):
+        for client, its in zip(clients, times, strict=True):
+            its += [client.call(made) for _ in range(calls // ROUNDS)]
+    for client in clients:
+        client.close()
+    return [quantiles(its) for its in times]
 
 
 def _old_p50(port: int, count: int) -> float | None:

@@ -12,12 +12,14 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
-#: A unit that does nothing, in both manners: it prints for the old proxy and returns for ours.
+#: Units that do nothing, in both manners: they print for the old proxy and return for ours.
 PLUGINS = """
 import time
 class Trivial:
     def do_filter(self, hosts, vm, args):
         return hosts
+    def do_score(self, hosts, vm, args):
+        return [(host, 0) for host in hosts]
 class Printing:
     def do_filter(self, hosts, vm, args):
         print(hosts)
@@ -39,6 +41,10 @@ class _Threaded(ThreadingMixIn, SimpleXMLRPCServer):
 
 def _echo(_: list[str], hosts: list[str], __: str, ___: dict[str, str]) -> list[str]:
     return hosts
+
+
+def _weigh(units: list[list[Any]], hosts: list[str], _: str, __: dict[str, str]) -> list[list[Any]]:
+    return [[host, 0, unit] for unit, _ in units for host in hosts]
 
 
 class _OldManner:
@@ -63,6 +69,7 @@ def serve(manner: str, folder: str) -> None:
     server = _Threaded(("127.0.0.1", 0), requestHandler=_KeepAlive, logRequests=False)
     function: Any = _echo if manner == "echo" else _OldManner(folder)
     server.register_function(function, "runFilters")
+    server.register_function(_weigh, "runCostFunctions")
     print(server.server_address[1], flush=True)
     server.serve_forever()
 
