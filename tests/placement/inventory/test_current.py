@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.store import Store
+from tests import builders
 from tests.placement.engine_server import EngineServer, serving
 from tests.placement.inventory.service import configured, loaded, readings
+from tests.plugins.published import Publisher
 
 #: From the recording: a VM that is up on the one host, and the other host.
 VM = "848d9f0c-c171-48a2-864c-f454c8eeae37"
@@ -131,3 +134,22 @@ def test_the_child_of_a_fork_reads_for_itself(engine: EngineServer, config: Conf
     logins = engine.logins
     assert inventory.snapshot(config=config, max_age=0, deadline=30) == before
     assert engine.logins == logins
+
+
+def test_the_child_of_a_fork_has_what_its_parent_has_decoded(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    publisher.publish(builders.snapshot(builders.host("h1"), builders.vm("v1"), builders.vm("v2")))
+    config = loaded(publisher.config)
+    before = inventory.snapshot(config=config)
+    publisher.publish(replace(before, hosts=(replace(before.hosts[0], free_mb=1),)))
+    fork = multiprocessing.get_context("fork")
+    queue = fork.SimpleQueue()
+
+    def child() -> None:
+        after = inventory.snapshot(config=config)
+        queue.put((after.hosts[0].free_mb, after.vms is before.vms))
+
+    process = fork.Process(target=child)
+    process.start()
+    process.join(30)
+    assert queue.get() == (1, True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -220,3 +223,32 @@ def test_readers_never_see_half_a_publication(tmp_path: Path, writer: Writer) ->
     finally:
         stop.set()
         publisher.join()
+
+
+#: Publishes for ever, all VMs of a version alike.
+_PUBLISHING = """
+import sys, pathlib
+from ovirt_placement.inventory.publication import Moments, Writer
+from tests import builders
+writer, number = Writer(pathlib.Path(sys.argv[1])), 0
+while True:
+    number += 1
+    vms = (builders.vm(f"v{at}", "h1", name=str(number)) for at in range(2000))
+    writer.publish(builders.snapshot(builders.host("h1"), *vms), Moments(float(number)))
+"""
+
+
+def test_a_writer_may_be_killed_at_any_moment(tmp_path: Path) -> None:
+    known = None
+    for pause in (0.0, 0.013, 0.029):
+        before = 0 if known is None else known.version
+        with subprocess.Popen([sys.executable, "-c", _PUBLISHING, str(tmp_path)]) as process:
+            while known is None or known.version == before:
+                assert process.poll() is None
+                known = publication.read(tmp_path, known)
+            time.sleep(pause)
+            process.kill()
+        known = publication.read(tmp_path, known)
+        assert known is not None
+        assert len(known.snapshot.vms) == 2000
+        assert {vm.name for vm in known.snapshot.vms} == {str(int(known.moments.read_at))}
