@@ -69,6 +69,8 @@ class Host(Struct, frozen=True):
     threads: int | None = None
     #: Physically free.
     memory_free_mb: int | None = None
+    #: How many processes ran or waited for a CPU, on average over 5 minutes; None where nobody says.
+    load_average_5m: float | None = None
     #: A dedicated failover host.
     failover: bool = False
     tags: tuple[str, ...] = ()

@@ -121,7 +121,7 @@ def _check_cluster(path: str, cluster: Cluster, snapshot: Snapshot) -> None:
 def _check_host(path: str, host: Host, snapshot: Snapshot) -> None:
     _check_reference(f"{path}.cluster", "cluster", host.cluster, snapshot.cluster_by_id)
     _check_status(f"{path}.status", host.status, HOST_STATUSES)
-    for key in ("memory_mb", "free_mb", "cores", "threads", "memory_free_mb"):
+    for key in ("memory_mb", "free_mb", "cores", "threads", "memory_free_mb", "load_average_5m"):
         _check_at_least(f"{path}.{key}", getattr(host, key), 0)
     _check_percent(f"{path}.cpu_percent", host.cpu_percent)
 
@@ -202,7 +202,7 @@ def _check_status(path: str, status: str, known: Collection[str]) -> None:
         _refuse(path, f'no status "{status}"{nearest(status.lower(), known)}')
 
 
-def _check_at_least(path: str, number: int | None, least: int) -> None:
+def _check_at_least(path: str, number: float | None, least: int) -> None:
     if number is not None and number < least:
         _refuse(path, f"{number} is less than {least}")
 

@@ -42,7 +42,7 @@ def full_state() -> State:
             {
                 "id": "h", "name": "h", "cluster": "c", "status": "up", "memory_mb": 1024, "free_mb": 512,
                 "cpu_percent": 12.5, "cores": 4, "threads": 8, "memory_free_mb": 100, "failover": True,
-                "tags": ["t"],
+                "load_average_5m": 6.5, "tags": ["t"],
             }
         ],
         "vms": [
@@ -185,6 +185,10 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "too busy": (
         lambda s: s["hosts"][0].update(cpu_percent=101),
         "hosts[0].cpu_percent: 101 is not between 0 and 100",
+    ),
+    "less load than none": (
+        lambda s: s["hosts"][0].update(load_average_5m=-0.5),
+        "hosts[0].load_average_5m: -0.5 is less than 0",
     ),
     "less than idle": (
         lambda s: s["vms"][0].update(usage_mem_percent=-0.5),

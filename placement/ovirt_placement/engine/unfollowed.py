@@ -24,7 +24,12 @@ def complete_host(connection: EngineConnection, host: Host, follow: Iterable[str
     path = f"/hosts/{host.id}"
     if "statistics" in follow and (found := _collection(connection, f"{path}/statistics")) is not None:
         measured = of_host(found)
-        host = replace(host, cpu_percent=measured.cpu_percent, memory_free_mb=measured.memory_free_mb)
+        host = replace(
+            host,
+            cpu_percent=measured.cpu_percent,
+            memory_free_mb=measured.memory_free_mb,
+            load_average_5m=measured.load_average_5m,
+        )
     if "tags" in follow:
         host = replace(host, tags=devices.tags(_collection(connection, f"{path}/tags")))
     return host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -33,19 +33,34 @@ class Needed:
 NO_STATISTICS = Needed(hosts=False, vms=False)
 
 
+class HostFigures(NamedTuple):
+    """What is measured of a host."""
+
+    cpu_percent: float | None = None
+    memory_free_mb: int | None = None
+    load_average_5m: float | None = None
+
+    @classmethod
+    def of(cls, host: Host) -> HostFigures:
+        return cls(host.cpu_percent, host.memory_free_mb, host.load_average_5m)
+
+
+_UNKNOWN = HostFigures()
+
+
 @dataclass(frozen=True)
 class Statistics:
-    """What was measured, by id: a host's CPU percent and free MiB, a VM's memory and CPU percent."""
+    """What was measured, by id: of a VM its memory and CPU percent."""
 
-    hosts: Mapping[str, tuple[float | None, int | None]] = field(default_factory=dict)
+    hosts: Mapping[str, HostFigures] = field(default_factory=dict)
     vms: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     def of_host(self, host: Host) -> Host:
         """Return the host with what was measured of it."""
-        cpu, free = self.hosts.get(host.id, (None, None))
-        if (cpu, free) == (host.cpu_percent, host.memory_free_mb):
+        figures = self.hosts.get(host.id, _UNKNOWN)
+        if figures == HostFigures.of(host):
             return host
-        return replace(host, cpu_percent=cpu, memory_free_mb=free)
+        return replace(host, **figures._asdict())
 
     def of_vm(self, vm: Vm) -> Vm:
         """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
@@ -75,7 +90,7 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     hosts = measured_hosts(connection) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()
     return Statistics(
-        {host.id: (host.cpu_percent, host.memory_free_mb) for host in hosts},
+        {host.id: HostFigures.of(host) for host in hosts},
         {vm.id: (vm.usage_mem_percent, vm.usage_cpu_percent) for vm in vms if vm.host is not None},
     )
 

@@ -24,6 +24,7 @@ class Occupancy:
         self._capacity_mb: dict[str, int] = {}
         self._own_mb: dict[str, float] = {}
         self._own_cores: dict[str, float] = {}
+        self._own_load: dict[str, float] = {}
 
     def calibrate(self, host: Host) -> None:
         """Take the host's present figures as what its present VMs leave over."""
@@ -33,6 +34,8 @@ class Occupancy:
             self._own_mb[host.id] = host.memory_mb - host.memory_free_mb - sum(map(used_mb, vms))
         if host.cpu_percent is not None:
             self._own_cores[host.id] = host.cpu_percent / 100 * host.cores - sum(map(used_cores, vms))
+        if host.load_average_5m is not None:
+            self._own_load[host.id] = host.load_average_5m - sum(map(used_cores, vms))
 
     def move(self, before: Vm | None, vm: Vm, pending: model.Pending | None) -> set[str]:
         """Follow a VM to its new place, and name the hosts whose figures change."""
@@ -67,14 +70,17 @@ class Occupancy:
             return host
         vms = self._vms[host.id].values()
         free_mb = self._capacity_mb[host.id] - sum(self._taken[host.id].values())
-        memory_free_mb, cpu_percent = host.memory_free_mb, host.cpu_percent
+        figures: dict[str, float] = {}
         if host.id in self._own_mb:
             used = self._own_mb[host.id] + sum(map(used_mb, vms))
-            memory_free_mb = round(min(max(host.memory_mb - used, 0), host.memory_mb))
+            figures["memory_free_mb"] = round(min(max(host.memory_mb - used, 0), host.memory_mb))
+        busy = sum(map(used_cores, vms))
         if host.id in self._own_cores:
-            busy = self._own_cores[host.id] + sum(map(used_cores, vms))
-            cpu_percent = round(min(max(busy / host.cores * 100, 0.0), 100.0), 6)
-        return replace(host, free_mb=free_mb, memory_free_mb=memory_free_mb, cpu_percent=cpu_percent)
+            cores = self._own_cores[host.id] + busy
+            figures["cpu_percent"] = round(min(max(cores / host.cores * 100, 0.0), 100.0), 6)
+        if host.id in self._own_load:
+            figures["load_average_5m"] = round(max(self._own_load[host.id] + busy, 0.0), 6)
+        return replace(host, free_mb=free_mb, **figures)
 
 
 def used_mb(vm: Vm) -> float:

@@ -33,7 +33,7 @@ def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
         _percent("cpu.current.user", "User CPU usage", user),
         _percent("cpu.current.system", "System CPU usage", system),
         _percent("cpu.current.idle", "Idle CPU usage", 100.0 - user - system if up else 0.0),
-        _percent("cpu.load.avg.5m", "CPU 5 minute load average", busy / 100 * host.cores),
+        _percent("cpu.load.avg.5m", "CPU 5 minute load average", _load_average(host, busy) if up else 0.0),
         Statistic(
             name="boot.time",
             description="Boot time of the machine",
@@ -99,6 +99,11 @@ def _busy_percent(backend: Backend, host: Host) -> float:
         return 0.0
     swing = sum(used_cores(vm) * (_wobble(backend, vm.id, 1.0) - 1.0) for vm in backend.state.vms_on(host.id))
     return min(max(host.cpu_percent + swing / host.cores * 100, 0.0), 100.0)
+
+
+def _load_average(host: Host, busy: float) -> float:
+    """Give the host's load average; where it has none, as many processes as keep its CPU that busy."""
+    return busy / 100 * host.cores if host.load_average_5m is None else host.load_average_5m
 
 
 def _used_percent(backend: Backend, host: Host) -> int:

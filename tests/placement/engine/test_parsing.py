@@ -94,6 +94,25 @@ def test_a_host_is_as_busy_as_its_statistics_say(
     assert (host.cpu_percent, host.memory_free_mb) == (percent, free_mb)
 
 
+@pytest.mark.parametrize(
+    ("values", "average"),
+    [
+        ({"cpu_current_idle": "99", "cpu_load_avg_5m": "0.10"}, 0.1),
+        ({"cpu_current_user": "60", "cpu_load_avg_5m": "1.2E+2"}, 120.0),
+        ({"cpu_current_idle": "1.0E+2", "cpu_load_avg_5m": "0"}, 0.0),
+        ({"cpu_current_idle": "0", "cpu_load_avg_5m": "0"}, None),
+        ({"cpu_current_idle": "0", "cpu_load_avg_5m": "0.5"}, 0.5),
+        ({"cpu_current_idle": "99"}, None),
+    ],
+)
+def test_a_load_average_is_no_percentage_and_0_where_nothing_is_known(
+    values: dict[str, str], average: float | None
+) -> None:
+    """The engine multiplies what the host's system counts by 100, and divides it when it shows it."""
+    content = f'<hosts><host id="h"><statistics>{statistics(**values)}</statistics></host></hosts>'
+    assert hosts.read(content.encode())[0].load_average_5m == average
+
+
 def vm(inner: str) -> bytes:
     policy = "<placement_policy><affinity>migratable</affinity></placement_policy>"
     return f'<vms><vm id="v">{policy}<memory>1048576</memory>{inner}</vm></vms>'.encode()

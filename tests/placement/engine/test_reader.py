@@ -86,6 +86,7 @@ def expected_host(element: ET.Element) -> dict[str, Any]:
         "cores": cores,
         "threads": cores * product(element, "cpu/topology/threads"),
         "memory_free_mb": None,
+        "load_average_5m": None,
         "failover": False,
         "tags": [],
     }
@@ -164,6 +165,7 @@ def test_statistics_and_devices_are_as_recorded_beside_hosts_and_vms(connection:
         assert host.cpu_percent == (used if used or values["cpu.current.idle"] else None)
         assert host.memory_free_mb == values["memory.free"] // MIB
     assert [host.cpu_percent is None for host in snapshot.hosts] == [True, False]
+    assert [host.load_average_5m for host in snapshot.hosts] == [None, 0.1]
     for vm in snapshot.vms:
         assert [(nic.id, nic.name, nic.vnic_profile) for nic in vm.nics] == [
             (each.get("id"), each.findtext("name"), identity(each, "vnic_profile"))

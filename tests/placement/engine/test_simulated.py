@@ -57,7 +57,11 @@ def shown(state: Snapshot) -> Snapshot:
         ),
         hosts=tuple(
             replace(
-                host, threads=None, memory_free_mb=None, cpu_percent=host.cpu_percent if host.up else None
+                host,
+                threads=None,
+                memory_free_mb=None,
+                load_average_5m=None,
+                cpu_percent=host.cpu_percent if host.up else None,
             )
             for host in state.hosts
         ),

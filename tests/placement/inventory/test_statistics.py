@@ -51,7 +51,9 @@ def test_what_is_needed_is_what_enabled_rules_ask(cluster: dict[str, Any], wante
 
 def state(*, ha_reservation: bool) -> Snapshot:
     return build.snapshot(
-        build.cluster(ha_reservation=ha_reservation), build.host("h", cpu_percent=40), build.vm("v", "h")
+        build.cluster(ha_reservation=ha_reservation),
+        build.host("h", cpu_percent=40, load_average_5m=7.5),
+        build.vm("v", "h"),
     )
 
 
@@ -77,7 +79,8 @@ def simulated(folder: Path, *, ha_reservation: bool) -> Iterator[Path]:
 
 def measured(snapshot: Snapshot) -> bool:
     (host,), (vm,) = snapshot.hosts, snapshot.vms
-    return (host.cpu_percent, vm.usage_mem_percent, vm.usage_cpu_percent) == (40, 50, 10)
+    of_host, of_vm = (host.cpu_percent, host.load_average_5m), (vm.usage_mem_percent, vm.usage_cpu_percent)
+    return (of_host, of_vm) == ((40, 7.5), (50, 10))
 
 
 def test_the_service_publishes_them_with_their_age(tmp_path: Path) -> None:

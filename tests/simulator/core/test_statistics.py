@@ -31,8 +31,16 @@ def test_a_host_tells_its_figures_as_the_state_file_has_them() -> None:
     assert "cpu.current.total" not in found
 
 
+@pytest.mark.parametrize(("given", "told"), [(None, 4), (6.5, 6.5), (0, 0)])
+def test_a_load_average_is_the_state_files_or_follows_from_how_busy_the_host_is(
+    given: float | None, told: float
+) -> None:
+    found = of_host(engines.engine(host("h1", load_average_5m=given, **HOST)))
+    assert found["cpu.load.avg.5m"] == told
+
+
 def test_a_host_that_is_not_up_tells_zeros() -> None:
-    found = of_host(engines.engine(host("h1", status="maintenance", **HOST)))
+    found = of_host(engines.engine(host("h1", status="maintenance", load_average_5m=3, **HOST)))
     assert {name for name, value in found.items() if value} == {"boot.time"}
 
 

@@ -42,13 +42,14 @@ def test_a_starting_vm_takes_memory_at_once_and_gives_it_back_when_down() -> Non
 
 def test_a_host_is_busier_with_a_vm_than_without() -> None:
     engine = engines.engine(
-        host("h1", cpu_percent=10, cores=4, memory_mb=10000, memory_free_mb=8000),
+        host("h1", cpu_percent=10, load_average_5m=3, cores=4, memory_mb=10000, memory_free_mb=8000),
         vm("v", vcpus=2, usage_cpu_percent=50, memory_mb=2000, usage_mem_percent=50),
     )
     engine.vms.start("v")
     engine.advance(10)
     busy = engines.host(engine, "h1")
     assert busy.cpu_percent == pytest.approx(10 + 2 * 50 / 4)
+    assert busy.load_average_5m == 3 + 1
     assert busy.memory_free_mb == 8000 - 1000
 
 

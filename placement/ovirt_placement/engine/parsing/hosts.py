@@ -35,6 +35,7 @@ def _host(element: xml.Element) -> Host:
         cores=cores,
         threads=threads,
         memory_free_mb=measured.memory_free_mb,
+        load_average_5m=measured.load_average_5m,
         tags=tags(fields.get("tags")),
     )
 

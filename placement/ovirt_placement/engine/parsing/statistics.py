@@ -11,6 +11,7 @@ from ovirt_placement.engine.parsing import xml
 class HostStatistics:
     cpu_percent: float | None = None
     memory_free_mb: int | None = None
+    load_average_5m: float | None = None
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,18 @@ class VmStatistics:
 def of_host(element: xml.Element) -> HostStatistics:
     """Take user and system time as what is used, as the engine does.
 
-    A host that has reported nothing shows 0 everywhere, which no running host does.
+    A host that has reported nothing shows 0 everywhere, which no running host does. The load average is what
+    the host's own system counts, of all its CPUs together, although the engine calls its unit percent.
     """
     data = _data(element)
     user, system = data.get("cpu.current.user", 0.0), data.get("cpu.current.system", 0.0)
     known = user or system or data.get("cpu.current.idle", 0.0)
     free = data.get("memory.free", 0.0)
+    load = data.get("cpu.load.avg.5m")
     return HostStatistics(
         cpu_percent=min(100.0, user + system) if known else None,
         memory_free_mb=int(free) // (1024 * 1024) if known or free else None,
+        load_average_5m=load if known or load else None,
     )
 
 
