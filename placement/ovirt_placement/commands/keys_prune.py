@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from ovirt_placement.commands.keys_report import report
 from ovirt_placement.commands.keys_state import opened_store, read_engine, setter_name
 from ovirt_placement.key_resources import LISTED_WITH_DEVICES, gone_keys
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.store_keys import KeyChange
+from ovirt_placement.store_keys import KeyChange, KeyPlace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,16 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    engine = read_engine(args)
-
-    def decide(standing: Sequence[PlacementKey]) -> KeyChange:
-        return KeyChange(remove=gone_keys(standing, engine, LISTED_WITH_DEVICES))
-
     with opened_store(args) as store:
+        # The store before the engine: what is set or recorded from now on is of objects that may be new.
+        known = {KeyPlace.of(one.key) for one in store.all_keys()}
+        remembered = store.remembered_vms()
+        engine = read_engine(args)
         # An engine that shows no VM at all says nothing about them.
-        missing = sorted(store.remembered_vms() - engine.vm_by_id.keys()) if engine.vms else []
+        missing = sorted(remembered - engine.vm_by_id.keys()) if engine.vms else []
+
+        def decide(standing: Iterable[PlacementKey]) -> KeyChange:
+            keys = (key for key in standing if KeyPlace.of(key) in known)
+            return KeyChange(remove=gone_keys(keys, engine, LISTED_WITH_DEVICES))
+
         if args.dry_run:
-            change = decide([one.key for one in store.all_keys()])
+            change = decide(one.key for one in store.all_keys())
         else:
             change = store.change_as(decide, set_by=setter_name())
             store.forget_vms(missing)

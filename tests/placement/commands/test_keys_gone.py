@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.model import Disk, Network, Nic, Snapshot, StickyCopy, VnicProfile
+from ovirt_placement.commands import keys_prune
+from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, StickyCopy, VnicProfile
 from ovirt_placement.store_keys import KeyStore, Run
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.commands.live_engine import LiveEngine, live_engine
@@ -123,3 +124,24 @@ def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
         assert {key["level"] for key in done["unset"]} == {"cluster"}
         assert done["forgotten"] == []
         assert store.remembered_vms() == {"v1", "v2"}
+
+
+def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
+    serving: Serving, store: KeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A VM that was made in between is none that is gone."""
+    read = keys_prune.read_engine
+    new = PlacementKey(level="server", resource="v3", key_class="system", name="G", value=1.0, weight=5.0)
+
+    def reading(args: Any) -> Snapshot:
+        engine = read(args)
+        store.change([new], set_by="ann")
+        store.begin_runs([Run("v3", 1.0, ())])
+        return engine
+
+    monkeypatch.setattr(keys_prune, "read_engine", reading)
+    with serving(AFTER) as live:
+        done = live.data(0, "keys", "prune")
+        assert (done["forgotten"], len(done["unset"])) == (["v2"], len(GONE) + 1)
+        assert store.remembered_vms() == {"v1", "v3"}
+        assert ("server", "v3") in places(live)
