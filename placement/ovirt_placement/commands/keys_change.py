@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from ovirt_placement.commands.question import find
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
 from ovirt_placement.explain_keys import key_title, mistake_place, mistake_sentence
-from ovirt_placement.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
+from ovirt_placement.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SETTABLE, SYSTEM
 from ovirt_placement.key_resources import Place, find_place, find_resource
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.rules.placement_keys.changes import Refusal, refusals
@@ -53,7 +53,7 @@ def define(args: argparse.Namespace) -> int:
         )
         return KeyChange(put=tuple(put))
 
-    return _change(args, decide)
+    return _change(args, decide, (NODE,))
 
 
 def set_key(args: argparse.Namespace) -> int:
@@ -71,7 +71,7 @@ def set_key(args: argparse.Namespace) -> int:
         )
         return KeyChange(put=(_as_on_other_hosts(key, snapshot) if level == NODE else key,))
 
-    return _change(args, decide)
+    return _change(args, decide, args.on[:1])
 
 
 def unset(args: argparse.Namespace) -> int:
@@ -89,7 +89,7 @@ def unset(args: argparse.Namespace) -> int:
             raise UserError(f'no {own} key "{args.name}" is set there{hint}')
         return KeyChange(remove=gone)
 
-    return _change(args, decide)
+    return _change(args, decide, args.on[:1] if args.cluster is None else (NODE,))
 
 
 def import_keys(args: argparse.Namespace) -> int:
@@ -109,15 +109,16 @@ def import_keys(args: argparse.Namespace) -> int:
         gone = (key for key in standing if KeyPlace.of(key) not in places and own in (None, key.key_class))
         return KeyChange(put=put, remove=tuple(gone))
 
-    return _change(args, decide)
+    return _change(args, decide, SETTABLE)
 
 
-def _change(args: argparse.Namespace, decide: Callable[[Snapshot], KeyChange]) -> int:
+def _change(args: argparse.Namespace, decide: Callable[[Snapshot], KeyChange], levels: Iterable[str]) -> int:
     """Make the change that is decided on the engine's objects and the keys that are set, and tell of it.
 
-    Raises `UserError` with all that speaks against it; then nothing is changed.
+    The engine is read as far as keys on these levels refer to it. Raises `UserError` with all that speaks
+    against the change; then nothing is changed.
     """
-    engine = read_engine(args)
+    engine = read_engine(args, levels)
 
     def judged(standing: tuple[PlacementKey, ...]) -> KeyChange:
         snapshot = replace(engine, placement_keys=standing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import pwd
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from ovirt_placement import config, key_file
 from ovirt_placement.commands.question import add_question, read_state
 from ovirt_placement.engine.consistency import consistent
-from ovirt_placement.inventory.details import Details, with_details
+from ovirt_placement.engine.details import ALL_DETAILS, Detail
+from ovirt_placement.inventory.details import referred
 from ovirt_placement.inventory.keys import with_keys
+from ovirt_placement.key_levels import SETTABLE
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store_database import StoreUnmade
 from ovirt_placement.store_keys import KeyPlace, KeyRecords, KeyStore, SetKey
@@ -52,7 +54,7 @@ def read_keys(args: argparse.Namespace) -> KeyState:
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
         if args.state is None:  # they may refer to what no key in the store refers to
-            snapshot = consistent(with_details(snapshot, Details.of(read_engine(args))))
+            snapshot = _with_details(args, snapshot, ALL_DETAILS)
         keys = key_file.load(args.keys, snapshot)
         return KeyState(replace(snapshot, placement_keys=keys), {})
     return KeyState(snapshot, {KeyPlace.of(one.key): one for one in authors})
@@ -66,14 +68,24 @@ def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
         return KeyRecords(0), ()
 
 
-def read_engine(args: argparse.Namespace) -> Snapshot:
-    """All that keys can be set on, read from the engine at this moment."""
+def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
+    """All that keys on these levels can be set on, read from the engine at this moment."""
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection import connect
     from ovirt_placement.engine.reader import read_snapshot
 
     with connect(config.load(args.config).engine) as connection:
-        return read_snapshot(connection, devices=True)
+        snapshot = read_snapshot(connection)
+    details = referred(levels)
+    return _with_details(args, snapshot, details) if details else snapshot
+
+
+def _with_details(args: argparse.Namespace, snapshot: Snapshot, details: Detail) -> Snapshot:
+    from ovirt_placement.engine.connection import connect
+    from ovirt_placement.engine.detailing import detailed
+
+    with connect(config.load(args.config).engine) as connection:
+        return consistent(detailed(connection, snapshot, details))
 
 
 def setter_name() -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ovirt_placement.engine.answers import whole_answers
 from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.paging import paged_vms
-from ovirt_placement.engine.reader import read_hosts, whole_answers
+from ovirt_placement.engine.reader import read_hosts
 from ovirt_placement.model import Host, Vm
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from itertools import count
 
 from ovirt_placement.engine import unfollowed
+from ovirt_placement.engine.answers import whole_answers
 from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.parsing.vms import FoundVm
-from ovirt_placement.engine.reader import whole_answers
 
 #: A longer answer would keep the engine, and whoever parses it, from everything else for too long.
 _PAGE = 500

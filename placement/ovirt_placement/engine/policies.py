@@ -6,10 +6,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from ovirt_placement.engine.connection import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import policies as parsing
+from ovirt_placement.engine.parsing.clusters import Clusters
 from ovirt_placement.engine.parsing.policies import Unit
-from ovirt_placement.model import SchedulingPolicy
+from ovirt_placement.model import Cluster, SchedulingPolicy
 
 #: How long a policy is believed; an administrator who changed one waits no longer than this.
 BELIEVED_SECONDS = 60.0
@@ -56,6 +59,19 @@ class PolicyReader:
             self._units = self._units or parsing.units(_get(connection, "/schedulingpolicyunits"))
             self._policies[policy_id] = _read(connection, policy_id, self._units)
         return self._policies
+
+
+def with_policies(
+    connection: EngineConnection, found: Clusters, policies: PolicyReader
+) -> tuple[Cluster, ...]:
+    """Return the clusters with what their scheduling policies enable."""
+    known = policies.read(connection, set(found.policies.values()))
+    unknown = Policy()
+    return tuple(
+        replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
+        for cluster in found.clusters
+        for policy in (known.get(found.policies.get(cluster.id, ""), unknown),)
+    )
 
 
 def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit]) -> Policy:

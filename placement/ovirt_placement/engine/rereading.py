@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from ovirt_placement.engine import unfollowed
-from ovirt_placement.engine.connection import EngineConnection, EngineFault
+from ovirt_placement.engine.answers import get_present, whole_answers
+from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.details import NO_DETAILS, Detail, followed
 from ovirt_placement.engine.owners import with_owners
 from ovirt_placement.engine.parsing import clusters, hosts
 from ovirt_placement.engine.parsing.vms import FoundVm
-from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.reader import whole_answers, with_policies
+from ovirt_placement.engine.policies import PolicyReader, with_policies
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 
 #: From so many on, one search costs the engine less than one request for each.
@@ -47,7 +47,7 @@ def reread_cluster(
 ) -> tuple[Cluster, tuple[AffinityGroup, ...]] | None:
     """Read one cluster and its affinity groups; None if it is gone."""
     with whole_answers(connection):
-        content = _present(connection, f"/clusters/{cluster_id}", follow="affinity_groups")
+        content = get_present(connection, f"/clusters/{cluster_id}", follow="affinity_groups")
         if content is None:
             return None
         found = clusters.read(content)
@@ -70,16 +70,7 @@ def _reread(
                 content = connection.get(path, search=search, **query)
                 found.update((entity.id, entity) for entity in read(content))
         # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.
-        for wanted in ids:
-            if wanted not in found and (one := _present(connection, f"{path}/{wanted}", **query)) is not None:
+        for lacked in [wanted for wanted in ids if wanted not in found]:
+            if (one := get_present(connection, f"{path}/{lacked}", **query)) is not None:
                 found.update((entity.id, entity) for entity in read(one))
     return found
-
-
-def _present(connection: EngineConnection, path: str, **query: str) -> bytes | None:
-    try:
-        return connection.get(path, **query)
-    except EngineFault as fault:
-        if fault.code == 404:
-            return None
-        raise

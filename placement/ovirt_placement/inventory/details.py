@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.engine.details import NO_DETAILS, Detail
-from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
+from ovirt_placement.model import Disk, Network, Nic, Vm, VnicProfile
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection import EngineConnection
@@ -69,33 +69,14 @@ class Details:
     networks: tuple[Network, ...] = ()
     vnic_profiles: tuple[VnicProfile, ...] = ()
 
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Details:
-        """Take them out of a snapshot that was read with devices."""
-        vms = {vm.id: VmDetails.of(vm) for vm in snapshot.vms}
-        return cls(vms, snapshot.networks, snapshot.vnic_profiles)
-
-    def of_vm(self, vm: Vm) -> Vm:
-        return _laid_over(vm, self.vms.get(vm.id, _NONE))
-
 
 def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     """Read what is wanted of all VMs; raises what `EngineConnection.get` raises."""
     # The SDK takes long to load and is not needed where somebody publishes.
-    from ovirt_placement.engine.detailing import detailed_vms, networks
+    from ovirt_placement.engine.detailing import detailed_vms, read_networks
 
     vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
-    return Details(vms, *networks(connection)) if Detail.NICS in wanted else Details(vms)
-
-
-def with_details(snapshot: Snapshot, found: Details) -> Snapshot:
-    """Return the snapshot with the details of its VMs."""
-    return replace(
-        snapshot,
-        vms=tuple(map(found.of_vm, snapshot.vms)),
-        networks=found.networks,
-        vnic_profiles=found.vnic_profiles,
-    )
+    return Details(vms, *read_networks(connection)) if Detail.NICS in wanted else Details(vms)
 
 
 class KnownDetails:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.consistency import consistent
 from ovirt_placement.engine.details import NO_DETAILS, Detail
-from ovirt_placement.inventory.details import read_details, referred, with_details
+from ovirt_placement.inventory.details import referred
 from ovirt_placement.inventory.publication import now
 from ovirt_placement.inventory.statistics import needed, read_statistics, with_statistics
 from ovirt_placement.model import Snapshot
@@ -61,6 +61,7 @@ class DirectReader:
     def _read(self, details: Detail) -> None:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection import connect
+        from ovirt_placement.engine.detailing import detailed
         from ovirt_placement.engine.policies import PolicyReader
         from ovirt_placement.engine.reader import read_snapshot
 
@@ -75,7 +76,7 @@ class DirectReader:
             if wanted := needed(snapshot.clusters):
                 snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
             if details:
-                snapshot = consistent(with_details(snapshot, read_details(self._connection, details)))
+                snapshot = consistent(detailed(self._connection, snapshot, details))
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:

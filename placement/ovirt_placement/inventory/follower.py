@@ -7,11 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
+from ovirt_placement.engine.answers import whole_answers
 from ovirt_placement.engine.connection import EngineConnection, EngineFault
+from ovirt_placement.engine.detailing import read_networks
 from ovirt_placement.engine.details import Detail
 from ovirt_placement.engine.events import Event, read_events
 from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.reader import read_as_told, read_hosts, read_labels, read_networks, whole_answers
+from ovirt_placement.engine.reader import read_as_told, read_hosts, read_labels
 from ovirt_placement.engine.rereading import reread_cluster, reread_hosts, reread_vms
 from ovirt_placement.inventory.details import read_details, referred
 from ovirt_placement.inventory.effects import ENGINE_STARTED, Told, told_by, vms_named
@@ -249,8 +251,7 @@ class Follower:
 
     def _reread_networks(self) -> None:
         began = self._clock()
-        with whole_answers(self._connection):
-            self._view.put_networks(*read_networks(self._connection), began)
+        self._view.put_networks(*read_networks(self._connection), began)
         self._rereads.read(Subject(Kind.NETWORKS), None, began)
 
 

@@ -358,5 +358,5 @@ def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
     reading = read(stage.connection, Scope.DETAILS, stage.policies, Needs(details=ALL_DETAILS), 0.0)
     assert reading.details is not None
     shown = stage.shown(devices=True)
-    assert [reading.details.of_vm(vm) for vm in shown.vms] == list(shown.vms)
+    assert reading.details.vms == {vm.id: VmDetails.of(vm) for vm in shown.vms}
     assert (reading.details.networks, reading.details.vnic_profiles) == (NETWORKS, PROFILES)
