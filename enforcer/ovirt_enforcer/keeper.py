@@ -28,8 +28,8 @@ from ovirt_placement.store_keys import KeyStore, Run
 _STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
 #: For so long it waits for what keys refer to; then a record without some of them is better than none.
 _LONGEST_WAIT_SECONDS = 600.0
-#: An engine may tell the beginning of one run a little differently; no VM stops and starts so quickly.
-_SAME_RUN_SECONDS = 10.0
+#: The engine writes down when it starts a VM, or resumes a suspended one, and may tell that in whole seconds.
+_SAME_RUN_SECONDS = 1.0
 
 
 class Keeper:

@@ -98,8 +98,8 @@ def test_a_run_that_nobody_saw_end_is_over_when_another_begins_even_if_that_fail
     ("recorded", "shown", "again"),
     [
         (100.0, 100.0, False),
-        (100.0, 109.0, False),  # an engine that tells the same moment a little differently
-        (100.0, 111.0, True),
+        (100.25, 100.0, False),  # an engine that tells the same moment in whole seconds
+        (100.0, 106.0, True),
         (100.0, 60.0, True),  # an engine whose clock was set back
         (None, 100.0, True),
         (100.0, None, False),

@@ -14,7 +14,7 @@ DONE = frozenset({63})
 FAILED = frozenset({64, 65, 120, 140, 1111})
 CANCELLED = frozenset({161})
 #: A VM started on a host, by a user's command or by the engine's own.
-VM_STARTED = frozenset({32, 153, 506})
+VM_STARTED = frozenset({32, 152, 153, 506})
 MIGRATION_CODES = STARTED | DONE | FAILED | CANCELLED | {128, 162, 166}
 
 #: How many of the newest events are looked through where the engine's search finds nothing.

@@ -87,7 +87,7 @@ def test_events_of_starts_come_oldest_first(understood: bool) -> None:
     events = [event(9, 32, "two", "v"), event(8, 62, "two", "v"), event(7, 153, "one", "w")]
 
     def answer(path: str) -> tuple[int, bytes]:
-        search = "search=type%3D32+or+type%3D153+or+type%3D506" in path
+        search = "search=type%3D32+or+type%3D152+or+type%3D153+or+type%3D506" in path
         assert search or "search" not in path
         return 200, f"<events>{''.join(events) if understood or not search else ''}</events>".encode()
 
