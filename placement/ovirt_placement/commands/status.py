@@ -23,8 +23,6 @@ this is known from.
 """
 
 _HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "groups", "broken rules")
-#: A store that has not answered for so long is away.
-_STORE_AWAY_SECONDS = 2.0
 
 
 class Source(Struct, frozen=True):
@@ -39,6 +37,8 @@ class Source(Struct, frozen=True):
     statistics_age_seconds: float | None = None
     #: Since the placement keys were those of the store.
     keys_age_seconds: float | None = None
+    #: Whether it could be read when it was last asked.
+    store_answers: bool | None = None
     #: Since the disks, network interfaces and owners that keys refer to were last read of all VMs.
     details_age_seconds: float | None = None
 
@@ -110,6 +110,7 @@ def _read(args: argparse.Namespace) -> tuple[Snapshot, Source]:
         whole_age_seconds=published.whole_age_seconds,
         statistics_age_seconds=published.statistics_age_seconds,
         keys_age_seconds=published.keys_age_seconds,
+        store_answers=published.store_answers,
         details_age_seconds=published.details_age_seconds,
     )
 
@@ -132,11 +133,9 @@ def _told_of_keys(keys: Keys, source: Source) -> str:
     text = (
         f"Placement keys: {keys.keys}, frozen sets: {keys.frozen_sets}, sticky copies: {keys.sticky_copies}"
     )
-    if source.kind != "inventory":
-        return f"{text}."
     if source.keys_age_seconds is None:
-        return f"{text}: the store could not be read yet."
-    if source.keys_age_seconds > _STORE_AWAY_SECONDS:
+        return f"{text}{'' if source.store_answers is None else ': the store could not be read yet'}."
+    if not source.store_answers:
         return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
     return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
 

@@ -93,6 +93,11 @@ class Publication:
         return _age(self.moments.keys_at)
 
     @property
+    def store_answers(self) -> bool:
+        """Whether the store could be read when it was last asked for placement keys."""
+        return self.moments.keys_at == self.moments.store_asked_at
+
+    @property
     def details_age_seconds(self) -> float | None:
         """How long ago disks, interfaces or owners of all VMs were read; None if not all are there."""
         return _age(self.moments.details_at)

@@ -119,4 +119,5 @@ def test_keys_come_with_their_numbers_and_what_became_of_the_store(
     assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in told
     age = found["source"].get("keys_age_seconds")
     assert (age is None) == (keys_ago is None)
+    assert found["source"]["store_answers"] == (keys_ago == 0.0)
     assert age is None or keys_ago is None or keys_ago <= age < keys_ago + 60
