@@ -23,7 +23,8 @@ _PARAMETERS = (
     "placement_overhead=[0-9]{1,7};"
     f"placement_memory_ratio={_RATIO};"
     f"placement_cpu_ratio={_RATIO};"
-    "placement_reserved_from_vms=(true|false)"
+    "placement_reserved_from_vms=(true|false);"
+    "placement_load=(cpu|average)"
 )
 
 _log = logging.getLogger("ovirt_placement.plugins.placement_keys")

@@ -6,7 +6,7 @@ to which the enforcer's daemon adds what has started and stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import ovirtsdk4
@@ -21,6 +21,8 @@ POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKe
 #: An equals sign that should be a colon.
 TYPO = "Repel1=1"
 SPREAD = {"placement_keys": "Repel1:1:-100"}
+NONE: Mapping[str, str] = {}
+AVERAGE = {"placement_load": "average"}
 
 #: One engine serves all of them.
 pytestmark = pytest.mark.xdist_group("placement-keys")
@@ -29,10 +31,12 @@ pytestmark = pytest.mark.xdist_group("placement-keys")
 OFTEN = "[enforcer]\ninterval_seconds = 0.2\n"
 
 
-def cluster(name: str, hosts: int, *vms: dict[str, Any], **first_host: Any) -> list[build.Part]:
+def cluster(
+    name: str, hosts: int, *vms: dict[str, Any], parameters: Mapping[str, str] = NONE, **first_host: Any
+) -> list[build.Part]:
     """A cluster with hosts NAME-h1 ... and VMs NAME-a ...; the fields of the first host may differ."""
     return [
-        build.cluster(name, scheduling_policy=POLICY),
+        build.cluster(name, scheduling_policy=POLICY, scheduling_properties=dict(parameters)),
         build.host(f"{name}-h1", cluster=name, **first_host),
         *(build.host(f"{name}-h{at}", cluster=name) for at in range(2, hosts + 1)),
         *(
@@ -45,14 +49,16 @@ def cluster(name: str, hosts: int, *vms: dict[str, Any], **first_host: Any) -> l
 def state() -> Snapshot:
     owned = {"quota": "customer-7", "memory_mb": 2048, "guaranteed_mb": 2048}
     licensed = {"template": "windows"}
-    busy = {"host": "load-h1", "status": "up", "vcpus": 16, "usage_cpu_percent": 90}
+    busy = {"status": "up", "vcpus": 16, "usage_cpu_percent": 90}
+    idle_just_now = {"cpu_percent": 5, "load_average_5m": 15}
     small = {"memory_mb": 5000, "free_mb": 5000}
     return build.snapshot(
         *cluster("private", 3, owned, {}, owned, **small),
         *cluster("licence", 3, licensed, {}, licensed, {}),
         *cluster("spread", 3, *[{"custom_properties": SPREAD}] * 6),
         *cluster("island", 4, {}),
-        *cluster("load", 2, busy, {}, {}, cpu_percent=95),
+        *cluster("load", 2, busy | {"host": "load-h1"}, {}, {}, cpu_percent=95),
+        *cluster("calm", 2, busy | {"host": "calm-h1"}, {}, {}, parameters=AVERAGE, **idle_just_now),
         *cluster("best", 4, {"host": "best-h1", "status": "up"}),
         *cluster("typo", 1, {"custom_properties": {"placement_keys": TYPO}}, {}),
     )
@@ -92,6 +98,7 @@ KEYS = (
     *on_hosts("island", "SAN", 1, 1, 2, 2, weight=60),
     # Idle hosts.
     wanted("cluster", "load", "#LOAD", 0, 100),
+    wanted("cluster", "calm", "#LOAD", 0, 100),
     # The newest host.
     *on_hosts("best", "GEN", 0, 0.5, 1, 0.5),
     wanted("cluster", "best", "GEN", 1, 80),
@@ -166,10 +173,12 @@ def test_a_vm_returns_to_its_island(engine: KeyWorld) -> None:
         assert island[engine.start("island-a")] == home
 
 
-def test_load_keys_follow_the_statistics(engine: KeyWorld) -> None:
-    assert engine.start("load-b") == "load-h2"
-    assert engine.world.migrate("load-a", "load-h2") == "load-h2"
-    assert engine.start("load-c") == "load-h1"
+@pytest.mark.parametrize("by", ["load", "calm"])
+def test_load_keys_follow_the_statistics(engine: KeyWorld, by: str) -> None:
+    """The one cluster goes by the CPU time used, the other by the load average."""
+    assert engine.start(f"{by}-b") == f"{by}-h2"
+    assert engine.world.migrate(f"{by}-a", f"{by}-h2") == f"{by}-h2"
+    assert engine.start(f"{by}-c") == f"{by}-h1"
 
 
 def test_a_migration_goes_to_the_best_host_and_leaves_the_record(engine: KeyWorld) -> None:

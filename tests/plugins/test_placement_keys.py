@@ -160,6 +160,7 @@ def test_published_keys_count_whatever_became_of_the_store(tmp_path: Path) -> No
         ("memory_ratio", ["1", "1.50", "0.25", "0.50", "0.0001"], ["0", "0.0", "0.0000", "-1", "1000"]),
         ("cpu_ratio", ["4", "0.5"], ["0"]),
         ("reserved_from_vms", ["true", "false"], ["yes"]),
+        ("load", ["cpu", "average"], ["", "load", "cpuaverage"]),
         ("tie", ["random", "engine"], ["ran"]),
     ],
 )

@@ -13,8 +13,8 @@ from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.host_states import host_states
 from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, Values
+from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS
 
 Rows = list[tuple[str, ...]]
 
@@ -26,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(item, Vm):
         _show_vm(compiled_keys(snapshot, item.id), snapshot, as_json=args.json)
     else:
-        (state,) = host_states(snapshot, (item,), DEFAULTS)
+        settings = settings_of(snapshot.cluster_by_id[item.cluster].scheduling_properties)
+        (state,) = host_states(snapshot, (item,), settings)
         _show_host(state.keys, as_json=args.json)
     return 0
 

@@ -153,6 +153,25 @@ def test_show_of_a_host_counts_what_vms_brought(keys: Commands) -> None:
     assert keys.answered(state, "show", "h1")["customer"][0] == {"name": "G", "value": 1.0, "count": 2}
 
 
+def test_show_and_explain_go_by_the_parameters_of_the_hosts_policy(keys: Commands) -> None:
+    parameters = {"load": "average", "cpu_ratio": "2", "reserved_from_vms": "true"}
+    state = keyed(
+        cluster(scheduling_properties={f"placement_{name}": text for name, text in parameters.items()}),
+        host("h1", cpu_percent=90, load_average_5m=4),
+        vm("a", "h1", vcpus=16),
+        vm("v1"),
+        keys=(key("#LOAD", 0.0, resource="v1"),),
+        frozen={"a": {"_GREEN": 1.0}},
+    )
+    assert keys.told(state, "show", "h1")[2:] == [
+        "system #CPU 0.5 1",
+        "system #LOAD 0.25 1",
+        "system #RAM 0.015625 1",
+        "customer _GREEN 1 1",
+    ]
+    assert keys.told(state, "explain", "v1")[2] == "h1 #LOAD: 100 x 0.75 75 2 0 chosen"
+
+
 def test_explain_tells_why_there_is_no_host(keys: Commands) -> None:
     full = keyed(host("h1", memory_mb=1024, status="maintenance", memory_free_mb=5), vm("v1"))
     assert keys.told(full, "explain", "v1")[2:] == [

@@ -35,7 +35,7 @@ class Capacity(Struct, frozen=True, kw_only=True):
     free_mb: int
     #: Whether `free_mb` leaves the host's own software out already.
     free_without_overhead: bool = False
-    #: The part of its CPU time that is used, 0 to 1; None where there are no statistics.
+    #: How busy its CPUs are: from 1 on, all of them; None where there are no statistics.
     load: Fraction | None = None
 
     @property

@@ -107,7 +107,7 @@ def _capacity(host: Host, cluster: Cluster, settings: Settings, memory_mb: int, 
     Where it is not known how much memory is physically free, the engine's own account must do: it has
     the overhead and what is promised taken off already.
     """
-    load = None if host.cpu_percent is None else number(host.cpu_percent)
+    cpus = (host.threads or host.cores) if cluster.count_threads_as_cores else host.cores
     return Capacity(
         up=host.up,
         memory_mb=host.memory_mb,
@@ -115,11 +115,20 @@ def _capacity(host: Host, cluster: Cluster, settings: Settings, memory_mb: int, 
         cpu_ratio=settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100),
         allocated_mb=memory_mb,
         allocated_vcpus=vcpus,
-        cpus=(host.threads or host.cores) if cluster.count_threads_as_cores else host.cores,
+        cpus=cpus,
         free_mb=host.free_mb if host.memory_free_mb is None else host.memory_free_mb,
         free_without_overhead=host.memory_free_mb is None,
-        load=None if load is None else load / 100,
+        load=_load(host, cpus, settings),
     )
+
+
+def _load(host: Host, cpus: int, settings: Settings) -> Fraction | None:
+    """How busy the CPUs of a host are; where its load average is not known, the CPU time used must do."""
+    average = number(host.load_average_5m) if settings.load_average and cpus else None
+    if average is not None:
+        return average / cpus
+    percent = number(host.cpu_percent)
+    return None if percent is None else percent / 100
 
 
 def _without(capacity: Capacity, held: Held, vm: Vm) -> Capacity:

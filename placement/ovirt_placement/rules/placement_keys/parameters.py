@@ -30,6 +30,7 @@ def read_settings(properties: Mapping[str, str]) -> Settings:
         memory_ratio=number(properties.get("placement_memory_ratio")),
         cpu_ratio=number(properties.get("placement_cpu_ratio")),
         reserved_from_vms=properties.get("placement_reserved_from_vms") == "true",
+        load_average=properties.get("placement_load") == "average",
     )
 
 

@@ -25,6 +25,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     cpu_ratio: Fraction | None = None
     #: Whether reserved names count on a host when VMs bring them, too.
     reserved_from_vms: bool = False
+    #: Whether #LOAD goes by the load average where it is known, in place of the CPU time used.
+    load_average: bool = False
 
     def __post_init__(self) -> None:
         if self.steps < 1:

@@ -217,7 +217,9 @@ def special(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found
         ("#RAM", sum(one.memory_mb for one in there) / memory if memory else Fraction(1)),
         ("#CPU", sum(one.vm.vcpus for one in there) / vcpus if vcpus else Fraction(1)),
     ]
-    if host.cpu_percent is not None:
+    if settings.load_average and host.load_average_5m is not None and cpus:
+        found.append(("#LOAD", known(host.load_average_5m) / cpus))
+    elif host.cpu_percent is not None:
         found.append(("#LOAD", known(host.cpu_percent) / 100))
     return [(name, max(Fraction(0), min(Fraction(1), value))) for name, value in found]
 

@@ -73,6 +73,7 @@ def settings(draw: st.DrawFn) -> Settings:
         memory_ratio=draw(ratios),
         cpu_ratio=draw(ratios),
         reserved_from_vms=draw(st.booleans()),
+        load_average=draw(st.booleans()),
     )
 
 
@@ -155,6 +156,7 @@ def hosts(draw: st.DrawFn, name: str) -> Host:
         free_mb=draw(st.sampled_from([65536] * 4 + [1024, 1025, 2048, 2049])),
         memory_free_mb=draw(st.sampled_from([*amounts, *[None] * 6])),
         cpu_percent=draw(st.sampled_from([0, 50, 37.5, 100, 130, None])),
+        load_average_5m=draw(st.sampled_from([None, None, 0, 0.7, 2, 4, 9.1])),
         cores=draw(st.sampled_from([1, 4, 4, 0])),
         threads=draw(st.sampled_from([None, 8])),
         failover=draw(st.sampled_from([False] * 7 + [True])),

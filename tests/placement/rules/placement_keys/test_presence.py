@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import pytest
 
 from ovirt_placement.model import Pending
@@ -123,6 +126,36 @@ def test_special_keys_follow_allocation_and_load() -> None:
         if one.system
     ]
     assert found == [{"#RAM": 0.25, "#CPU": 0.75, "#LOAD": 0.25}, {"#RAM": 0, "#CPU": 0}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "threads_count", "found"),
+    [
+        ({"load_average_5m": 1.2}, False, 0.3),
+        ({"load_average_5m": 1.2, "threads": 8}, False, 0.3),
+        ({"load_average_5m": 1.2, "threads": 8}, True, 0.15),
+        ({"load_average_5m": 1.2}, True, 0.3),
+        ({"load_average_5m": 0}, False, 0),
+        ({"load_average_5m": 4.1}, False, 1),
+        ({"load_average_5m": 1.2, "cpu_percent": None}, False, 0.3),
+        ({"load_average_5m": 1.2, "cores": 0}, False, 0.9),
+        ({}, False, 0.9),
+        ({"cpu_percent": None}, False, None),
+    ],
+)
+def test_load_goes_by_the_load_average_of_the_cpus_where_the_policy_says_so(
+    fields: dict[str, Any], threads_count: bool, found: float | None
+) -> None:
+    busy = host("h1", **{"cores": 4, "cpu_percent": 90} | fields)
+    state = keyed(cluster(count_threads_as_cores=threads_count), busy, vm("new"), keys=(key("#LOAD", 0.0),))
+
+    def load(settings: Settings) -> list[Fraction]:
+        (here,) = decide_vm(state, state.vm_by_id["new"], ("h1",), settings).hosts
+        assert here.system is not None
+        return [match.found for match in here.system.matches]
+
+    assert load(Settings(load_average=True)) == ([] if found is None else [Fraction(str(found))])
+    assert load(Settings()) == ([] if busy.cpu_percent is None else [Fraction(9, 10)])
 
 
 def test_present_set_is_what_a_start_would_freeze() -> None:
