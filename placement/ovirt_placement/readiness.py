@@ -11,7 +11,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.errors import UserError
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.index import prepare
+from ovirt_placement.rules.index import prepare, share
 
 #: So long after the last decision new snapshots are still made ready: placements come in bursts.
 REST_SECONDS = 60.0
@@ -32,6 +32,8 @@ class Readiness:
     def used(self, snapshot: Snapshot) -> None:
         """Take note that a decision is made on this snapshot: the next ones will be asked for the same."""
         with self._lock:
+            if self._latest is not None and self._latest is not snapshot:
+                share(snapshot, like=self._latest)
             self._latest, self._used_at = snapshot, time.monotonic()
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._follow, name="readiness", daemon=True)
@@ -47,6 +49,7 @@ class Readiness:
                     time.sleep(max(0.0, began + _LOOK_SECONDS - time.monotonic()))
 
     def _make_ready(self, newer: Snapshot) -> None:
-        if self._latest is not None:
-            prepare(newer, like=self._latest)
-        self._latest = newer
+        with self._lock:  # a decision on it waits, and does not do the same beside
+            if self._latest is not None:
+                prepare(newer, like=self._latest)
+            self._latest = newer

@@ -16,6 +16,8 @@ Arguments = ParamSpec("Arguments")
 _look_ups: dict[str, Callable[..., object]] = {}
 #: Of some of it, the part of a snapshot that it is derived from.
 _parts: dict[str, Callable[[Snapshot], object]] = {}
+#: How some of it is derived with the help of what was derived from the snapshot before.
+_continued: dict[str, Callable[[Snapshot, Snapshot], object]] = {}
 
 
 def once_per_snapshot(
@@ -42,9 +44,9 @@ def once_per_snapshot(
 def once_per_part(
     part: Callable[[Snapshot], Part],
 ) -> Callable[[Callable[[Part], Derived]], Callable[[Snapshot], Derived]]:
-    """Compute on the first call for a part of a snapshot: the next snapshot may share what was found.
+    """Compute on the first call for a part of a snapshot; the next one shares what was found.
 
-    It does if `share` is told of both, and if the part is not only equal but the same object in both.
+    It does when `share` tells of both, and if the part is not only equal but the same object in both.
     """
 
     def decorate(derive: Callable[[Part], Derived]) -> Callable[[Snapshot], Derived]:
@@ -58,11 +60,30 @@ def once_per_part(
     return decorate
 
 
+def continued(
+    derive: Callable[[Snapshot, Snapshot | None], Derived],
+) -> Callable[[Snapshot], Derived]:
+    """Compute on the first call for a snapshot, or from the one before when `share` tells of both.
+
+    `derive` is given that one, too, or none: what both have in common need not be looked at again.
+    """
+
+    @wraps(derive)
+    def alone(snapshot: Snapshot) -> Derived:
+        return derive(snapshot, None)
+
+    _continued[_name(derive)] = derive
+    return once_per_snapshot(alone)
+
+
 def share(snapshot: Snapshot, like: Snapshot) -> None:
-    """Let a snapshot have the look-ups that were made in parts of another, where these are parts of both."""
+    """Let a snapshot have what was looked up in the one before, as far as that holds or helps."""
     for name, part in _parts.items():
         if name in like.__dict__ and part(snapshot) is part(like):
             snapshot.__dict__.setdefault(name, like.__dict__[name])
+    for name, derive in _continued.items():
+        if name in like.__dict__ and name not in snapshot.__dict__:
+            snapshot.__dict__[name] = {(): derive(snapshot, like)}
 
 
 def prepare(snapshot: Snapshot, like: Snapshot) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from ovirt_placement.rules.index import prepare
+from fractions import Fraction
+
+from ovirt_placement.rules.index import prepare, share
 from ovirt_placement.rules.membership import groups_of, members
+from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
+from ovirt_placement.rules.placement_keys.host_states import host_table
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 from ovirt_placement.rules.unified_groups import hard_positive_group_of
 from tests.builders import TOGETHER, group, host, snapshot, vm
+from tests.placement.rules.placement_keys.parts import keyed, node_key
 
 
 def test_look_ups_are_made_again_from_the_new_snapshot() -> None:
@@ -27,3 +33,30 @@ def test_nothing_is_looked_up_that_nobody_asked_for() -> None:
     old, new = snapshot(host("h")), snapshot(host("h"))
     prepare(new, like=old)
     assert not new.__dict__
+
+
+def test_what_stands_in_a_part_that_is_the_same_is_shared() -> None:
+    keys = (node_key("h", "A"),)
+    old, new = keyed(host("h"), keys=keys), keyed(host("h"), vm("a", "h"), keys=keys)
+    other = keyed(host("h"), keys=(node_key("h", "A"),))
+    assert new.placement_keys is old.placement_keys
+    found = keys_by_resource(old)
+    for newer in (new, other):
+        share(newer, like=old)
+    assert keys_by_resource(new) is found
+    assert keys_by_resource(other) is not found
+    assert keys_by_resource(other) == found
+
+
+def test_look_ups_are_kept_for_each_argument() -> None:
+    old, new = keyed(host("h"), vm("a", "h")), keyed(host("h"))
+    wider = Settings(memory_ratio=Fraction(2))
+    tables = [host_table(old, settings) for settings in (DEFAULTS, wider)]
+    assert host_table(old, Settings()) is tables[0]
+    prepare(new, like=old)
+    ready = new.__dict__.copy()
+    assert [host_table(new, settings).capacities[0].uncontended_mb for settings in (DEFAULTS, wider)] == [
+        65536,
+        131072,
+    ]
+    assert new.__dict__ == ready, "nothing was left to be looked up"

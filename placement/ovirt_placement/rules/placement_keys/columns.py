@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 from math import lcm
 from typing import TypeAlias
 
@@ -24,8 +23,6 @@ Located: TypeAlias = Mapping[str, Mapping[Written, Sequence[int]]]
 
 #: A value, and the places of the hosts that have it, one for each instance.
 Found: TypeAlias = tuple[Written, Sequence[int]]
-
-_NONE: Located = {}
 
 
 class Column(Struct, frozen=True, dict=True):
@@ -114,16 +111,11 @@ def bearers(brought: Iterable[tuple[str, Iterable[tuple[str, Written]]]]) -> Bea
     return dict(by_name)
 
 
-def columns_of(brought: Bearers, places: Mapping[str, int], others: Located = _NONE) -> Columns:
-    """Make the columns of what is brought by those who have a place, and of what others bring to places."""
+def columns_of(brought: Bearers, places: Mapping[str, int]) -> Columns:
+    """Make the columns of what is brought; who has no place counts nowhere."""
 
     def make(name: str) -> Column | None:
-        return column(chain(_located(brought.get(name, {}), places), others.get(name, {}).items()))
+        values = brought.get(name, {}).items()
+        return column((value, [places[one] for one in ids if one in places]) for value, ids in values)
 
-    return Columns(make, brought.keys() | others.keys())
-
-
-def _located(found: Mapping[Written, Sequence[str]], places: Mapping[str, int]) -> Iterator[Found]:
-    """Values with the places of those who bring them; who has no place counts nowhere."""
-    for value, ids in found.items():
-        yield value, [places[one] for one in ids if one in places]
+    return Columns(make, brought)

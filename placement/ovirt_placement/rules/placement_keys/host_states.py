@@ -10,32 +10,26 @@ from msgspec.structs import replace
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.index import once_per_part, once_per_snapshot
 from ovirt_placement.rules.placement_keys.capacity import Capacity
-from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, columns_of
+from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import HostState, HostTable
 from ovirt_placement.rules.placement_keys.levels import NODE
 from ovirt_placement.rules.placement_keys.node_keys import NodeLists, keys_at, node_lists, own_keys
-from ovirt_placement.rules.placement_keys.presence import (
-    Held,
-    brought,
-    held,
-    host_places,
-    presence,
-    recorded_keys,
-)
+from ovirt_placement.rules.placement_keys.occupancy import occupancy
+from ovirt_placement.rules.placement_keys.presence import Held, Presence, host_places, presences
 from ovirt_placement.rules.placement_keys.settings import Settings
 
 
 @once_per_snapshot
 def host_table(snapshot: Snapshot, settings: Settings) -> HostTable:
     """All hosts of a snapshot with all VMs, each host at its place."""
-    present, clusters = presence(snapshot), snapshot.cluster_by_id
+    occupied, clusters = occupancy(snapshot), snapshot.cluster_by_id
     return HostTable(
         ids=tuple(host_places(snapshot)),
         capacities=[
             _capacity(host, clusters[host.cluster], settings, memory_mb, vcpus)
-            for host, memory_mb, vcpus in zip(snapshot.hosts, present.memory_mb, present.vcpus, strict=True)
+            for host, memory_mb, vcpus in zip(snapshot.hosts, occupied.memory_mb, occupied.vcpus, strict=True)
         ],
         lists=_lists(snapshot, _brought_columns(snapshot), settings),
         overhead_mb=settings.overhead_mb,
@@ -46,20 +40,16 @@ def host_table_without(snapshot: Snapshot, settings: Settings, vm: Vm) -> HostTa
     """The same without one VM: what it holds counts as free, and its keys do not count."""
     table = host_table(snapshot, settings)
     capacities = list(table.capacities)
-    for one in held(snapshot, vm):
-        if (place := host_places(snapshot).get(one.host)) is not None:
-            capacities[place] = _without(capacities[place], one, vm)
-    keys, places = brought(snapshot, vm)
-    own, every = dict(keys), _brought_columns(snapshot)
-
-    def of_others(name: str) -> Column | None:
-        column = every[name]
-        return column.without(own[name], places) if column is not None and name in own else column
+    columns = _brought_columns(snapshot)
+    for presence in presences(snapshot, [vm]):
+        for held in presence.held:
+            capacities[held.place] = _without(capacities[held.place], held, vm)
+        columns = _of_others(columns, presence)
 
     return HostTable(
         ids=table.ids,
         capacities=capacities,
-        lists=_lists(snapshot, Columns(of_others, every.names), settings),
+        lists=_lists(snapshot, columns, settings),
         overhead_mb=table.overhead_mb,
     )
 
@@ -91,8 +81,19 @@ def _own_columns(snapshot: Snapshot) -> Columns:
 
 @once_per_snapshot
 def _brought_columns(snapshot: Snapshot) -> Columns:
-    present = presence(snapshot)
-    return columns_of(recorded_keys(snapshot), present.recorded_at, present.others)
+    keys = occupancy(snapshot).keys
+    return Columns(lambda name: column(keys.get(name, {}).items()), keys)
+
+
+def _of_others(every: Columns, presence: Presence) -> Columns:
+    """What others bring than one VM."""
+    own = dict(presence.keys)
+
+    def less(name: str) -> Column | None:
+        found = every[name]
+        return found.without(own[name], presence.places) if found is not None and name in own else found
+
+    return Columns(less, every.names)
 
 
 @once_per_part(lambda snapshot: snapshot.placement_keys)
