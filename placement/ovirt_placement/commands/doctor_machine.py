@@ -54,6 +54,16 @@ def _inventory(config: Config) -> Iterator[Finding]:
             what=f"the inventory's last snapshot is {published.age_seconds:.0f} s old",
             remedy="look into its log for the reason: journalctl -u ovirt-placement-inventory",
         )
+    elif not published.store_answers:
+        yield Finding(
+            what="the inventory cannot read the store: "
+            + (
+                "decisions are made without placement keys"
+                if published.keys_age_seconds is None
+                else f"decisions go by placement keys of {published.keys_age_seconds:.0f} s ago"
+            ),
+            remedy="look into its log for the reason: journalctl -u ovirt-placement-inventory",
+        )
 
 
 def _store(config: Config) -> Iterator[Finding]:

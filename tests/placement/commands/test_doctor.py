@@ -136,3 +136,10 @@ def test_inventory_that_is_stale(starting: Starting, tmp_path: Path, monkeypatch
             time.sleep(0.05)  # what passes is the time that it has not read the engine
         whats = [each["what"] for each in live.data(1, "doctor")["findings"]]
     assert any("the inventory's last snapshot is" in what for what in whats)
+
+
+def test_store_that_the_inventory_cannot_read(starting: Starting, tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_text("no database" * 100)
+    with starting(EMPTY) as live, running_service(live.config):
+        whats = [each["what"] for each in live.data(1, "doctor")["findings"]]
+    assert any("the inventory cannot read the store: decisions are made without" in what for what in whats)
