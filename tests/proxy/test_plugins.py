@@ -208,14 +208,13 @@ def test_a_plugin_is_told_that_it_need_not_print_as_for_the_old_proxy(tmp_path: 
         import os
         class Either:
             def do_filter(self, hosts, vm, args):
-                if os.environ.get("OVIRT_SCHEDULER_PROXY_TAKES") != "returned":
-                    print(hosts[:1])
-                return hosts
+                if os.environ.get("OVIRT_SCHEDULER_PROXY_TAKES") == "returned":
+                    return hosts
+                print(hosts[:1])
         """,
     )
     with running(folder) as proxy:
-        answer = proxy.filters(["Either"], ["h1", "h2"])
-        assert (answer["result"], "printed" in proxy.log()) == (["h1", "h2"], False)
+        assert proxy.filters(["Either"], ["h1", "h2"])["result"] == ["h1", "h2"]
 
 
 def test_units_of_one_call_run_side_by_side(tmp_path: Path) -> None:

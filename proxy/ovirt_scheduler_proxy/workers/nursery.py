@@ -22,6 +22,8 @@ _LONGEST_MESSAGE = 1 << 20
 
 #: What belongs to the proxy's own relation with systemd and must not reach plugins.
 _OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID")
+#: Tells plugins that what they return is taken, so that they need not print it as for the old proxy.
+_RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 
 
 # Guards the set of our own children: whatever else becomes a child of ours was left behind by a plugin.
@@ -144,7 +146,7 @@ def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[control],
-            env={name: value for name, value in os.environ.items() if name not in _OURS},
+            env={name: value for name, value in os.environ.items() if name not in _OURS} | _RETURNS_ARE_TAKEN,
         )
         _zygotes.add(process.pid)
     return process
