@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from ovirt_placement.commands.question import find
 from ovirt_placement.decoding import nearest
 from ovirt_placement.errors import UserError
 from ovirt_placement.explain_keys import key_title, mistake_place, mistake_sentence
-from ovirt_placement.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SETTABLE, SYSTEM
+from ovirt_placement.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
 from ovirt_placement.key_resources import Place, find_place, find_resource
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.rules.placement_keys.changes import Refusal, refusals
@@ -53,7 +53,7 @@ def define(args: argparse.Namespace) -> int:
         )
         return KeyChange(put=tuple(put))
 
-    return _change(args, decide, (NODE,))
+    return _change(args, read_engine(args, (NODE,)), decide)
 
 
 def set_key(args: argparse.Namespace) -> int:
@@ -71,7 +71,7 @@ def set_key(args: argparse.Namespace) -> int:
         )
         return KeyChange(put=(_as_on_other_hosts(key, snapshot) if level == NODE else key,))
 
-    return _change(args, decide, args.on[:1])
+    return _change(args, read_engine(args, args.on[:1]), decide)
 
 
 def unset(args: argparse.Namespace) -> int:
@@ -89,36 +89,37 @@ def unset(args: argparse.Namespace) -> int:
             raise UserError(f'no {own} key "{args.name}" is set there{hint}')
         return KeyChange(remove=gone)
 
-    return _change(args, decide, args.on[:1] if args.cluster is None else (NODE,))
+    levels = args.on[:1] if args.cluster is None else (NODE,)
+    return _change(args, read_engine(args, levels), decide)
 
 
 def import_keys(args: argparse.Namespace) -> int:
     """Run `keys import`."""
     own = SETTERS.get(args.setter)
+    engine = read_engine(args)
+    put = key_file.load(args.file, engine, own or SYSTEM)
+    for key in put:
+        if own not in (None, key.key_class):
+            raise UserError(
+                f"{args.file}: {key_title(key, engine)}: with --as {args.setter} only keys of class {own}"
+                " can be set"
+            )
+    places = {KeyPlace.of(key) for key in put}
 
     def decide(snapshot: Snapshot) -> KeyChange:
-        put = key_file.load(args.file, snapshot, own or SYSTEM)
-        for key in put:
-            if own not in (None, key.key_class):
-                raise UserError(
-                    f"{args.file}: {key_title(key, snapshot)}: with --as {args.setter} only keys of class"
-                    f" {own} can be set"
-                )
-        places = {KeyPlace.of(key) for key in put}
         standing = snapshot.placement_keys if args.replace else ()
         gone = (key for key in standing if KeyPlace.of(key) not in places and own in (None, key.key_class))
         return KeyChange(put=put, remove=tuple(gone))
 
-    return _change(args, decide, SETTABLE)
+    return _change(args, engine, decide)
 
 
-def _change(args: argparse.Namespace, decide: Callable[[Snapshot], KeyChange], levels: Iterable[str]) -> int:
+def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapshot], KeyChange]) -> int:
     """Make the change that is decided on the engine's objects and the keys that are set, and tell of it.
 
-    The engine is read as far as keys on these levels refer to it. Raises `UserError` with all that speaks
-    against the change; then nothing is changed.
+    While it is decided nobody else can write to the store: what may take time was read before. Raises
+    `UserError` with all that speaks against the change; then nothing is changed.
     """
-    engine = read_engine(args, levels)
 
     def judged(standing: tuple[PlacementKey, ...]) -> KeyChange:
         snapshot = replace(engine, placement_keys=standing)
@@ -139,8 +140,8 @@ def _refused(found: Sequence[Refusal], snapshot: Snapshot) -> str:
         f"{mistake_place(one, snapshot)}: {', '.join(one.codes)}: {mistake_sentence(one)}"
         for one in found[:_TOLD]
     ]
-    if more := len(found) - _TOLD:
-        reasons += [f"and {more} more like these"] * (more > 0)
+    if len(found) > _TOLD:
+        reasons.append(f"and {len(found) - _TOLD} more like these")
     if any(isinstance(one, MissingNodeKeys) for one in found):
         reasons.append("keys define, and keys unset --cluster, change a key on all hosts at once")
     return "; ".join(reasons)
