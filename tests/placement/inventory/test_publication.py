@@ -204,22 +204,23 @@ def test_readers_never_see_half_a_publication(tmp_path: Path, writer: Writer) ->
             publish("paused")
             publish("up")
 
-    def read(pause: float) -> int:
+    def read(pause: float) -> None:
         known, versions = None, set()
-        for _ in range(100):
+        until = time.monotonic() + 30
+        while len(versions) < 10:
+            assert time.monotonic() < until
             known = publication.read(tmp_path, known)
             assert known is not None
             statuses = Counter(vm.status for vm in known.snapshot.vms)
             assert statuses in ({"up": 500}, {"paused": 300})
             versions.add(known.version)
             stop.wait(pause)
-        return len(versions)
 
     publisher = threading.Thread(target=write)
     publisher.start()
     try:
         with ThreadPoolExecutor() as readers:
-            assert min(readers.map(read, (0.0, 0.001, 0.01))) > 1
+            list(readers.map(read, (0.0, 0.01, 0.05)))
     finally:
         stop.set()
         publisher.join()
