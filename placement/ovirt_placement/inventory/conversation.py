@@ -16,8 +16,8 @@ from ovirt_placement.inventory.publication import SOCKET_NAME
 class Refresh(msgspec.Struct, tag="refresh", frozen=True):
     """Answer when a snapshot is published that holds at this moment or later.
 
-    Usually it is enough that the engine tells of no change since. With `whole`, everything must have been
-    read since: for who may not rely on events, which can be late.
+    Usually it is enough that engine and store tell of no change since. With `whole`, everything of the engine
+    must have been read since: for who may not rely on events, which can be late.
     """
 
     not_before: float

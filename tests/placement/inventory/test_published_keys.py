@@ -188,7 +188,7 @@ def test_a_locked_store_holds_up_and_fails_nothing_and_its_keys_stay(
             began = time.monotonic()
             for _ in range(5):
                 assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
-            assert time.monotonic() - began < 10  # readings of the engine, on a machine that may be busy
+            assert time.monotonic() - began < 20  # readings of the engine, on a machine that may be busy
             assert told(log, "placement keys cannot be read: ") == 1
             found = publication.read(config.inventory.directory)
             assert found is not None
@@ -292,7 +292,7 @@ def test_a_server_that_hangs_costs_a_refresh_its_patience_at_most(
             began = time.monotonic()
             for _ in range(3):
                 assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 20
         assert told(log, "placement keys are read again") == 1
         ended(service)
 
