@@ -60,7 +60,7 @@ def full_state() -> State:
         "affinity_groups": [
             {
                 "id": "g", "name": "g", "cluster": "c", "priority": 1.5,
-                "vms_rule": {"enabled": True, "positive": False, "enforcing": True}, "hosts_rule": OFF,
+                "vms_rule": {"enabled": True, "positive": False, "enforcing": True}, "hosts_rule": dict(OFF),
                 "vms": ["v"], "hosts": ["h"], "vm_labels": ["l"], "host_labels": ["l"],
             }
         ],
