@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.events import Event
+from ovirt_placement.errors import UserError
 from ovirt_placement.state_check import VM_STATUSES
 from ovirt_placement.store_keys import KeyChange, Run
 from tests.enforcer.keeper_bench import SAN1, SAN2, SET, Bench, opened_bench, vm
@@ -139,6 +140,27 @@ def test_of_a_start_that_it_watched_it_asks_nobody(bench: Bench) -> None:
     bench.restart()
     bench.sees(vm("h1"))
     assert bench.readings == 1
+
+
+@pytest.mark.parametrize("hindrance", ["the store is away", "details are unknown"])
+def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
+    bench: Bench, hindrance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The VM may have moved by the time that it is recorded."""
+
+    def away() -> int:
+        raise UserError("the store is away")
+
+    bench.starts = (started(1, "h1", 100.0),)
+    bench.sees(vm())
+    with monkeypatch.context() as failing:
+        bench.detailed = hindrance == "the store is away"
+        if bench.detailed:
+            failing.setattr(bench.store, "revision", away)
+        bench.sees(vm("h1", running_since=100.0))
+    bench.detailed, bench.now = True, 60.0
+    bench.sees(vm("h2", running_since=100.0))
+    assert bench.copies == (SAN1,)
 
 
 def test_where_no_host_has_sticky_keys_nobody_is_asked(bench: Bench) -> None:

@@ -91,6 +91,7 @@ def test_whole_numbers_are_shown_in_full_by_the_questions_too(live: LiveEngine) 
         ("define G --cluster c1 --values a=b=1 h1=2 --default 1", "a=b is given two values"),
         ("set G 1 5 --on server twin", 'server "twin" is ambiguous: say v2 or v3'),
         ("set G 1 5 --on server server v1", "unrecognized arguments"),
+        ("set G 1 5 --on customer acme", "the id of a user or group, or tag a VM pk-customer-NAME first"),
         ("list --on nod", 'no level "nod"; did you mean "node"?'),
         ("list --on node h9", 'no host "h9"'),
         ("list --on node h1 h2", "a level and one object were expected, not node h1 h2"),
