@@ -65,6 +65,8 @@ _NONE = VmDetails()
 class Details:
     """What one reading found of all VMs, by id, and what their network interfaces refer to."""
 
+    #: What was read.
+    read: Detail
     vms: Mapping[str, VmDetails] = field(default_factory=dict)
     networks: tuple[Network, ...] = ()
     vnic_profiles: tuple[VnicProfile, ...] = ()
@@ -76,7 +78,8 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     from ovirt_placement.engine.detailing import detailed_vms, read_networks
 
     vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
-    return Details(vms, *read_networks(connection)) if Detail.NICS in wanted else Details(vms)
+    around = read_networks(connection) if Detail.NICS in wanted else ()
+    return Details(wanted, vms, *around)
 
 
 class KnownDetails:

@@ -177,12 +177,19 @@ class Follower:
             if reading.statistics is not None:
                 self._statistics_at = reading.began
             if reading.details is not None:
-                self._details_at = reading.began
+                self._take_note_of(reading.details.read, reading.began, now)
             if reading.whole is not None:
                 self._whole_at = max(self._whole_at, reading.began)
                 for event in self._history:
                     self._view.tell(event, now)
                 self._history = ()
+
+    def _take_note_of(self, read: Detail, began: float, now: float) -> None:
+        """Have details read again if others are wanted by now than when their reading began."""
+        if self._view.details_wanted in read:
+            self._details_at = began
+        else:
+            self.details_needed = now
 
     def _reread(self) -> None:
         """Read what is due: VMs first, for those that came or went name hosts."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.engine.details import ALL_DETAILS
+from ovirt_placement.engine.details import ALL_DETAILS, Detail
 from ovirt_placement.inventory.details import Details, VmDetails
 from ovirt_placement.inventory.follower import read
 from ovirt_placement.inventory.needs import Needs
@@ -277,12 +277,28 @@ def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(st
     assert added in known(stage, vm.id).nics
 
 
+def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stage) -> None:
+    """It begins when a new key is known, but not yet to whom it is that reads."""
+    watch(stage, "disk")
+    before = stage.follower.needs
+    stage.follower.key_levels = frozenset({"disk", "nic"})
+    stage.follower.turn()
+    needed = stage.follower.details_needed
+    stage.now += 1
+    stage.read(Scope.DETAILS, before)
+    stage.follower.turn()
+    assert stage.follower.details_needed > needed
+    assert stage.follower.moments.details_at == float("-inf")
+    turns(stage)
+    assert all(vm.nics and vm.disks for vm in stage.follower.snapshot().vms)
+
+
 def test_a_larger_reading_replaces_what_was_read_before_it_began(stage: Stage) -> None:
     watch(stage, "disk")
     vm = some_vm(stage)
     stage.settle()
     moved = (Disk(id="moved", bootable=True, profile="fast"),)
-    details = Details({vm.id: VmDetails(disks=moved) for vm in stage.engine.queries.vms()})
+    details = Details(Detail.DISKS, {vm.id: VmDetails(disks=moved) for vm in stage.engine.queries.vms()})
     stage.follower.hand_in(Reading(stage.now, details=details))  # no event tells of a disk that was moved
     turns(stage)
     assert known(stage, vm.id).disks == moved
@@ -292,11 +308,11 @@ def test_a_vm_that_a_larger_reading_lacks_is_read_by_itself(stage: Stage) -> Non
     watch(stage, "disk")
     vm = some_vm(stage)
     wrong = {vm.id: VmDetails() for vm in stage.engine.queries.vms()}
-    stage.follower.hand_in(Reading(stage.now, details=Details(wrong)))
+    stage.follower.hand_in(Reading(stage.now, details=Details(Detail.DISKS, wrong)))
     stage.turn()
     assert known(stage, vm.id).disks == ()
     del wrong[vm.id]
-    stage.follower.hand_in(Reading(stage.now, details=Details(wrong)))
+    stage.follower.hand_in(Reading(stage.now, details=Details(Detail.DISKS, wrong)))
     turns(stage)
     assert known(stage, vm.id).disks == vm.disks
 
@@ -305,7 +321,9 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
     watch(stage, "network")
     vm = some_vm(stage)
     vms = {vm.id: VmDetails.of(vm) for vm in stage.follower.snapshot().vms}
-    stage.follower.hand_in(Reading(stage.now, details=Details(vms)))  # as if no event had told of a profile
+    stage.follower.hand_in(
+        Reading(stage.now, details=Details(Detail.NICS, vms))
+    )  # as if no event had told of a profile
     stage.turn()
     assert stage.follower.snapshot().vnic_profiles == ()
     stage.engine.devices.add_nic(vm.id, "nic0", vnic_profile="bulk")
