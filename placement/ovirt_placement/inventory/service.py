@@ -21,6 +21,7 @@ from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.errors import UserError
 from ovirt_placement.inventory.attempts import Attempts, in_thread
 from ovirt_placement.inventory.conversation import Question, Refresh, Reply, address
+from ovirt_placement.inventory.details import referred
 from ovirt_placement.inventory.follower import Follower, read
 from ovirt_placement.inventory.key_watch import KeyWatch, WatchedKeys
 from ovirt_placement.inventory.keys import as_recorded, levels
@@ -31,6 +32,9 @@ from ovirt_placement.model import Snapshot
 
 #: How often the store is looked at for placement keys, beside when somebody waits for that.
 _LOOK_SECONDS = 0.25
+#: So long the first publication waits for the details that placement keys refer to: a decision without them
+#: may put a VM where it must not be, but without a publication there is none.
+_FIRST_DETAILS_SECONDS = 10.0
 
 _Result = TypeVar("_Result")
 
@@ -82,6 +86,12 @@ class _State:
     snapshot: Snapshot | None
     moments: Moments
     needs: Needs
+
+
+def _lacks_details(moments: Moments, keys: WatchedKeys) -> bool:
+    """Whether what keys refer to is still to be read, and worth waiting for."""
+    late = now() > moments.whole_at + _FIRST_DETAILS_SECONDS
+    return bool(referred(levels(keys.records))) and moments.details_at == _NEVER and not late
 
 
 class _Service:
@@ -233,6 +243,8 @@ class _Service:
             state, keys = self._state, self._keys
             if state is None or state.snapshot is None or keys.asked_at == _NEVER:
                 return  # nothing yet that may be believed
+            if not self._version and _lacks_details(state.moments, keys):
+                return
             moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
             snapshot = as_recorded(state.snapshot, keys.records)
             first = not self._version

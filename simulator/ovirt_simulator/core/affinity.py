@@ -1,6 +1,7 @@
 """Who belongs to an affinity group, and whether the group is broken now.
 
-Source: reference/rules.md 2 and 9 ("broken"), engine-api.md 4.
+Source: the engine's AffinityGroupsQueryBase ("broken"), AffinityRulesUtils and SchedulingManager
+(positiveAffinityClosure).
 """
 
 from __future__ import annotations

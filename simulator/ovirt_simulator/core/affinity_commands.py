@@ -1,6 +1,6 @@
 """Affinity groups: add, edit, remove, and the member commands that check next to nothing.
 
-Source: reference/engine-api.md 4, rules.md 9.
+Source: the engine's AddAffinityGroupCommand, EditAffinityGroupCommand and their like, and AffinityValidator.
 """
 
 from __future__ import annotations

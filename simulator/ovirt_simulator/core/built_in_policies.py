@@ -1,6 +1,6 @@
 """The scheduling policies and policy units that every engine ships, with their documented ids.
 
-Source: reference/engine-api.md 7.5.
+Source: the engine's InternalPolicyUnits and InternalClusterPolicies.
 """
 
 from __future__ import annotations

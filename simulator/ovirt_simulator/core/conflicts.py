@@ -1,6 +1,6 @@
 """Conflicts among the affinity groups of a cluster, as the engine finds them when a whole group is saved.
 
-Source: reference/rules.md 9, as the engine behaves.
+Source: the engine's AffinityRulesConflicts and AffinityRulesUtils, as they behave.
 """
 
 from __future__ import annotations

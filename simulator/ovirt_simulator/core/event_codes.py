@@ -1,6 +1,6 @@
 """The audit log's event codes: number, severity and text of each, as the engine has them.
 
-Source: reference/engine-api.md 5.7 and 6.2, engine-facts.md 18; the engine's AuditLogMessages.
+Source: the engine's AuditLogType and AuditLogMessages.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """External events: what users add to the audit log, dismiss and bring back.
 
-Source: reference/engine-api.md 6.3.
+Source: the engine's AddExternalEventCommand, ExternalEventCommandBase and RemoveAuditLogByIdCommand.
 """
 
 from __future__ import annotations

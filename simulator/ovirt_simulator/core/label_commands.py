@@ -1,6 +1,6 @@
 """Affinity labels: add, rename, remove, and their members.
 
-Source: reference/engine-api.md 4.
+Source: the engine's AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The migrate command: what refuses it, in the engine's order, and how it begins.
 
-Source: reference/engine-api.md 5.1, 5.2 and 5.6.
+Source: the engine's MigrateVmCommand, MigrateVmToServerCommand, MigrateMultipleVmsCommand and VmValidator.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Migrations over time: begin, hand over, done; or failed, tried again elsewhere, cancelled.
 
-Source: reference/engine-api.md 5.3, 5.4 and 5.7.
+Source: the engine's MigrateVmCommand, CancelMigrateVmCommand and VmAnalyzer, which hears of it from VDSM.
 """
 
 from __future__ import annotations

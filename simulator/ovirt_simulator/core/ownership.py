@@ -1,6 +1,7 @@
 """To whom a VM belongs: the state file names an owner, the engine has permissions and tags.
 
-Source: reference/placement-keys.md 10.1.
+Source: the roles of the engine's packaging/dbscripts/data/00500_insert_roles.sql; the tag is this project's
+(docs/placement-keys.md).
 """
 
 from __future__ import annotations

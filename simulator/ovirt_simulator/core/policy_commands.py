@@ -1,6 +1,6 @@
 """Scheduling policies and units, with the engine's bugs; and the policy and properties of a cluster.
 
-Source: reference/engine-api.md 7.4 and 7.5.
+Source: the engine's ClusterPolicyCRUDCommand, SchedulingPolicyMapper and ClusterOperationCommandBase.
 """
 
 from __future__ import annotations

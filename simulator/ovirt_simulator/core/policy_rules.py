@@ -1,6 +1,6 @@
 """What makes a scheduling policy valid, and which properties it may have.
 
-Source: reference/engine-api.md 7.2, 7.4 and 7.5.
+Source: the engine's ClusterPolicyCRUDCommand, ClusterOperationCommandBase and CustomPropertiesUtils.
 """
 
 from __future__ import annotations

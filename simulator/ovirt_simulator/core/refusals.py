@@ -1,6 +1,6 @@
 """The messages that the engine refuses with: key, text and error type of each.
 
-Source: reference/engine-api.md 4 and 5.2. Where that page has no text, an administrator's words stand in.
+Source: the engine's EngineMessage and AppErrors, some texts shortened.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What hosts and VMs measure: names, units and kinds as the engine has them, figures from what runs there.
 
-Source: reference/engine-api.md 3.
+Source: the engine's HostStatisticalQuery and VmStatisticalQuery.
 """
 
 from __future__ import annotations

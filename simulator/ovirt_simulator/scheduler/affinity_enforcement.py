@@ -1,6 +1,7 @@
 """The engine's own affinity enforcement: once a minute, one VM a cluster moves towards its hard rules.
 
-Source: reference/rules.md 8. Soft groups are left out: they need a second scheduling.
+Source: the engine's AffinityRulesEnforcementManager and AffinityRulesEnforcer. Soft groups are left out: they
+need a second scheduling.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The external scheduler as the engine's client sees it: XML-RPC calls, and what their answers do.
 
-Source: reference/engine-facts.md 1 to 4 and 18, engine-api.md 7.
+Source: the engine's ExternalSchedulerBrokerImpl and ExternalSchedulerBrokerObjectBuilder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The external units of a cluster's policy: discovered once, called as the engine calls them.
 
-Source: reference/engine-facts.md 2 to 4 and 17, engine-api.md 7.2 and 7.3.
+Source: the engine's ExternalSchedulerDiscovery, ExternalSchedulerDiscoveryResult and SchedulingManager
+(loadExternalScheduler, runExternalFilters, runExternalFunctions).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The engine's own filters: which hosts they refuse, and the reason that the engine's messages give.
 
-Source: reference/rules.md 2, 3 and 5, as the engine behaves but without its crashes; engine-api.md 5.2.
+Source: the engine's PinToHostPolicyUnit, MemoryPolicyUnit, VmAffinityFilterPolicyUnit and
+VmToHostAffinityFilterPolicyUnit, as they behave but without their crashes; the reasons stand in AppErrors.
 """
 
 from __future__ import annotations

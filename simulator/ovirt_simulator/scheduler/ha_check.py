@@ -1,6 +1,7 @@
 """The engine's HA reservation check: an alert when one host's failure could not be survived.
 
-Source: reference/rules.md 7, as the engine behaves: first fit in the records' order, one host at a time.
+Source: the engine's HaReservationHandling, as it behaves: first fit in the records' order, one host at a
+time.
 """
 
 from __future__ import annotations

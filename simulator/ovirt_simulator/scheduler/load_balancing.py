@@ -1,6 +1,7 @@
 """The engine's load balancing: once a minute it asks each policy's balance for one VM to move.
 
-Source: reference/engine-facts.md 9, engine-api.md 7.3 and 7.5. The engine's own units do nothing here.
+Source: the engine's SchedulingManager (performLoadBalancing, externalRunBalance). Its own balance units do
+nothing here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The scheduler: internal filters, then the external ones, then weights and the best rank.
 
-Source: reference/rules.md 6, engine-facts.md 5 to 7.
+Source: the engine's SchedulingManager (schedule, canSchedule, runFilters, selectBestHost).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The engine's default selector: ranks within each weight unit, times the unit's factor, highest sum wins.
 
-Source: reference/rules.md 6.
+Source: the engine's RankSelectorPolicyUnit.
 """
 
 from __future__ import annotations

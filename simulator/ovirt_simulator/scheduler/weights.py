@@ -1,6 +1,8 @@
 """The engine's own weights, of those that the simulator's hosts can tell apart: lower is better.
 
-Source: reference/rules.md 4, 5 and 7, as the engine behaves.
+Source: the engine's EvenDistributionCPUWeightPolicyUnit, EvenDistributionMemoryWeightPolicyUnit,
+PreferredHostsWeightPolicyUnit, HaReservationWeightPolicyUnit, VmAffinityWeightPolicyUnit and
+VmToHostAffinityWeightPolicyUnit, as they behave.
 """
 
 from __future__ import annotations

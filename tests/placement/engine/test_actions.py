@@ -1,4 +1,4 @@
-"""Each answer of section 5.2 of the engine's interface becomes its type; a watch ends where the VM does."""
+"""Each answer of the engine to a migration becomes its type; a watch ends where the VM does."""
 
 from __future__ import annotations
 

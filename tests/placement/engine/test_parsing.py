@@ -1,4 +1,4 @@
-"""What the recording lacks, in the form that engine-api.md gives: groups, labels, statistics, devices."""
+"""What the recording lacks, in the form of the engine's mappers: groups, labels, statistics, devices."""
 
 from __future__ import annotations
 

@@ -103,6 +103,26 @@ def test_keys_set_while_it_runs_make_it_read_what_they_refer_to(stage: Stage) ->
         ended(service)
 
 
+def test_it_begins_with_what_the_keys_refer_to_that_were_set_before(stage: Stage) -> None:
+    stage.set_key("customer")
+    with running(stage.file) as service:
+        first = publication.read(stage.config.inventory.directory)
+        assert first is not None
+        assert all(vm.owner for vm in first.snapshot.vms)
+        ended(service)
+
+
+def test_it_begins_without_them_where_they_cannot_be_read(stage: Stage) -> None:
+    stage.server.disturbances.add(Disturbance(path="permissions", status=503, times=None))
+    stage.set_key("customer")
+    with running(stage.file) as service:
+        first = publication.read(stage.config.inventory.directory)
+        assert first is not None
+        assert len(first.snapshot.vms) == VMS
+        assert not any(vm.owner for vm in first.snapshot.vms)
+        assert "asking again" in ended(service)
+
+
 def test_without_such_keys_it_asks_for_nothing_more(stage: Stage) -> None:
     stage.server.disturbances.add(
         Disturbance(path="disk|nics|permissions|tags|networks|vnicprofiles", status=500, times=None)

@@ -1,4 +1,4 @@
-"""Affinity groups are added, changed and removed, and refused, as the engine does: engine-api.md 4."""
+"""Affinity groups are added, changed and removed, and refused, as the engine's commands do it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scheduling policies are built part by part and given to a cluster: engine-api.md 7.4 and 7.5."""
+"""Scheduling policies are built part by part and given to a cluster, as the engine's commands do it."""
 
 from __future__ import annotations
 

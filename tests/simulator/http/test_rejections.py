@@ -1,4 +1,4 @@
-"""Each refusal of a migration reaches the SDK as the real engine's does: engine-api.md 5.2, row by row."""
+"""Each refusal of a migration reaches the SDK as the real engine's does: its messages, its status."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ovirt_simulator.http.server import Server
 from tests.simulator.http.plain import request
 from tests.simulator.http.recordings import SMALL
 
-#: What a 4.5 engine shows and the recorded 4.2 does not: engine-api.md 2.1 to 2.3, or another state.
+#: What a 4.5 engine's mappers (ClusterMapper, ...) show and the recorded 4.2 does not, or another state.
 NEWER = {
     "vms": {
         "vm/cpu_pinning_policy",
@@ -98,7 +98,7 @@ def test_attributes_are_ids_and_addresses(server: Server) -> None:
             assert href is None or href.startswith("/ovirt-engine/api/")
 
 
-#: Elements of a recorded running VM that this state has nothing for: engine-api.md counts them as optional.
+#: Elements of a recorded running VM that this state has nothing for; the API has them as optional.
 UNKNOWN_TO_THE_STATE = {
     "creation_time",
     "fqdn",

@@ -36,7 +36,7 @@ def test_ids_follow_from_names_as_in_the_recording() -> None:
     ],
 )
 def test_decimals_have_two_digits_that_count(value: float, shown: str) -> None:
-    """Sources: engine-api.md 3, and 0.10, 0 and 99 in the recording."""
+    """Sources: the engine's StatisticResourceUtils, and 0.10, 0 and 99 in the recording."""
     assert two_digits(value) == shown
 
 

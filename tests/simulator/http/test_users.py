@@ -1,4 +1,4 @@
-"""What users see and may do: all, all but nothing to change, or next to nothing (engine-api.md 9)."""
+"""What users see and may do: all, all but nothing to change, or next to nothing (ActionGroup, QueryType)."""
 
 from __future__ import annotations
 

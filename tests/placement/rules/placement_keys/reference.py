@@ -1,6 +1,6 @@
 """Placement keys written down a second time, in the simplest way: what tests hold the rules against.
 
-It follows the specification step by step and host by host, with exact fractions, keeps nothing, and shares
+It follows docs/placement-keys.md step by step and host by host, with exact fractions, keeps nothing, and shares
 no code with the rules: of the product it knows the records of a snapshot and of the settings alone.
 """
 
@@ -194,7 +194,7 @@ def memory_ratio(snapshot: Snapshot, host: Host, settings: Settings) -> Fraction
 
 
 def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool:
-    """Section 3; what the engine says is free (section 10.2) has the overhead taken off already."""
+    """Step 1; what the engine says is free has the overhead taken off already."""
     need = vm.memory_mb + settings.overhead_mb
     handed_out = sum(one.memory_mb for one in others_on(snapshot, host, vm))
     uncontended = host.memory_mb * memory_ratio(snapshot, host, settings) - handed_out
