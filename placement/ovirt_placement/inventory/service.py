@@ -243,7 +243,7 @@ class _Service:
             state, keys = self._state, self._keys
             if state is None or state.snapshot is None or keys.asked_at == _NEVER:
                 return  # nothing yet that may be believed
-            if not self._version and _lacks_details(state.moments, keys):
+            if not self._version and not self._detailing.failures and _lacks_details(state.moments, keys):
                 return
             moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
             snapshot = as_recorded(state.snapshot, keys.records)
