@@ -98,3 +98,19 @@ def test_generate_prints_a_state_file() -> None:
     command = [*COMMAND, "generate", "--hosts", "4", "--vms", "20", "--groups", "3", "--seed", "7"]
     done = subprocess.run(command, capture_output=True, timeout=60, check=True)
     assert statefile.loads(done.stdout) == generate(Sizes(hosts=4, vms=20, groups=3), 7)
+
+
+@pytest.mark.parametrize("missing", ["cheroot", "werkzeug"])
+def test_without_its_extra_it_draws_clusters_and_names_what_serving_needs(missing: str, state: Path) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None\n{COMMAND[2]}"
+    lacking = [sys.executable, "-c", program]
+    drawn = subprocess.run([*lacking, "generate"], capture_output=True, timeout=60, check=False)
+    assert drawn.returncode == 0, drawn.stderr
+    done = subprocess.run(
+        [*lacking, "run", "--state", str(state)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ovirt-simulator: ")
+    assert "pip install 'ovirt-placement[simulator]'" in line
