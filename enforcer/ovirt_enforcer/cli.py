@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
@@ -54,8 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser = argparse.ArgumentParser(
+        prog=COMMAND,
+        description="Finds VMs that break hard affinity groups, and migrates as few as it takes to mend them.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run = commands.add_parser("run", help="find broken rules and repair them, until SIGTERM")
     plan = commands.add_parser("plan", help="say which migrations would repair what is broken, and why")
     for command in (run, plan):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,12 @@ class Configuration:
 @pytest.fixture
 def configuration(tmp_path: Path, server: Server) -> Configuration:
     return Configuration(tmp_path, server.api_url)
+
+
+def test_it_names_its_version_and_says_what_it_is_for() -> None:
+    completed = run("--version")
+    assert (completed.stdout, completed.returncode) == (f"ovirt-enforcer {version('ovirt-placement')}\n", 0)
+    assert "Finds VMs that break hard affinity groups" in run("--help").stdout
 
 
 def test_a_plan_of_a_state_file_says_what_and_why(state: Path) -> None:
