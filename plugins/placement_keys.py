@@ -73,7 +73,7 @@ class PlacementKeyWeight:
 def _drawn(hosts: list[str]) -> list[str]:
     """The hosts in an order drawn by lot."""
     lots = memoryview(os.urandom(8 * len(hosts))).cast("Q")
-    return [host for _, host in sorted(zip(lots, hosts, strict=True))]
+    return [hosts[at] for at in sorted(range(len(hosts)), key=lots.__getitem__)]
 
 
 def _settings(args: Properties) -> Settings:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import lcm
-from typing import TypeAlias
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.locations import occupied
@@ -17,9 +16,6 @@ from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.reasons import notes, vetoes
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
-
-#: What speaks against a host, the smallest is best: refused, kept free, rounds, the customer's score negated.
-_Burden: TypeAlias = tuple[bool, bool, int, int]
 
 
 def compiled_keys(snapshot: Snapshot, vm: str) -> CompiledKeys:
@@ -82,9 +78,9 @@ def rank_hosts(
     a good part of the time: without `explained` there are none.
     """
     judgements = _judgements(snapshot, request, settings)
-    drawn = {host: at for at, host in enumerate(tie_order)}
+    drawn = {host: at for at, host in enumerate(tie_order, start=1)}
     keys = [
-        (*burden, drawn.get(host, -1))
+        burden * (len(drawn) + 1) + drawn.get(host, 0)
         for host, burden in zip(request.candidate_hosts, _burdens(snapshot, request, judgements), strict=True)
     ]
     ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
@@ -106,22 +102,33 @@ def _judgements(snapshot: Snapshot, request: Request, settings: Settings) -> lis
     return [decision.judgement for decision in decisions if decision.judgement is not None]
 
 
-def _burdens(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> Iterator[_Burden]:
-    """What speaks against each candidate host."""
+def _burdens(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> list[int]:
+    """What speaks against each candidate host; the least is best.
+
+    First whether it is refused, then whether it is to be kept free, then the rounds, then the customer's
+    scores: all in one number, since those sort several times as fast.
+    """
     unit = lcm(*(judged.customer.unit for judged in judgements))
     passed = [(judged.passed, unit // judged.customer.unit) for judged in judgements]
+    # Each of what comes first weighs more than all that follows together.
+    a_round = 1 + 2 * sum(
+        finer * max((abs(wish) for _, wish in found.values()), default=0) for found, finer in passed
+    )
+    kept_free = a_round * (
+        1 + sum(max((number for number, _ in found.values()), default=0) for found, _ in passed)
+    )
     failover = {host.id for host in snapshot.hosts if host.failover}
-    for host in request.candidate_hosts:
-        rounds = wishes = 0
-        for found, finer in passed:
-            if host not in found:
-                yield True, False, 0, 0
-                break
-            number, wish = found[host]
-            rounds += number
-            wishes += wish * finer
-        else:
-            yield False, host in failover, rounds, -wishes
+
+    def burden(host: str) -> int:
+        found = kept_free if host in failover else 0
+        for hosts, finer in passed:
+            if host not in hosts:
+                return 2 * kept_free
+            number, wish = hosts[host]
+            found += number * a_round - wish * finer
+        return found
+
+    return [burden(host) for host in request.candidate_hosts]
 
 
 def _storage_is_local(snapshot: Snapshot, cluster: str) -> bool:

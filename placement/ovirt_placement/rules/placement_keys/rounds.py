@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from ovirt_placement.rules.placement_keys.settings import Settings
 
 
+@lru_cache(maxsize=64)
 def thresholds(settings: Settings) -> tuple[Fraction, ...]:
     """What a score must exceed in each round, falling evenly from the first round to the last.
 

@@ -117,7 +117,8 @@ def _worths(key: CompiledKey, column: Column, unit: int) -> list[int]:
     fine = lcm(whole, column.unit)
     wanted, step = value * (fine // whole), fine // column.unit
     points = key.weight.numerator * (unit // (key.weight.denominator * fine))
-    return [points * max(0, fine - abs(wanted - found * step)) for found in column.values]
+    nearness = (fine - abs(wanted - found * step) for found in column.values)
+    return [points * near if near > 0 else 0 for near in nearness]
 
 
 def _in_shares(keys: Iterable[CompiledKey], shares: Shares, unit: int) -> list[int]:
@@ -127,8 +128,8 @@ def _in_shares(keys: Iterable[CompiledKey], shares: Shares, unit: int) -> list[i
         value, whole = key.value.as_integer_ratio()
         points = key.weight.numerator * (unit // (key.weight.denominator * whole))
         for place, (share, fine) in enumerate(zip(shares.parts[key.name], shares.wholes, strict=True)):
-            if share is not None:
-                found[place] += points * max(0, whole * fine - abs(value * fine - share * whole))
+            if share is not None and (near := whole * fine - abs(value * fine - share * whole)) > 0:
+                found[place] += points * near
     return found
 
 
