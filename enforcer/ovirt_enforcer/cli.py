@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=COMMAND,
-        description="Finds VMs that break hard affinity groups, and migrates as few as it takes to mend them.",
+        description="Finds VMs that break hard affinity groups, and migrates as few as will mend them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
