@@ -7,7 +7,7 @@ that the records have in the snapshot is a section of its own.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -55,24 +55,25 @@ _PARTS_OF_A_LIST = 1 + _CHUNKS
 COUNT = 1 + _PARTS_OF_A_LIST * len(_LISTS)
 _PARTS_OF = tuple(slice(first, first + _PARTS_OF_A_LIST) for first in range(1, COUNT, _PARTS_OF_A_LIST))
 
+#: What a snapshot without records is made of, beside its frame.
+_EMPTY = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+_NO_PARTS: tuple[_Part, ...] = (b"", *((),) * _CHUNKS) * len(_LISTS)
+
 
 class Encoder:
     """Turns one snapshot after the other into sections."""
 
     def __init__(self) -> None:
-        self._snapshot: Snapshot | None = None
-        self._parts: Sequence[_Part] = (None,) * COUNT
+        self._snapshot = _EMPTY
+        self._parts: Sequence[_Part] = (None, *_NO_PARTS)
         self._sections = (Section(b"", 0),) * COUNT
 
     def encode(self, snapshot: Snapshot, version: int) -> tuple[Section, ...]:
         """Return all sections; those that differ from the last snapshot's have this version."""
         parts = [replace(snapshot, **_NO_RECORDS)]
         for each, where in zip(_LISTS, _PARTS_OF, strict=True):
-            records = getattr(snapshot, each.field)
-            if self._snapshot is not None and records is getattr(self._snapshot, each.field):
-                parts += self._parts[where]
-            else:
-                parts += _dealt(records, each)
+            records, before = getattr(snapshot, each.field), getattr(self._snapshot, each.field)
+            parts += _dealt(records, attrgetter(each.by), before, self._parts[where])
         self._sections = tuple(
             section if part == before else _section(part, version, section)
             for part, before, section in zip(parts, self._parts, self._sections, strict=True)
@@ -81,22 +82,41 @@ class Encoder:
         return self._sections
 
 
-def _dealt(records: Iterable[_Part], kind: _List) -> list[_Part]:
-    """Return the number of each record's chunk, and the chunks."""
-    chunks: list[list[_Part]] = [[] for _ in range(_CHUNKS)]
-    order = bytearray()
-    by = attrgetter(kind.by)
-    for record in records:
-        number = _chunk_number(by(record))
-        order.append(number)
+def _dealt(
+    records: Sequence[_Part], by: Callable[[_Part], str], before: Sequence[_Part], parts: Sequence[_Part]
+) -> Sequence[_Part]:
+    """Return the number of each record's chunk, and the chunks; these are the parts of the records before."""
+    if records is before:
+        return parts
+    changed = [at for at, (one, other) in enumerate(zip(records, before, strict=False)) if one is not other]
+    if len(records) != len(before) or any(by(records[at]) != by(before[at]) for at in changed):
+        return _dealt_anew(records, by)
+    order, *chunks = parts
+    for number in {order[at] for at in changed}:
+        chunks[number] = tuple(records[at] for at in _places(order, number))
+    return order, *chunks
+
+
+def _dealt_anew(records: Sequence[_Part], by: Callable[[_Part], str]) -> Sequence[_Part]:
+    order = bytes(map(_chunk_number, map(by, records)))
+    chunks: tuple[list[_Part], ...] = tuple([] for _ in range(_CHUNKS))
+    for number, record in zip(order, records, strict=True):
         chunks[number].append(record)
-    return [bytes(order), *chunks]
+    return order, *map(tuple, chunks)
 
 
 @lru_cache(maxsize=1 << 17)
 def _chunk_number(text: str) -> int:
     """Every process deals alike: Python's own hash would not."""
     return zlib.crc32(text.encode()) % _CHUNKS
+
+
+def _places(order: bytes, number: int) -> Iterator[int]:
+    """Say where the records of a chunk stand in their list."""
+    at = order.find(number)
+    while at >= 0:
+        yield at
+        at = order.find(number, at + 1)
 
 
 def _section(part: _Part, version: int, before: Section) -> Section:
@@ -135,8 +155,7 @@ def decode(
     return Decoded(replace(parts[0], **lists), versions, tuple(parts))
 
 
-_EMPTY = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
-_NOTHING = Decoded(_EMPTY, (0,) * COUNT, (_EMPTY, *(b"", *((),) * _CHUNKS) * len(_LISTS)))
+_NOTHING = Decoded(_EMPTY, (0,) * COUNT, (_EMPTY, *_NO_PARTS))
 _FRAME = msgspec.msgpack.Decoder(Snapshot)
 _CHUNKS_OF = tuple(msgspec.msgpack.Decoder(each.chunk) for each in _LISTS)
 
@@ -162,12 +181,8 @@ def _collected(known: tuple[_Part, ...], before: Sequence[_Part], now: Sequence[
     changed = [number for number, chunk in enumerate(chunks) if chunk is not before[1 + number]]
     if not changed:
         return known
-    if len(order) != sum(map(len, chunks)):
-        raise ValueError("not as many records as places")
     records = list(known)
     for number in changed:
-        at = -1
-        for record in chunks[number]:
-            at = order.index(number, at + 1)
+        for at, record in zip(_places(order, number), chunks[number], strict=True):
             records[at] = record
     return tuple(records)
