@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.connection import EngineConnection, EngineFault
+from ovirt_placement.engine.answers import get_present
+from ovirt_placement.engine.connection import EngineConnection
 from ovirt_placement.engine.parsing import policies as parsing
 from ovirt_placement.engine.parsing.clusters import Clusters
 from ovirt_placement.engine.parsing.policies import Unit
@@ -56,7 +57,7 @@ class PolicyReader:
             self._policies, self._units = {}, {}
             self._believed_until = time.monotonic() + BELIEVED_SECONDS
         for policy_id in policy_ids - self._policies.keys():
-            self._units = self._units or parsing.units(_get(connection, "/schedulingpolicyunits"))
+            self._units = self._units or parsing.units(get_present(connection, "/schedulingpolicyunits"))
             self._policies[policy_id] = _read(connection, policy_id, self._units)
         return self._policies
 
@@ -77,8 +78,8 @@ def with_policies(
 def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit]) -> Policy:
     path = f"/schedulingpolicies/{policy_id}"
     # Weights cannot be followed: the engine's link and its attribute have different names.
-    weights = parsing.weights(_get(connection, f"{path}/weights"))
-    enabled = parsing.filters_and_balance(_get(connection, path, follow="filters,balances"))
+    weights = parsing.weights(get_present(connection, f"{path}/weights"))
+    enabled = parsing.filters_and_balance(get_present(connection, path, follow="filters,balances"))
     if not units or enabled is None:
         return Policy()
     filters, balance = enabled
@@ -95,13 +96,3 @@ def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit
             balance=None if balance is None else outside.get(balance),
         ),
     )
-
-
-def _get(connection: EngineConnection, path: str, **query: str) -> bytes | None:
-    """Read something that a recording need not have."""
-    try:
-        return connection.get(path, **query)
-    except EngineFault as fault:
-        if fault.code == 404:
-            return None
-        raise
