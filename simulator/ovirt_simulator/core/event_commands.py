@@ -82,7 +82,7 @@ class EventCommands:
                 prompt=True,
             )
 
-    def remove(self, event_id: int, *, caller: Caller = ADMIN) -> None:
+    def remove(self, event_id: int) -> None:
         """Dismiss an event; raises `NotFound` for an unknown one."""
         with self._backend.lock:
             event = self._backend.audit_log.get(event_id)

@@ -172,7 +172,7 @@ class PolicyCommands:
                 raise NotFound(unit_id)
             self._change(changed, caller)
 
-    def delete_unit(self, unit_id: str, *, caller: Caller = ADMIN) -> None:
+    def delete_unit(self, unit_id: str) -> None:
         """Forget an external unit that no policy uses."""
         with self._backend.lock:
             unit = self._state.units.get(unit_id)

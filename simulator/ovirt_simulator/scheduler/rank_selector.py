@@ -8,9 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-#: The unit of weights that came without a unit's name.
-UNNAMED = None
-
 
 def best_hosts(
     hosts: Sequence[str],
@@ -20,7 +17,8 @@ def best_hosts(
     """Give the hosts with the highest sum of points, in the order they came in.
 
     `weights` holds weights by host by unit; a host without one has 0, the best. A unit gives a point for
-    each other host with the same or a worse weight. A unit without a factor counts once.
+    each other host with the same or a worse weight. A unit without a factor counts once; so does None, the
+    unit of weights that came without a unit's name.
     """
     points = dict.fromkeys(hosts, 0)
     for unit, by_host in weights.items():

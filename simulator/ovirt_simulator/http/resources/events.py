@@ -51,7 +51,7 @@ def delete_event(call: Call, event_id: str) -> Response:
     event = _event(call, event_id)
     alert = event.severity == "alert"
     call.need(Permit.AUDIT_LOG_MANAGEMENT if alert else Permit.INJECT_EXTERNAL_EVENTS)
-    call.engine.events.remove(event.id, caller=call.caller)
+    call.engine.events.remove(event.id)
     return done()
 
 

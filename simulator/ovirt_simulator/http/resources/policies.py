@@ -153,7 +153,7 @@ def get_unit(call: Call, unit_id: str) -> str:
 def delete_unit(call: Call, unit_id: str) -> Response:
     present(call.queries.scheduling_policy_unit(unit_id))
     call.need(_PERMIT)
-    call.engine.policies.delete_unit(unit_id, caller=call.caller)
+    call.engine.policies.delete_unit(unit_id)
     return done()
 
 
