@@ -111,4 +111,5 @@ def _watch_store(points: Points) -> None:
 
     sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", before)
     sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", after)
-    DefaultDialect.do_commit = commit  # type: ignore[method-assign]
+    # SQLAlchemy has no event for what follows a commit.
+    DefaultDialect.do_commit = commit
