@@ -150,7 +150,7 @@ def decode(
             each.field: _collected(getattr(known.snapshot, each.field), known.parts[where], parts[where])
             for each, where in zip(_LISTS, _PARTS_OF, strict=True)
         }
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, IndexError) as error:
         raise ValueError(str(error)) from error
     return Decoded(replace(parts[0], **lists), versions, tuple(parts))
 
@@ -177,7 +177,7 @@ def _collected(known: tuple[_Part, ...], before: Sequence[_Part], now: Sequence[
     """Bring the records of all chunks into their order; those of chunks that are as before stay in place."""
     order, *chunks = now
     if order != before[0]:
-        known, before = (None,) * len(order), (order, *(None,) * _CHUNKS)
+        return _collected_anew(order, chunks)
     changed = [number for number, chunk in enumerate(chunks) if chunk is not before[1 + number]]
     if not changed:
         return known
@@ -186,3 +186,11 @@ def _collected(known: tuple[_Part, ...], before: Sequence[_Part], now: Sequence[
         for at, record in zip(_places(order, number), chunks[number], strict=True):
             records[at] = record
     return tuple(records)
+
+
+def _collected_anew(order: bytes, chunks: Sequence[Sequence[_Part]]) -> tuple[_Part, ...]:
+    waiting = [iter(chunk) for chunk in chunks]
+    records = tuple(map(next, map(waiting.__getitem__, order)))
+    if not len(records) == len(order) == sum(map(len, chunks)):
+        raise ValueError("not as many records as places")
+    return records
