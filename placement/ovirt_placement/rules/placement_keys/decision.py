@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys
-from ovirt_placement.rules.placement_keys.host_table import HostState, HostTable, table_of
+from ovirt_placement.rules.placement_keys.host_table import HostState, table_of
 from ovirt_placement.rules.placement_keys.judgement import HostDecision, Judgement, judge
 from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
@@ -20,8 +20,8 @@ __all__ = [
     "Failure",
     "HostDecision",
     "HostState",
+    "choose",
     "decide",
-    "decide_among",
     "decide_local",
 ]
 
@@ -61,19 +61,16 @@ def decide(
 ) -> Decision:
     """Take a VM with these keys and this memory through steps 1, 4 and 5. A tie is left to the caller."""
     table = table_of(hosts, settings.overhead_mb)
-    return decide_among(keys, memory_mb, table, range(len(hosts)), settings)
+    return choose(judge(keys, memory_mb, table, range(len(hosts)), settings), settings)
 
 
-def decide_among(
-    keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: Settings
-) -> Decision:
-    """The same for some hosts of a table."""
-    judged = judge(keys, memory_mb, table, places, settings)
+def choose(judged: Judgement, settings: Settings) -> Decision:
+    """Choose among hosts that are judged."""
     first = min((number for number, _ in judged.passed.values()), default=None)
     band = {host: wish for host, (number, wish) in judged.passed.items() if number == first}
     highest = max(band.values(), default=None)
     return Decision(
-        keys=keys,
+        keys=judged.keys,
         judgement=judged,
         thresholds=thresholds(settings),
         round=first,

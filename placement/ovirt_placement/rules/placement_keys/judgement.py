@@ -32,17 +32,25 @@ class HostDecision(Struct, frozen=True):
 class Judgement(Struct, frozen=True, dict=True):
     """What each host asked about is worth to a VM, in the order in which they were asked about."""
 
+    keys: CompiledKeys
     memory_mb: int
     table: HostTable
     places: Sequence[int]
     system: Scores
-    customer: Scores
     #: The first round that each passes; None without room, or if it passes none.
     rounds: Sequence[int | None]
 
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        return tuple(self.table.ids[place] for place in self.places)
+    @cached_property
+    def customer(self) -> Scores:
+        return score(self.keys.customer.values(), self.table.lists.customer, len(self.table.ids))
+
+    @cached_property
+    def accepted(self) -> frozenset[str]:
+        """The hosts that passed a round."""
+        ids = self.table.ids
+        return frozenset(
+            ids[place] for place, number in zip(self.places, self.rounds, strict=True) if number is not None
+        )
 
     @cached_property
     def passed(self) -> Mapping[str, tuple[int, int]]:
@@ -76,16 +84,15 @@ class Judgement(Struct, frozen=True, dict=True):
 def judge(
     keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: Settings
 ) -> Judgement:
-    """Take a VM with these keys and this memory through steps 1, 4 and 5 on some hosts of the table."""
+    """Take a VM with these keys and this memory through steps 1 and 4, and on demand 5, on some hosts."""
     bars = thresholds(settings)
     shares = table.special if any(map(is_special, keys.system)) else NO_SHARES
     system = score(
         keys.system.values(), table.lists.system, len(table.ids), shares=shares, compared_with=bars
     )
-    customer = score(keys.customer.values(), table.lists.customer, len(table.ids))
     passed = rounds_of((system.parts[place] for place in places), system.unit, bars)
     rounds = [
         number if memory_mb <= table.largest_vm_mb[place] else None
         for number, place in zip(passed, places, strict=True)
     ]
-    return Judgement(memory_mb, table, places, system, customer, rounds)
+    return Judgement(keys, memory_mb, table, places, system, rounds)

@@ -8,10 +8,10 @@ from math import lcm
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys, compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, decide_among
+from ovirt_placement.rules.placement_keys.decision import Decision, choose
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
 from ovirt_placement.rules.placement_keys.host_states import host_table, host_table_without
-from ovirt_placement.rules.placement_keys.judgement import Judgement
+from ovirt_placement.rules.placement_keys.judgement import Judgement, judge
 from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.reasons import notes, vetoes
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
@@ -31,15 +31,14 @@ def decide_vm(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settin
     that are not in the snapshot are left out. With local storage, whatever the engine offers is the
     host of the disk, and is taken.
     """
-    keys, known = compile_keys(keys_of(snapshot, vm)), host_places(snapshot)
-    asked = {host: known[host] for host in hosts if host in known}
-    if _storage_is_local(snapshot, vm.cluster):
-        return Decision(keys, candidates=tuple(asked), choice=tuple(asked), local_storage=True)
-    if any(host in asked for host in occupied(snapshot, vm.id)):
-        table = host_table_without(snapshot, settings, vm)
-    else:
-        table = host_table(snapshot, settings)
-    return decide_among(keys, vm.memory_mb, table, tuple(asked.values()), settings)
+    asked = tuple(hosts)
+    judged = _judged(snapshot, vm, asked, settings)
+    if judged is None:
+        choice = tuple(host for host in asked if host in snapshot.host_by_id)
+        return Decision(
+            compile_keys(keys_of(snapshot, vm)), candidates=choice, choice=choice, local_storage=True
+        )
+    return choose(judged, settings)
 
 
 def filter_hosts(
@@ -58,7 +57,8 @@ def filter_hosts(
             for host in request.candidate_hosts
         )
     return tuple(
-        Verdict(host, all(host in judged.passed for judged in judgements)) for host in request.candidate_hosts
+        Verdict(host, all(host in judged.accepted for judged in judgements))
+        for host in request.candidate_hosts
     )
 
 
@@ -98,8 +98,22 @@ def rank_hosts(
 def _judgements(snapshot: Snapshot, request: Request, settings: Settings) -> list[Judgement]:
     """For each VM that keys have a say about, how far the hosts came; nothing for a VM that is not known."""
     known = (vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None)
-    decisions = (decide_vm(snapshot, vm, request.candidate_hosts, settings) for vm in known)
-    return [decision.judgement for decision in decisions if decision.judgement is not None]
+    found = (_judged(snapshot, vm, request.candidate_hosts, settings) for vm in known)
+    return [judged for judged in found if judged is not None]
+
+
+def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings) -> Judgement | None:
+    """How far those of the hosts came that are known; None where the storage is local."""
+    if _storage_is_local(snapshot, vm.cluster):
+        return None
+    places = host_places(snapshot)
+    asked = {host: places[host] for host in hosts if host in places}
+    if any(host in asked for host in occupied(snapshot, vm.id)):
+        table = host_table_without(snapshot, settings, vm)
+    else:
+        table = host_table(snapshot, settings)
+    keys = compile_keys(keys_of(snapshot, vm))
+    return judge(keys, vm.memory_mb, table, tuple(asked.values()), settings)
 
 
 def _burdens(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> list[int]:
