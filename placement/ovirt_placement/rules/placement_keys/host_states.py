@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
-from ovirt_placement.rules.index import once_per_part, once_per_snapshot
+from ovirt_placement.rules.index import continued, once_per_part, once_per_snapshot
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
 from ovirt_placement.rules.placement_keys.exact import number
@@ -74,15 +75,23 @@ def _lists(snapshot: Snapshot, brought: Columns, settings: Settings) -> NodeList
     return node_lists(_own_columns(snapshot), brought, reserved_from_vms=settings.reserved_from_vms)
 
 
-@once_per_snapshot
-def _own_columns(snapshot: Snapshot) -> Columns:
-    return columns_of(_own_keys(snapshot), host_places(snapshot))
+@continued
+def _own_columns(snapshot: Snapshot, before: Snapshot | None) -> Columns:
+    keys, places = _own_keys(snapshot), host_places(snapshot)
+    if before is not None and keys is _own_keys(before) and places == host_places(before):
+        return _own_columns(before)
+    return columns_of(keys, places)
 
 
-@once_per_snapshot
-def _brought_columns(snapshot: Snapshot) -> Columns:
+@continued
+def _brought_columns(snapshot: Snapshot, before: Snapshot | None) -> Columns:
     keys = occupancy(snapshot).keys
-    return Columns(lambda name: column(keys.get(name, {}).items()), keys)
+    columns = Columns(lambda name: column(keys.get(name, {}).items()), keys)
+    if before is not None:
+        earlier = occupancy(before).keys
+        made = tuple(_brought_columns(before).items())
+        columns.update((name, one) for name, one in made if keys.get(name) is earlier.get(name))
+    return columns
 
 
 def _of_others(every: Columns, presence: Presence) -> Columns:
@@ -112,8 +121,8 @@ def _capacity(host: Host, cluster: Cluster, settings: Settings, memory_mb: int, 
     return Capacity(
         up=host.up,
         memory_mb=host.memory_mb,
-        memory_ratio=settings.memory_ratio or Fraction(cluster.memory_overcommit_percent, 100),
-        cpu_ratio=settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100),
+        memory_ratio=settings.memory_ratio or _hundredths(cluster.memory_overcommit_percent),
+        cpu_ratio=settings.cpu_ratio or _hundredths(cluster.cpu_overcommit_percent),
         allocated_mb=memory_mb,
         allocated_vcpus=vcpus,
         cpus=cpus,
@@ -129,7 +138,12 @@ def _load(host: Host, cpus: int, settings: Settings) -> Fraction | None:
     if average is not None:
         return average / cpus
     percent = number(host.cpu_percent)
-    return None if percent is None else percent / 100
+    return None if percent is None else _hundredths(percent)
+
+
+@lru_cache(maxsize=1024)
+def _hundredths(percent: Fraction | int) -> Fraction:
+    return Fraction(percent) / 100
 
 
 def _without(capacity: Capacity, held: Held, vm: Vm) -> Capacity:
