@@ -1,7 +1,7 @@
 """Placement keys written down a second time, in the simplest way: what tests hold the rules against.
 
-It follows docs/placement-keys.md step by step and host by host, with exact fractions, keeps nothing, and shares
-no code with the rules: of the product it knows the records of a snapshot and of the settings alone.
+It follows docs/placement-keys.md step by step and host by host, with exact fractions, keeps nothing, and
+shares no code with the rules: of the product it knows the records of a snapshot and of the settings alone.
 """
 
 from __future__ import annotations
