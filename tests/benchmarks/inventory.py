@@ -31,6 +31,7 @@ from ovirt_placement.inventory import publication
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store_keys import KeyStore, Run
 from ovirt_simulator.generate import generate
+from tests.configuration import write_configuration
 
 from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER
 from .proxy import quantiles
@@ -52,24 +53,11 @@ FROZEN_KEYS = 8
 #: So many VMs a second have other keys from then on, while the engine is busy.
 STARTS_PER_SECOND = 3
 
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "{user}"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}/inventory"
-[store]
-url = "sqlite:///{folder}/store.db"
-"""
-
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "state.json").write_bytes(statefile.dumps(generate(SIZES, seed=1)))
-        (folder / "password").write_text("password")
-        (folder / "password").chmod(0o600)
         with Processes(folder) as processes:
             engine = address(
                 processes.start(
@@ -78,9 +66,8 @@ def main() -> None:
                 )
             )
             for user in (INVENTORY_USER, WORKERS_USER):
-                text = _CONFIGURATION.format(url=engine, user=user, folder=folder)
-                (folder / user).with_suffix(".toml").write_text(text)
-            file = (folder / INVENTORY_USER).with_suffix(".toml")
+                write_configuration(folder, f"{engine}/ovirt-engine/api", name=f"{user}.toml", user=user)
+            file = folder / f"{INVENTORY_USER}.toml"
             _parsing(file)
             _remember(folder)
             processes.start("inventory", f"ovirt-placement inventory run --config {file}".split())

@@ -23,6 +23,7 @@ from lxml import etree
 from ovirt_placement import statefile
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.generate import Sizes, generate
+from tests.configuration import write_configuration
 
 SIZES = Sizes(hosts=500, vms=10_000, groups=1_000)
 EVENTS_PER_SECOND = 20
@@ -39,16 +40,6 @@ class TrivialFilter:
 class TrivialWeight:
     def do_score(self, hosts, vm, args):
         return [(host, 0) for host in hosts]
-"""
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "{user}"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}/inventory"
-[store]
-url = "sqlite:///{folder}/store.db"
 """
 
 
@@ -95,8 +86,6 @@ def running() -> Iterator[World]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "state.json").write_bytes(statefile.dumps(snapshot))
-        (folder / "password").write_text("password")
-        (folder / "password").chmod(0o600)
         (folder / "trivial").mkdir()
         (folder / "trivial" / "trivial.py").write_text(_TRIVIAL)
         environment = {"OVIRT_PLACEMENT_CONFIG": str(folder / "workers.toml")}
@@ -105,8 +94,7 @@ def running() -> Iterator[World]:
                 processes, f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json"
             )
             for user, file in ((INVENTORY_USER, "inventory.toml"), (WORKERS_USER, "workers.toml")):
-                text = _CONFIGURATION.format(url=engine, user=user, folder=folder)
-                (folder / file).write_text(text)
+                write_configuration(folder, f"{engine}/ovirt-engine/api", name=file, user=user)
             _start(processes, f"ovirt-placement inventory run --config {folder}/inventory.toml")
             proxy = _start(
                 processes,

@@ -18,6 +18,7 @@ from ovirt_placement import statefile
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.configuration import write_configuration
 from tests.scenarios.stage import START
 
 STATE = snapshot(
@@ -76,14 +77,8 @@ class Configuration:
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
-        self.path = folder / "ovirt-placement.toml"
+        self.path = write_configuration(folder, url)
         self.password = folder / "password"
-        self.password.touch(mode=0o600)
-        self.password.write_text("password")
-        self.path.write_text(
-            f'[engine]\nurl = "{url}"\nusername = "admin@internal"\npassword_file = "{self.password}"\n'
-            f'[inventory]\ndirectory = "{folder}/inventory"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
-        )
 
     def add(self, text: str) -> None:
         with self.path.open("a") as file:

@@ -11,7 +11,6 @@ import os
 import xmlrpc.client
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from ovirt_placement.store_keys import KeyChange, KeyStore
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import USUAL
 from tests import builders as build
+from tests.configuration import write_configuration
 from tests.integration.living_engine import LivingEngine, living
 from tests.placement.inventory.service import running
 from tests.plugins.proxy_process import running_proxy
@@ -76,7 +76,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         build.group("strangers", build.APART, f"{PROBE} {OTHER}"),
     )
     with living(state, SETTINGS, BUSY, EVENTS_PER_SECOND) as engine:
-        file = _configuration(folder, engine.server.api_url)
+        file = write_configuration(folder, engine.server.api_url)
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
             url = config.load(file, {}).store.url
@@ -84,18 +84,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             yield World(engine, proxy, store, keys)
             store.close()
             keys.close()
-
-
-def _configuration(folder: Path, url: str) -> Path:
-    password = folder / "password"
-    password.write_text("password")
-    password.chmod(0o600)
-    file = folder / "placement.toml"
-    file.write_text(
-        f'[engine]\nurl = "{url}"\nusername = "admin@internal"\npassword_file = "{password}"\n'
-        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
-    )
-    return file
 
 
 def test_what_started_moved_or_stopped_a_second_ago_is_seen(world: World) -> None:

@@ -27,7 +27,8 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.store_keys import KeyStore
 from tests import builders as build
-from tests.integration.world import PASSWORD, World, running
+from tests.configuration import PASSWORD
+from tests.integration.world import World, running
 from tests.placement.inventory.service import COMMAND
 
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})

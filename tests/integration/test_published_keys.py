@@ -19,6 +19,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.store_keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm
+from tests.configuration import write_configuration
 from tests.placement.inventory.service import running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
 
@@ -32,18 +33,6 @@ FIXED = {"placement_tie": "engine"}
 #: h4 is private, h3 is old, and on h1 there is a web server already.
 ACCEPTED = ["h1", "h2", "h3"]
 RANKS = {"h2": 0, "h1": 1, "h3": 2, "h4": 3}
-
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "admin@internal"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}/run"
-max_age_seconds = 3600
-[store]
-url = "sqlite:///{folder}/store.db"
-"""
 
 
 def _key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
@@ -64,9 +53,6 @@ KEYS = (
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """What a process needs to find what a service published before it, its engine and its store were lost."""
     (tmp_path / "state.json").write_bytes(statefile.dumps(STATE))
-    (tmp_path / "password").write_text("password")
-    (tmp_path / "password").chmod(0o600)
-    file = tmp_path / "placement.toml"
     store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
     store.change(KEYS, set_by="ann")
     store.begin_runs([Run("web1", None, (("Repel1", 1.0),))])
@@ -74,7 +60,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     simulator = f"ovirt-simulator run --listen 127.0.0.1:0 --state {tmp_path}/state.json"
     with Processes(tmp_path) as processes:
         url = address(processes.start("ovirt-simulator", simulator.split()))
-        file.write_text(_CONFIGURATION.format(url=url, folder=tmp_path))
+        file = write_configuration(tmp_path, f"{url}/ovirt-engine/api", inventory="max_age_seconds = 3600")
         with running(file) as service:
             service.kill()
     for left in tmp_path.glob("store.db*"):

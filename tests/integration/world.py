@@ -16,24 +16,12 @@ from ovirtsdk4 import types
 
 from ovirt_placement import statefile
 from ovirt_placement.model import Snapshot
+from tests.configuration import PASSWORD, write_configuration
 from tests.plugins.proxy_process import PLUGINS
 
 PATIENCE_SECONDS = 60
-PASSWORD = "password"
 
 _SIMULATOR, _PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-enforcer"
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "admin@internal"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}"
-max_age_seconds = 0.001
-[store]
-url = "sqlite:///{folder}/store.db"
-patience_seconds = 30.0
-"""
 
 
 class OurProcesses(Processes):
@@ -58,7 +46,7 @@ class World:
 
     @property
     def config(self) -> Path:
-        return self.folder / "ovirt-placement.toml"
+        return self.folder / "placement.toml"
 
     @property
     def store_url(self) -> str:
@@ -176,10 +164,7 @@ def running(
 ) -> Iterator[World]:
     """Run an engine with this state, and our proxy with the units; `more` goes into the configuration."""
     (folder / "state.json").write_bytes(statefile.dumps(state))
-    (folder / "password").write_text(PASSWORD)
-    (folder / "password").chmod(0o600)
-    config = folder / "ovirt-placement.toml"
-    with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(config)}) as processes:
+    with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
         simulator = [
             _SIMULATOR,
             "run",
@@ -192,6 +177,9 @@ def running(
             listening = [_PROXY, "run", "--listen", "127.0.0.1:0", "--plugins", str(PLUGINS)]
             simulator += ["--proxy", address(processes.start(_PROXY, listening))]
         url = address(processes.start(_SIMULATOR, [*simulator, "--listen", "127.0.0.1:0"]))
-        config.write_text(_CONFIGURATION.format(url=url, folder=folder) + more)
-        with ovirtsdk4.Connection(f"{url}/ovirt-engine/api", "admin@internal", PASSWORD) as connection:
+        api = f"{url}/ovirt-engine/api"
+        write_configuration(
+            folder, api, inventory="max_age_seconds = 0.001", store="patience_seconds = 30.0", more=more
+        )
+        with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
             yield World(processes, connection, url)

@@ -33,21 +33,11 @@ from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
+from tests.configuration import write_configuration
 
 #: The simulated start; only differences matter.
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _START_JULIAN_DAY = 2440587.5 + START.timestamp() / 86400
-
-_CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "admin@internal"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}/inventory"
-[store]
-url = "sqlite:///{folder}/store.db"
-"""
 
 
 class Happening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,12 +129,7 @@ def play(scenario: Path, folder: Path) -> list[str]:
     stage = Stage(story, engine, server)
     stage.advance(0.0)
     try:
-        configuration = folder / "ovirt-placement.toml"
-        password = folder / "password"
-        password.touch(mode=0o600)
-        password.write_text("password")
-        configuration.write_text(_CONFIGURATION.format(url=server.url, folder=folder))
-        config = load(configuration, {})
+        config = load(write_configuration(folder, server.api_url), {})
         store = Store(config.store.url, patience_seconds=5)
         with connect(config.engine) as connection, _logged(stage), _simulated_time(stage):
             executor = Executor(connection, store, story.enforcer, stage.clock)

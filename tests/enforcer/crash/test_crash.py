@@ -20,6 +20,7 @@ from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.store import Store
 from ovirt_placement.store_keys import KeyStore, Run
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.crash import launcher
 from tests.placement.databases import database
 
@@ -27,18 +28,9 @@ from tests.placement.databases import database
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload([launcher.__name__])
 
-PASSWORD = "password"
 #: Simulated seconds a second; a migration then takes some 140 ms.
 TIME_SCALE = "25"
-CONFIGURATION = """\
-[engine]
-url = "{url}/ovirt-engine/api"
-username = "admin@internal"
-password_file = "{folder}/password"
-[inventory]
-directory = "{folder}/inventory"
-[store]
-url = "sqlite:///{folder}/store.db"
+EAGER = """\
 [enforcer]
 mode = "enforce"
 interval_seconds = 0.2
@@ -85,11 +77,8 @@ class World:
         self.folder = folder
         self.url = url
         self.points = folder / "points"
-        (folder / "password").touch(mode=0o600)
-        (folder / "password").write_text(PASSWORD)
         self.store_url = f"sqlite:///{folder}/store.db"
-        self.configuration = folder / "ovirt-placement.toml"
-        self.configuration.write_text(CONFIGURATION.format(url=url, folder=folder))
+        self.configuration = write_configuration(folder, f"{url}/ovirt-engine/api", more=EAGER)
 
     def enforce(self, fatal: int = 0) -> str:
         """Run an enforcer until it is killed at the fatal point, or until all rules hold; what it said."""

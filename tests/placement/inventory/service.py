@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ovirt_placement import config
 from ovirt_placement.config import Config
-from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer
+from tests.configuration import write_configuration
+from tests.placement.engine_server import RECORDING, EngineServer
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 
@@ -18,16 +19,7 @@ COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 def configured(folder: Path, engine: EngineServer, **intervals: float) -> Path:
     """Write a configuration whose service asks by itself but rarely, so that a test decides when."""
     lines = "".join(f"{name} = {value}\n" for name, value in ({"interval_seconds": 60} | intervals).items())
-    password = folder / "password"
-    password.write_text(PASSWORD)
-    password.chmod(0o600)
-    file = folder / "placement.toml"
-    file.write_text(
-        f'[engine]\nurl = "{engine.url}"\nusername = "admin@internal"\npassword_file = "{password}"\n'
-        f'[inventory]\ndirectory = "{folder}/run"\n{lines}'
-        f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
-    )
-    return file
+    return write_configuration(folder, engine.url, inventory=lines)
 
 
 def loaded(file: Path) -> Config:

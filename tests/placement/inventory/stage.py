@@ -26,6 +26,7 @@ from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import USUAL
 from ovirt_simulator.http.server import Server, serve
+from tests.configuration import write_password
 
 TURN_SECONDS = 0.3
 SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0, host_fence_seconds=3.0)
@@ -97,10 +98,7 @@ def in_order(snapshot: Snapshot) -> Snapshot:
 
 @contextmanager
 def staged(folder: Path, state: Snapshot) -> Iterator[Stage]:
-    password = folder / "password"
-    password.write_text("password")
-    password.chmod(0o600)
-    stage = Stage(state, password)
+    stage = Stage(state, write_password(folder))
     try:
         stage.begin()
         yield stage

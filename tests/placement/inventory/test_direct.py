@@ -18,6 +18,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
+from tests.configuration import write_password
 
 STATE = replace(
     build.snapshot(
@@ -45,9 +46,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def reader(server: Server, tmp_path: Path) -> DirectReader:
-    password = tmp_path / "password"
-    password.write_text("password")
-    password.chmod(0o600)
+    password = write_password(tmp_path)
     return DirectReader(EngineSettings(url=server.api_url, username="admin@internal", password_file=password))
 
 

@@ -20,6 +20,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
+from tests.configuration import write_configuration
 from tests.placement.inventory.service import ended, loaded, running
 
 VMS = 1100
@@ -48,15 +49,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.engine = Engine.from_snapshot(state(), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
         self.server: Server = serve(self.engine)
-        password = folder / "password"
-        password.write_text("password")
-        password.chmod(0o600)
-        self.file = folder / "placement.toml"
-        self.file.write_text(
-            f'[engine]\nurl = "{self.server.api_url}"\nusername = "admin@internal"\n'
-            f'password_file = "{password}"\n[inventory]\ndirectory = "{folder}/run"\n'
-            f'[store]\nurl = "sqlite:///{folder}/store.db"\n'
-        )
+        self.file = write_configuration(folder, self.server.api_url)
         self.config: Config = loaded(self.file)
         self.store = KeyStore(self.config.store.url, patience_seconds=30)
 

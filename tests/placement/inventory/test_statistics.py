@@ -19,6 +19,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests import builders as build
+from tests.configuration import write_configuration
 from tests.placement.inventory.service import ended, loaded, running
 
 
@@ -63,16 +64,8 @@ def simulated(folder: Path, *, ha_reservation: bool) -> Iterator[Path]:
         state(ha_reservation=ha_reservation), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT
     )
     server = serve(engine)
-    password = folder / "password"
-    password.write_text("password")
-    password.chmod(0o600)
-    file = folder / "placement.toml"
-    file.write_text(
-        f'[engine]\nurl = "{server.api_url}"\nusername = "admin@internal"\npassword_file = "{password}"\n'
-        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
-    )
     try:
-        yield file
+        yield write_configuration(folder, server.api_url)
     finally:
         server.close()
 
