@@ -1,0 +1,1 @@
+"""Tests of all components, each in a folder that mirrors its source tree, and of how they work together."""

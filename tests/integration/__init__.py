@@ -1,0 +1,1 @@
+"""The components together, as processes of their own around a simulated engine."""

@@ -1,0 +1,1 @@
+"""Tests of `ovirt-placement`, run as an administrator runs it."""

@@ -1,0 +1,1 @@
+"""Tests of the engine's client, against recorded and simulated answers."""

@@ -1,0 +1,1 @@
+"""Tests of the inventory: what is published, how soon, and what readers make of it."""

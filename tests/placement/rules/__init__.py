@@ -1,0 +1,1 @@
+"""Tests of the rules, against brute force where there is any."""

@@ -1,0 +1,1 @@
+"""Tests of placement keys, against the same written down a second time."""
