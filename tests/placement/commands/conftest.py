@@ -1,4 +1,4 @@
-"""A simulated engine that a real proxy has told of its units, for commands about policies."""
+"""Simulated engines for commands, with or without a real proxy that has told of its units."""
 
 from __future__ import annotations
 
@@ -22,10 +22,20 @@ def proxy() -> Iterator[str]:
 
 
 @pytest.fixture
-def starting(
-    proxy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Starting:
+def serving(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Starting:
+    """Serve engines, one after another; the store stays the same."""
+
     def start(state: Snapshot, **more: Any) -> AbstractContextManager[LiveEngine]:
-        return live_engine(state, tmp_path, capsys, monkeypatch, **{"proxy": proxy, **more})
+        return live_engine(state, tmp_path, capsys, monkeypatch, **more)
+
+    return start
+
+
+@pytest.fixture
+def starting(proxy: str, serving: Starting) -> Starting:
+    """Serve engines that have asked a proxy for its units."""
+
+    def start(state: Snapshot, **more: Any) -> AbstractContextManager[LiveEngine]:
+        return serving(state, **{"proxy": proxy, **more})
 
     return start

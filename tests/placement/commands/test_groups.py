@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.commands.live_engine import LiveEngine, live_engine
+from tests.placement.commands.live_engine import LiveEngine, Starting
 
 BLUE = cluster("c1", name="blue")
 RED = cluster("c2", name="red")
@@ -48,10 +47,8 @@ STATE = snapshot(
 
 
 @pytest.fixture
-def live(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[LiveEngine]:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch) as running:
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
         yield running
 
 
@@ -172,13 +169,13 @@ def test_what_the_engine_would_refuse_is_refused_with_the_reason_before_it_is_as
 )
 def test_opposite_host_rules_are_refused_if_both_are_hard_and_else_warned_of(
     first: Rule, second: Rule, refused: bool,
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    serving: Starting,
 ) -> None:  # fmt: skip
     state = replace(
         STATE, affinity_groups=(group("g", hosts_rule=first, vms="v1", hosts="h1", cluster="c1", name="on"),)
     )
     enforcing = ["--hosts-enforcing"] if second.enforcing else []
-    with live_engine(state, tmp_path, capsys, monkeypatch) as live:
+    with serving(state) as live:
         _, err = live.run(
             2 if refused else 0, "groups", "add", "off", "--cluster", "c1", "--vm", "web", "--host", "north",
             "--hosts-rule", "negative", *enforcing,
@@ -249,10 +246,8 @@ def test_unchecked_is_for_members_alone(live: LiveEngine) -> None:
     assert "--unchecked goes with members only" in err
 
 
-def test_who_may_not_is_told_which_permit_it_takes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch, username="reader@internal") as live:
+def test_who_may_not_is_told_which_permit_it_takes(serving: Starting) -> None:
+    with serving(STATE, username="reader@internal") as live:
         _, err = live.run(2, "groups", "add", "new", "--cluster", "blue")
     assert (
         "reader@internal may not change affinity groups: it needs the permit manipulate_affinity_groups"

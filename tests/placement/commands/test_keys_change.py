@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Network, Nic, VnicProfile
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.commands.live_engine import LiveEngine, live_engine
+from tests.placement.commands.live_engine import LiveEngine, Starting
 
 TEMPLATE = "12345678-0000-4000-8000-000000000001"
 STATE = snapshot(
@@ -26,10 +26,8 @@ STATE = snapshot(
 
 
 @pytest.fixture
-def live(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[LiveEngine]:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch) as running:
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
         yield running
 
 
@@ -108,15 +106,13 @@ def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) ->
     assert listed(live) == []
 
 
-def test_host_that_joined_later_is_reported_until_it_is_given_the_key(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch) as live:
+def test_host_that_joined_later_is_reported_until_it_is_given_the_key(serving: Starting) -> None:
+    with serving(STATE) as live:
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
         live.run(0, "keys", "check")
     hosts = (*STATE.hosts, host("h4", name="west", cluster="c1"))
     parts = (*STATE.clusters, *hosts, *STATE.vms)
-    with live_engine(snapshot(*parts), tmp_path, capsys, monkeypatch) as live:
+    with serving(snapshot(*parts)) as live:
         (mistake,) = live.data(1, "keys", "check")
         assert (mistake["where"], mistake["codes"]) == ("host west", ["node-key-set-differs"])
         live.run(0, "keys", "set", "GEN", "0.5", "--on", "node", "west")
@@ -274,33 +270,27 @@ def test_what_is_exported_can_be_imported(live: LiveEngine, tmp_path: Path, form
     assert listed(live) == before
 
 
-def test_keys_of_a_vm_that_is_gone_can_be_seen_and_removed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch) as live:
+def test_keys_of_a_vm_that_is_gone_can_be_seen_and_removed(serving: Starting) -> None:
+    with serving(STATE) as live:
         live.run(0, "keys", "set", "G", "1", "5", "--on", "server", "web")
-    with live_engine(snapshot(*STATE.clusters, *STATE.hosts), tmp_path, capsys, monkeypatch) as live:
+    with serving(snapshot(*STATE.clusters, *STATE.hosts)) as live:
         assert [key[0] for key in listed(live)] == ["server v1"]
         assert "v1" not in live.run(0, "keys", "export")[0]
         live.run(0, "keys", "unset", "G", "--on", "server", "v1")
         assert listed(live) == []
 
 
-def test_bad_property_of_a_vm_is_reported_and_stops_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_property_of_a_vm_is_reported_and_stops_nothing(serving: Starting) -> None:
     typed = vm("v3", name="typo", cluster="c1", custom_properties={"placement_keys": "Repel1=1"})
     parts = (*STATE.clusters, *STATE.hosts, *STATE.vms, typed)
-    with live_engine(snapshot(*parts), tmp_path, capsys, monkeypatch) as live:
+    with serving(snapshot(*parts)) as live:
         (mistake,) = live.data(1, "keys", "check")
         assert mistake["where"] == "VM typo: custom property placement_keys"
         assert mistake["codes"] == ["property-unreadable"]
         assert set(live.data(0, "keys", "explain", "typo")["choice"]) == {"h1", "h2"}
 
 
-def test_what_a_vm_is_made_of_is_found_by_name_or_id(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_vm_is_made_of_is_found_by_name_or_id(serving: Starting) -> None:
     profile = VnicProfile(id="p1", name="fast", network="n1")
     made = vm(
         "v3",
@@ -312,7 +302,7 @@ def test_what_a_vm_is_made_of_is_found_by_name_or_id(
     )
     parts = snapshot(*STATE.clusters, *STATE.hosts, made)
     world = replace(parts, networks=(Network(id="n1", name="lan"),), vnic_profiles=(profile,))
-    with live_engine(world, tmp_path, capsys, monkeypatch) as live:
+    with serving(world) as live:
         for name, level, word in (
             ("A", "image", TEMPLATE),
             ("B", "disk", "d1"),

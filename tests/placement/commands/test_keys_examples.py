@@ -12,7 +12,7 @@ import pytest
 
 from ovirt_placement import statefile
 from ovirt_placement.cli import main
-from tests.placement.commands.live_engine import live_engine
+from tests.placement.commands.live_engine import Starting
 
 CHECKOUT = Path(__file__).parents[3]
 FOLDER = CHECKOUT / "docs" / "placement-keys"
@@ -111,10 +111,8 @@ def test_every_example_has_its_numbers() -> None:
     assert {example.stem for example in EXAMPLES} == {name for name, _ in (*SYSTEM, *CUSTOMER)}
 
 
-def test_every_example_can_be_imported_and_has_no_mistakes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with live_engine(statefile.load(STATE), tmp_path, capsys, monkeypatch) as live:
+def test_every_example_can_be_imported_and_has_no_mistakes(serving: Starting) -> None:
+    with serving(statefile.load(STATE)) as live:
         for example in EXAMPLES:
             live.run(0, "keys", "import", str(example), "--replace")
             live.run(0, "keys", "check")

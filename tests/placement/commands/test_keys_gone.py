@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from ovirt_placement.commands import keys_prune
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, StickyCopy, VnicProfile
 from ovirt_placement.store_keys import KeyStore, Run
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.commands.live_engine import LiveEngine, live_engine
+from tests.placement.commands.live_engine import LiveEngine, Starting
 
 TEMPLATE = "12345678-0000-4000-8000-000000000001"
 
@@ -52,22 +52,8 @@ KEPT = (
 GONE = (("cluster", "c2"), ("server", "v2"), ("disk", "d2"), ("nic", "n2"))
 
 
-class Serving(Protocol):
-    def __call__(self, state: Snapshot) -> Any: ...
-
-
 @pytest.fixture
-def serving(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Serving:
-    """Serve an engine; the store stays the same."""
-
-    def start(state: Snapshot) -> Any:
-        return live_engine(state, tmp_path, capsys, monkeypatch)
-
-    return start
-
-
-@pytest.fixture
-def store(tmp_path: Path, serving: Serving) -> KeyStore:
+def store(tmp_path: Path, serving: Starting) -> KeyStore:
     """A store in which a key stands on everything, and which remembers both VMs."""
     with serving(BEFORE) as live:
         for level, resource in (*KEPT, *GONE):
@@ -84,7 +70,7 @@ def places(live: LiveEngine) -> set[tuple[str, str]]:
     return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")}
 
 
-def test_check_tells_of_them(serving: Serving, store: KeyStore) -> None:
+def test_check_tells_of_them(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")}
         assert found == {
@@ -94,7 +80,7 @@ def test_check_tells_of_them(serving: Serving, store: KeyStore) -> None:
         assert "keys prune removes it" in live.run(1, "keys", "check")[0]
 
 
-def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Serving, store: KeyStore) -> None:
+def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         before = places(live)
         trial = live.data(0, "keys", "prune", "--dry-run")
@@ -109,7 +95,7 @@ def test_prune_removes_them_and_what_their_vms_were_remembered_by(serving: Servi
         assert live.run(0, "keys", "prune")[0] == "Nothing to change.\n"
 
 
-def test_prune_says_what_it_does(serving: Serving, store: KeyStore) -> None:
+def test_prune_says_what_it_does(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
         lines = live.run(0, "keys", "prune")[0].splitlines()
     assert "unset server v2: system key G" in lines
@@ -117,7 +103,7 @@ def test_prune_says_what_it_does(serving: Serving, store: KeyStore) -> None:
 
 
 def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
-    serving: Serving, store: KeyStore
+    serving: Starting, store: KeyStore
 ) -> None:
     with serving(snapshot(cluster("c9", name="new"))) as live:
         done = live.data(0, "keys", "prune")
@@ -127,7 +113,7 @@ def test_an_engine_that_shows_nothing_of_a_kind_says_nothing_about_it(
 
 
 def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
-    serving: Serving, store: KeyStore, monkeypatch: pytest.MonkeyPatch
+    serving: Starting, store: KeyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A VM that was made in between is none that is gone."""
     read = keys_prune.read_engine

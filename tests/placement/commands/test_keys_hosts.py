@@ -12,7 +12,7 @@ from demo.processes import Processes
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.store_keys import KeyStore
 from tests.builders import cluster, host, snapshot
-from tests.placement.commands.live_engine import PASSWORD, LiveEngine, live_engine
+from tests.placement.commands.live_engine import PASSWORD, LiveEngine, Starting
 
 NORTH, SOUTH, EAST = (
     host("h1", name="north", cluster="c1"),
@@ -26,11 +26,11 @@ class Serving(Protocol):
 
 
 @pytest.fixture
-def serving(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Serving:
-    """Serve an engine with these hosts; the store stays the same."""
+def serving(serving: Starting) -> Serving:
+    """Serve an engine with these hosts."""
 
     def start(*hosts: Host) -> Any:
-        return live_engine(state(*hosts), tmp_path, capsys, monkeypatch)
+        return serving(state(*hosts))
 
     return start
 

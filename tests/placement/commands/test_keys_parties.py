@@ -14,7 +14,7 @@ import yaml
 
 from ovirt_placement.store_keys import KeyChange, KeyStore
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.commands.live_engine import LiveEngine, live_engine
+from tests.placement.commands.live_engine import LiveEngine, Starting
 
 #: Of templates, quotas and the like anything passes for an id that looks like one.
 ANY = "12345678-0000-4000-8000-000000000001"
@@ -156,10 +156,8 @@ class Parties:
 
 
 @pytest.fixture
-def parties(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Parties]:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch) as live:
+def parties(serving: Starting, tmp_path: Path) -> Iterator[Parties]:
+    with serving(STATE) as live:
         yield Parties(live, tmp_path)
 
 

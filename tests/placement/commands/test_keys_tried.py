@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, VnicProfile
 from tests import builders as build
-from tests.placement.commands.live_engine import live_engine
+from tests.placement.commands.live_engine import Starting
 
 KEYS = """\
 node_keys:
@@ -47,13 +47,12 @@ def state() -> Snapshot:
 def test_keys_of_a_file_find_what_they_refer_to(
     level: str,
     resource: str,
+    serving: Starting,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "keys.yaml"
     file.write_text(KEYS.replace("LEVEL", level).replace("RESOURCE", resource))
-    with live_engine(state(), tmp_path, capsys, monkeypatch) as live:
+    with serving(state()) as live:
         assert live.data(0, "keys", "explain", "v", "--keys", str(file))["choice"] == ["h2"]
         # None of them was set.
         assert live.data(0, "keys", "explain", "v")["choice"] == ["h1", "h2"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.commands.live_engine import LiveEngine, live_engine
+from tests.placement.commands.live_engine import LiveEngine, Starting
 
 STATE = snapshot(
     cluster("c1", name="blue moon"),
@@ -22,10 +22,8 @@ STATE = snapshot(
 
 
 @pytest.fixture
-def live(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[LiveEngine]:
-    with live_engine(STATE, tmp_path, capsys, monkeypatch) as running:
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
         yield running
 
 

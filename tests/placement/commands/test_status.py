@@ -13,7 +13,7 @@ from ovirt_placement import statefile
 from ovirt_placement.cli import main
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
-from tests.placement.commands.live_engine import live_engine
+from tests.placement.commands.live_engine import Starting
 from tests.plugins.published import Publisher
 
 STATE = snapshot(
@@ -57,10 +57,8 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert row.endswith("1 hard, 1 soft")
 
 
-def test_an_engine_that_nobody_follows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with live_engine(snapshot(host("h1"), vm("v1", "h1")), tmp_path, capsys, monkeypatch) as live:
+def test_an_engine_that_nobody_follows(serving: Starting) -> None:
+    with serving(snapshot(host("h1"), vm("v1", "h1"))) as live:
         found = live.data(0, "status")
         assert (found["source"]["kind"], found["source"]["where"]) == ("engine", live.server.api_url)
         (cluster,) = found["clusters"]
