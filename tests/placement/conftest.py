@@ -1,4 +1,4 @@
-"""A store's URL for tests that must hold on SQLite and on PostgreSQL alike."""
+"""An engine to ask, and a store's URL for tests that must hold on SQLite and on PostgreSQL alike."""
 
 from __future__ import annotations
 
@@ -7,8 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_placement.config import Config
 from ovirt_placement.store_schema import metadata
 from tests.placement.databases import database, postgresql
+from tests.placement.engine_server import EngineServer, serving
+from tests.placement.inventory.service import configured, loaded
+
+
+@pytest.fixture
+def engine() -> Iterator[EngineServer]:
+    """The recorded engine; a test may change what it answers."""
+    with serving(EngineServer()) as server:
+        yield server
+
+
+@pytest.fixture
+def config(tmp_path: Path, engine: EngineServer) -> Config:
+    """Of whoever asks that engine; a service asks it by itself but rarely."""
+    return loaded(configured(tmp_path, engine))
 
 
 @pytest.fixture(scope="module")

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
-
-import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.readiness import Readiness
 from ovirt_placement.rules.membership import groups_of
-from tests.placement.engine_server import EngineServer, serving
-from tests.placement.inventory.service import configured, ended, loaded, renamed_hosts, running
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.service import ended, renamed_hosts, running
 
 _numbers = count()
-
-
-@pytest.fixture
-def engine() -> Iterator[EngineServer]:
-    with serving(EngineServer()) as server:
-        yield server
-
-
-@pytest.fixture
-def config(tmp_path: Path, engine: EngineServer) -> Config:
-    return loaded(configured(tmp_path, engine))
 
 
 def next_ready(engine: EngineServer, config: Config, like: Snapshot) -> Snapshot:

@@ -22,12 +22,6 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def engine() -> Iterator[EngineServer]:
-    with serving(EngineServer()) as server:
-        yield server
-
-
-@pytest.fixture
 def connection(engine: EngineServer) -> Iterator[EngineConnection]:
     with connected(engine) as connection:
         yield connection

@@ -18,25 +18,14 @@ from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.store import Store
 from tests import builders
-from tests.placement.engine_server import EngineServer, serving
-from tests.placement.inventory.service import configured, loaded, readings
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.service import loaded, readings
 from tests.plugins.published import Publisher
 
 #: From the recording: a VM that is up on the one host, and the other host.
 VM = "848d9f0c-c171-48a2-864c-f454c8eeae37"
 SOURCE = "9be35c00-6523-4c2f-89d2-680a6b6da4c0"
 TARGET = "ce40bb38-f10a-43f3-8e15-d0ffad692a19"
-
-
-@pytest.fixture
-def engine() -> Iterator[EngineServer]:
-    with serving(EngineServer()) as server:
-        yield server
-
-
-@pytest.fixture
-def config(tmp_path: Path, engine: EngineServer) -> Config:
-    return loaded(configured(tmp_path, engine))
 
 
 @pytest.fixture

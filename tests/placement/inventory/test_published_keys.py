@@ -21,7 +21,7 @@ from ovirt_placement.inventory import NoSnapshot, publication
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.store_keys import KeyStore, Run
 from tests.placement.databases import database
-from tests.placement.engine_server import EngineServer, serving
+from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.service import configured, ended, loaded, polls, running
 
 DEADLINE_SECONDS = 30
@@ -29,12 +29,6 @@ DEADLINE_SECONDS = 30
 
 def key(name: str, resource: str = "somewhere", level: str = "vdc") -> PlacementKey:
     return PlacementKey(level=level, resource=resource, key_class="system", name=name, value=1.0, weight=5.0)
-
-
-@pytest.fixture
-def engine() -> Iterator[EngineServer]:
-    with serving(EngineServer()) as server:
-        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Snapshot
-from tests.placement.engine_server import EngineServer, serving
+from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.service import (
     configured,
     ended,
@@ -25,12 +24,6 @@ from tests.placement.inventory.service import (
     renamed_hosts,
     running,
 )
-
-
-@pytest.fixture
-def engine() -> Iterator[EngineServer]:
-    with serving(EngineServer()) as server:
-        yield server
 
 
 @pytest.fixture
