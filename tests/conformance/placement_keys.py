@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from ovirt_placement.model import PlacementKey, StickyCopy
-from ovirt_placement.rules.placement_keys import node_keys
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, compile_keys
 from ovirt_placement.rules.placement_keys.decision import Decision, HostState, decide, decide_local
 from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.keys import validate
+from ovirt_placement.rules.placement_keys.keys import is_special, validate
 from ovirt_placement.rules.placement_keys.levels import STICKY
+from ovirt_placement.rules.placement_keys.node_keys import node_keys
 from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import Settings
@@ -85,7 +85,7 @@ def _steps(decision: Decision, states: Iterable[HostState]) -> dict[str, Any]:
     }
     return {
         "constraint": [one.host for one in decision.hosts if not one.room.shortages] or list(decision.choice),
-        "special": {state.id: dict(node_keys.special_keys(state.capacity)) for state in states},
+        "special": {state.id: _special(state) for state in states},
         "system_proximities": {host: _proximities(score) for host, score in scored.items()},
         "system_scores": {host: score.total for host, score in scored.items()},
         "round": decision.round,
@@ -133,7 +133,7 @@ def _host_state(node: Mapping[str, Any], vm: Mapping[str, Any], settings: Settin
         if there["vm"] != vm["id"]
     ]
     own = [_key("node", key) for key in node["keys"]]
-    keys = node_keys.node_keys(own, capacity, frozen, reserved_from_vms=settings.reserved_from_vms)
+    keys = node_keys(own, capacity, frozen, reserved_from_vms=settings.reserved_from_vms)
     return HostState(node["name"], capacity, keys)
 
 
@@ -162,6 +162,11 @@ def _level(name: str) -> str:
 
 def _pairs(compiled: Mapping[str, CompiledKey]) -> dict[str, list[Fraction]]:
     return {name: [key.value, key.weight] for name, key in compiled.items()}
+
+
+def _special(host: HostState) -> dict[str, Fraction]:
+    values = ((name, found) for name, found in host.keys.system.items() if is_special(name))
+    return {name: Fraction(*share) for name, ((share, _),) in values}
 
 
 def _proximities(score: Score) -> list[tuple[str, Fraction]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey
@@ -91,8 +90,3 @@ def keys_at(place: int, lists: NodeLists, special: Shares, own: Iterable[Placeme
     """The lists of one host of many; `own` are its own keys."""
     system = lists.system.at(place) | {name: ((share, 1),) for name, share in special.at(place)}
     return NodeKeys(system, lists.customer.at(place), sticky_keys(own))
-
-
-def special_keys(capacity: Capacity) -> Iterator[tuple[str, Fraction]]:
-    """The keys that are computed: how much of memory and CPUs is handed out, and how busy the host is."""
-    return ((name, Fraction(*share)) for name, share in shares([capacity]).at(0))

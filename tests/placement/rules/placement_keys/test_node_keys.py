@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from ovirt_placement.rules.placement_keys.node_keys import Values, node_keys, special_keys
+from ovirt_placement.rules.placement_keys.node_keys import Values, node_keys
 from tests.placement.rules.placement_keys.parts import capacity, node_key
 
 
@@ -66,11 +66,11 @@ def test_keys_with_mistakes_are_left_out_but_a_wrong_sticky_flag_is_only_ignored
 def test_special_keys_are_shares_between_0_and_1(
     fields: dict[str, object], name: str, value: Fraction
 ) -> None:
-    assert dict(special_keys(capacity(**fields)))[name] == value
+    assert node_keys([], capacity(**fields), ()).system[name] == ((value.as_integer_ratio(), 1),)
 
 
 def test_host_without_statistics_has_no_load() -> None:
-    assert "#LOAD" not in dict(special_keys(capacity(load=None)))
+    assert "#LOAD" not in node_keys([], capacity(load=None), ()).system
 
 
 @pytest.mark.parametrize("literal", [False, True])
