@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import http.client
 import io
 import json
 import random
@@ -16,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psutil
 from demo.processes import Processes, address
@@ -33,7 +31,7 @@ from ovirt_placement.store_keys import KeyStore, Run
 from ovirt_simulator.generate import generate
 from tests.configuration import write_configuration
 
-from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER
+from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER, churning, requests
 from .proxy import quantiles
 
 #: Each answer, what reads it here, and what reads it in the SDK.
@@ -73,7 +71,7 @@ def main() -> None:
             processes.start("inventory", f"ovirt-placement inventory run --config {file}".split())
             _await_statistics(file)
             rows = [_window("at rest", engine, folder)]
-            with _churning(engine, folder / "state.json"), _restarting(folder):
+            with churning(engine, folder / "state.json"), _restarting(folder):
                 time.sleep(SETTLING_SECONDS)
                 rows.append(_window(f"{EVENTS_PER_SECOND} events a second", engine, folder))
     print(f"\nthe service, and a reader that makes {READINGS_PER_SECOND} decisions a second")
@@ -203,26 +201,13 @@ def _window(title: str, engine: str, folder: Path) -> dict[str, str]:
 
 def _requests(engine: str) -> dict[str, int]:
     """How many requests the service and the reader have made so far."""
-    connection = http.client.HTTPConnection(urlsplit(engine).netloc)
-    connection.request("GET", "/simulator/requests")
-    counts: dict[str, int] = json.loads(connection.getresponse().read())
-    connection.close()
+    counts = requests(engine)
     return {user: counts.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
 
 
 def _processor_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-@contextmanager
-def _churning(engine: str, state: Path) -> Iterator[None]:
-    command = [sys.executable, "-m", "tests.benchmarks.placement_world", engine, str(state)]
-    with subprocess.Popen(command) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
 
 
 def read_steadily(file: Path) -> None:

@@ -53,12 +53,7 @@ class World:
         self._engine = engine
 
     def requests(self) -> dict[str, int]:
-        """How many requests each user has made to the engine."""
-        connection = http.client.HTTPConnection(urlsplit(self._engine).netloc)
-        connection.request("GET", "/simulator/requests")
-        counts: dict[str, int] = json.loads(connection.getresponse().read())
-        connection.close()
-        return counts
+        return requests(self._engine)
 
     def last_event(self) -> int:
         """The id of the newest event: how many there have been."""
@@ -101,7 +96,7 @@ def running() -> Iterator[World]:
                 f"ovirt-scheduler-proxy run --listen 127.0.0.1:0 --plugins {_PLUGINS} "
                 f"--plugins {folder}/trivial",
             )
-            with _churning(engine, folder / "state.json"):
+            with churning(engine, folder / "state.json"):
                 yield World(folder, engine, proxy, snapshot)
 
 
@@ -118,8 +113,17 @@ def _command(process: psutil.Process) -> str:
     return " ".join(process.cmdline())
 
 
+def requests(engine: str) -> dict[str, int]:
+    """How many requests each user has made to the engine."""
+    connection = http.client.HTTPConnection(urlsplit(engine).netloc)
+    connection.request("GET", "/simulator/requests")
+    counts: dict[str, int] = json.loads(connection.getresponse().read())
+    connection.close()
+    return counts
+
+
 @contextmanager
-def _churning(engine: str, state: Path) -> Iterator[None]:
+def churning(engine: str, state: Path) -> Iterator[None]:
     """Let a process of its own keep the engine busy."""
     command = [sys.executable, "-m", "tests.benchmarks.placement_world", engine, str(state)]
     with subprocess.Popen(command) as process:
