@@ -1,6 +1,6 @@
-"""Who may set which keys where: each cell of the specification's tables, by `keys set`, `define`, `import`.
+"""Who may set which keys where: each party, level and kind of key, by `keys set`, `define`, `import`.
 
-The tables here are written from the specification and share nothing with the rules.
+The tables here are written from docs/placement-keys.md and share nothing with the rules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMED = {"cluster": "blue", "server": "web", "node": "north"}
 SETTERS = {"system": "operator", "be": "billing-entity", "customer": "customer"}
 ALL, OPERATOR_AND_RESELLER, OPERATOR = {"system", "be", "customer"}, {"system", "be"}, {"system"}
 
-#: Table 1.1: whose keys each level takes.
+#: Whose keys each level takes.
 TAKES = {
     "cluster": OPERATOR_AND_RESELLER,
     "billing_entity": OPERATOR_AND_RESELLER,
@@ -48,7 +48,7 @@ TAKES = {
 }
 CELLS = [(level, key_class) for level in TAKES for key_class in SETTERS]
 
-#: Section 1.2.
+#: What may be wrong with a key, and with the keys of hosts together.
 CODES = {
     "name-empty", "value-not-numeric", "weight-zero", "reserved-as-system", "special-unknown",
     "special-not-system", "special-on-node", "special-cluster-value-not-0", "customer-key-not-allowed-here",

@@ -76,7 +76,7 @@ def known(written: float | str | None) -> Fraction:
 
 
 def takes_part(key: PlacementKey) -> bool:
-    """Section 1.2: an invalid key is ignored, and so is a normal one."""
+    """An invalid key is ignored, and so is a normal one."""
     value, weight = parse(key.value), parse(key.weight)
     if key.name.strip() in {"", "_", "#"} or value is None or not weight:
         return False
@@ -120,7 +120,7 @@ def from_property(vm: Vm) -> list[PlacementKey]:
 
 
 def standing(snapshot: Snapshot, vm: Vm, level: str) -> list[str]:
-    """Section 10.1: the object on a level of a VM's hierarchy; of two offers the weaker one first."""
+    """The object on a level of a VM's hierarchy; of two offers the weaker one first."""
     disks = [disk for disk in vm.disks if disk.bootable] or list(vm.disks)
     nics = sorted(vm.nics, key=lambda nic: [int(part) for part in re.findall(r"\d+", nic.name)])
     profiles = [nic.vnic_profile for nic in nics[:1]]
@@ -207,7 +207,7 @@ def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool
 
 
 def special(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found:
-    """Section 5; a host that has nothing to hand out is full."""
+    """Special keys; a host that has nothing to hand out is full."""
     (cluster,) = (cluster for cluster in snapshot.clusters if cluster.id == host.cluster)
     there = others_on(snapshot, host, vm)
     memory = host.memory_mb * memory_ratio(snapshot, host, settings)
@@ -313,6 +313,6 @@ def after_start(snapshot: Snapshot, vm: Vm, host: Host) -> tuple[FrozenKeys, set
 
 
 def acceptable(snapshot: Snapshot, vm: Vm, hosts: Iterable[Host], settings: Settings) -> list[str]:
-    """Section 10.4: what the filter leaves, room and a score above the last threshold."""
+    """What the filter leaves: room and a score above the last threshold."""
     placement = place(snapshot, vm, list(hosts), settings)
     return [host for host, points in placement.scores.items() if points > settings.final]

@@ -1,4 +1,4 @@
-"""The rules against the specification written down a second time, in whole worlds."""
+"""The rules against the same written down a second time, in whole worlds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def best(among: list[str], ranking: dict[str, int]) -> set[str]:
 
 
 def specified_choice(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> set[str]:
-    """The specification's choice; dedicated failover hosts are taken only where nothing else can be."""
+    """The reference's choice; dedicated failover hosts are taken only where nothing else can be."""
     records = [world.host_by_id[host] for host in hosts]
     for among in ([host for host in records if not host.failover], records):
         if choice := reference.place(world, new(world), among, chosen).choice:
@@ -70,7 +70,7 @@ def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
 
 
 @given(worlds(), settings())
-def test_every_step_is_the_specifications(world: Snapshot, chosen: Settings) -> None:
+def test_every_step_is_the_references(world: Snapshot, chosen: Settings) -> None:
     decision = decide_vm(world, new(world), HOSTS, chosen)
     expected = reference.place(world, new(world), world.hosts, chosen)
     scored = {one.host: one.system.total for one in decision.hosts if one.system is not None}

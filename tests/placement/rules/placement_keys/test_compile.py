@@ -9,7 +9,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from tests.placement.rules.placement_keys.parts import key, node_key
 
-#: The ladder of the specification, weakest first, with the slot of sticky copies.
+#: The levels of docs/placement-keys.md, weakest first, with the slot of sticky copies.
 LADDER = (
     "cluster",
     "billing_entity",
