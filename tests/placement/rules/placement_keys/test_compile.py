@@ -8,27 +8,8 @@ from hypothesis import strategies as st
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from tests.placement.rules.placement_keys.parts import key, node_key
+from tests.placement.rules.placement_keys.reference import LADDER
 
-#: The levels of docs/placement-keys.md, weakest first, with the slot of sticky copies.
-LADDER = (
-    "cluster",
-    "billing_entity",
-    "customer_offer",
-    "customer",
-    "image_offer",
-    "image",
-    "vdc_offer",
-    "vdc",
-    "server_offer",
-    "server_sticky",
-    "server",
-    "disk_offer",
-    "disk",
-    "network_offer",
-    "network",
-    "nic_offer",
-    "nic",
-)
 KEYS = st.builds(
     key,
     st.sampled_from(["K", "L"]),
