@@ -1,6 +1,6 @@
 """The messages that the engine refuses with: key, text and error type of each.
 
-Source: the engine's EngineMessage and AppErrors, some texts shortened.
+Source: the engine's EngineMessage and AppErrors; a few keys are our own, and some texts are shortened.
 """
 
 from __future__ import annotations
