@@ -154,8 +154,9 @@ class Keeper:
         if attention.due > self._clock():
             return
         try:
-            unwatched = [vm for vm in vms if vm.id not in self._idle and may_take_copies(keyed, vm)]
-            hosts = start_hosts(unwatched, self._read_starts()) if unwatched else {}
+            unwatched = [vm for vm in vms if vm.id not in self._idle]
+            matters = bool(unwatched) and gives_copies(keyed, cluster)
+            hosts = start_hosts(unwatched, self._read_starts()) if matters else {}
             self._store.begin_runs(begun(keyed, vms, hosts))
         except Exception as error:
             attention.fail(error, self._clock(), self._longest_pause)
@@ -196,10 +197,10 @@ def is_over(vm: Vm, since: float | None) -> bool:
     return stopped(vm) or (not runs(vm) and other_run(vm, since))
 
 
-def may_take_copies(snapshot: Snapshot, vm: Vm) -> bool:
-    """Whether hosts of its cluster have sticky keys: only then it matters on which one it started."""
+def gives_copies(snapshot: Snapshot, cluster: str) -> bool:
+    """Whether hosts of a cluster have sticky keys: only then it matters on which one a VM started."""
     own = keys_by_resource(snapshot)
-    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    hosts = snapshot.hosts_of_cluster.get(cluster, ())
     return any(sticky_keys(own.get((NODE, host.id), ())) for host in hosts)
 
 
