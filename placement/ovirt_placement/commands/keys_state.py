@@ -8,7 +8,7 @@ import pwd
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,6 +22,9 @@ from ovirt_placement.key_levels import SETTABLE
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store_database import StoreUnmade
 from ovirt_placement.store_keys import KeyPlace, KeyRecords, KeyStore, SetKey
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection import EngineConnection
 
 #: A person waits longer for a store that others write to than a placement can.
 _PATIENCE_SECONDS = 5.0
@@ -54,7 +57,8 @@ def read_keys(args: argparse.Namespace) -> KeyState:
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
         if args.state is None:  # they may refer to what no key in the store refers to
-            snapshot = _with_details(args, snapshot, ALL_DETAILS)
+            with _connected(args) as connection:
+                snapshot = _with_details(connection, snapshot, ALL_DETAILS)
         keys = key_file.load(args.keys, snapshot)
         return KeyState(replace(snapshot, placement_keys=keys), {})
     return KeyState(snapshot, {KeyPlace.of(one.key): one for one in authors})
@@ -71,21 +75,24 @@ def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
 def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
     """All that keys on these levels can be set on, read from the engine at this moment."""
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection import connect
     from ovirt_placement.engine.reader import read_snapshot
 
-    with connect(config.load(args.config).engine) as connection:
-        snapshot = read_snapshot(connection)
     details = referred(levels)
-    return _with_details(args, snapshot, details) if details else snapshot
+    with _connected(args) as connection:
+        snapshot = read_snapshot(connection)
+        return _with_details(connection, snapshot, details) if details else snapshot
 
 
-def _with_details(args: argparse.Namespace, snapshot: Snapshot, details: Detail) -> Snapshot:
-    from ovirt_placement.engine.connection import connect
+def _with_details(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
     from ovirt_placement.engine.detailing import detailed
 
-    with connect(config.load(args.config).engine) as connection:
-        return consistent(detailed(connection, snapshot, details))
+    return consistent(detailed(connection, snapshot, details))
+
+
+def _connected(args: argparse.Namespace) -> EngineConnection:
+    from ovirt_placement.engine.connection import connect
+
+    return connect(config.load(args.config).engine)
 
 
 def setter_name() -> str:
