@@ -111,14 +111,13 @@ def test_a_key_on_each_level_is_explained_and_leads_to_its_host(world: World, le
 
 def test_what_a_vm_is_given_counts_with_its_next_start(world: World, engine: ovirtsdk4.Connection) -> None:
     vm = engine.system_service().vms_service().vm_service("bare-vm")
-    asked = world.calls("runFilters")
     nic = vm.nics_service().add(types.Nic(name="nic1", vnic_profile=types.VnicProfile(id="into-network")))
     assert world.start("bare-vm") == "network"
     world.stop("bare-vm")
     vm.nics_service().nic_service(nic.id).remove()
     vm.disk_attachments_service().add(types.DiskAttachment(disk=types.Disk(id="disk"), bootable=True))
     assert world.start("bare-vm") == "disk"
-    world.until_called("runFilters", asked + 2)
+    world.until_called("runFilters", 2, "bare-vm")
 
 
 def test_who_a_vm_is_given_to_counts_with_its_next_start(world: World, engine: ovirtsdk4.Connection) -> None:

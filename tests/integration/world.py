@@ -52,9 +52,9 @@ class World:
     def store_url(self) -> str:
         return f"sqlite:///{self.folder}/store.db"
 
-    def calls(self, method: str) -> int:
-        """How often the engine has called a method of the proxy."""
-        return self._processes.log(_PROXY).read_text().count(method)
+    def calls(self, method: str, vm: str) -> int:
+        """How often the engine has called a method of the proxy about a VM, as far as is reported by now."""
+        return self._processes.log(_PROXY).read_text().count(f"{method} vm={vm} ")
 
     def publish(self) -> None:
         """Run the inventory service, until the first snapshot is there."""
@@ -141,9 +141,15 @@ class World:
 
         self.until(told, f"event {code} with {words}")
 
-    def until_called(self, method: str, times: int) -> None:
-        """Wait until the proxy's log, which is written after the answer, shows so many calls."""
-        self.until(lambda: self.calls(method) == times, f"{times} calls of {method}")
+    def until_called(self, method: str, times: int, *vms: str) -> None:
+        """Wait until the proxy's log, which is written after the answer, shows so many calls about each VM.
+
+        Calls about other VMs do not count: those of an earlier test may be reported during this one.
+        """
+        self.until(
+            lambda: {self.calls(method, vm) for vm in vms} == {times},
+            f"{times} calls of {method} about each of {vms}",
+        )
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
