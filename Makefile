@@ -21,7 +21,7 @@ lint: $(READY) ## style, types and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONPATH=placement:proxy:enforcer:simulator $(BIN)/lint-imports
+	PYTHONPATH=service:placement:proxy:enforcer:simulator $(BIN)/lint-imports
 
 bench: $(READY) ## speed, as ratios measured in one run
 	$(BIN)/python -m tests.benchmarks
@@ -33,8 +33,8 @@ clean: ## remove all that the other targets made
 	rm -rf $(VENV) .work build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): setup.cfg pyproject.toml packaging/check-system.sh
+$(READY): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-system.sh
 	@packaging/check-system.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[simulator,test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' --editable simulator
 	@touch $@

@@ -11,7 +11,7 @@ import ovirtsdk4
 
 from demo import cluster, tables
 from demo.processes import PATIENCE_SECONDS, Processes, ProcessFailed, address
-from ovirt_placement import statefile
+from ovirt_placement.model import state_file
 
 PASSWORD = "demo"  # noqa: S105 - a throw-away engine on loopback
 USER = "admin@internal"
@@ -71,7 +71,7 @@ class Story:
     def open(self) -> None:
         _say(f"A cluster, drawn with seed {self.seed}; simulator, inventory and proxy start.")
         state = self.folder / "state.json"
-        state.write_bytes(statefile.dumps(cluster.draw(self.seed)))
+        state.write_bytes(state_file.dumps(cluster.draw(self.seed)))
         # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
         self._configure("dry_run", url="http://127.0.0.1:1")
         self.proxy_url = address(

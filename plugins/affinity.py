@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.plugin import (
+from ovirt_placement.rules.affinity import vm_filter, vm_weight
+from ovirt_placement.rules.affinity.missing_units import missing_units
+from ovirt_placement.rules.verdict import Kind, Request, Verdict
+from ovirt_placement.units.plugin import (
     MissingUnitError,
     Properties,
     answers,
@@ -12,9 +15,6 @@ from ovirt_placement.plugin import (
     log_refusals,
     snapshot_with,
 )
-from ovirt_placement.rules import vm_affinity, vm_affinity_weight
-from ovirt_placement.rules.missing_units import missing_units
-from ovirt_placement.rules.verdict import Kind, Request, Verdict
 
 
 class AffinityFilter:
@@ -35,7 +35,7 @@ class AffinityFilter:
         if missing and (args or {}).get("affinity_missing_unit") == "reject":
             raise MissingUnitError(missing, snapshot)
         log_notes("AffinityFilter", vm, missing, snapshot)
-        verdicts = vm_affinity.filter_hosts(snapshot, request)
+        verdicts = vm_filter.filter_hosts(snapshot, request)
         if _leaves_its_peers(snapshot, request):
             verdicts = tuple(_without_positive_veto(verdict) for verdict in verdicts)
         log_refusals("AffinityFilter", vm, verdicts, snapshot)
@@ -53,7 +53,7 @@ class SoftAffinityWeight:
         request = Request((vm,), tuple(hosts))
         snapshot = snapshot_with(vm)
         unfiltered = _lacks_the_filter(snapshot, vm)
-        weights = vm_affinity_weight.rank_hosts(snapshot, request, hard_above_soft=unfiltered)
+        weights = vm_weight.rank_hosts(snapshot, request, hard_above_soft=unfiltered)
         log_ranks("SoftAffinityWeight", vm, weights, snapshot)
         return [(weight.host, weight.rank) for weight in weights]
 
@@ -67,7 +67,7 @@ def _leaves_its_peers(snapshot: Snapshot, request: Request) -> bool:
     """
     (vm,) = request.vms
     present = snapshot.vm_by_id[vm].host
-    gathered = vm_affinity.positive_peers(snapshot, request.vms)
+    gathered = vm_filter.positive_peers(snapshot, request.vms)
     return present not in request.candidate_hosts and set(gathered) == {present}
 
 

@@ -6,11 +6,12 @@ from time import monotonic
 
 from ovirt_placement import inventory
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.plugin import Properties, answers, log_ranks, snapshot_with, whole_number
-from ovirt_placement.rules import even_distribution, ha_balance, ha_weight
-from ovirt_placement.rules.even_distribution import Limits
-from ovirt_placement.rules.moves import Move
+from ovirt_placement.rules.ha import balance, weight
+from ovirt_placement.rules.load import even_distribution
+from ovirt_placement.rules.load.even_distribution import Limits
+from ovirt_placement.rules.load.moves import Move
 from ovirt_placement.rules.verdict import Request
+from ovirt_placement.units.plugin import Properties, answers, log_ranks, snapshot_with, whole_number
 
 
 class HaReservationWeight:
@@ -30,7 +31,7 @@ class HaReservationWeight:
         """
         scale_down = whole_number(args, "ha_weight_scale_down", 1)
         snapshot = snapshot_with(vm)
-        weights = ha_weight.rank_hosts(snapshot, Request((vm,), tuple(hosts)), scale_down=max(1, scale_down))
+        weights = weight.rank_hosts(snapshot, Request((vm,), tuple(hosts)), scale_down=max(1, scale_down))
         log_ranks("HaReservationWeight", vm, weights, snapshot)
         return [(weight.host, weight.rank) for weight in weights]
 
@@ -88,18 +89,18 @@ def _balance(snapshot: Snapshot, hosts: tuple[str, ...], args: Properties) -> Mo
     if len(clusters) != 1:
         return None
     (cluster,) = clusters
-    over = _parameter(args, "over_utilization", ha_balance.OVER_UTILIZATION)
+    over = _parameter(args, "over_utilization", balance.OVER_UTILIZATION)
     limits = _limits(args)
     overloaded = even_distribution.overloaded(snapshot, hosts, limits)
     minutes = _parameter(args, "cpu_over_commit_duration_minutes", 2)
     busy = _busy.for_minutes(overloaded, frozenset(hosts), minutes)
     reserving = snapshot.cluster_by_id[cluster].ha_reservation
-    spread = ha_balance.spread(snapshot, cluster, hosts, over)
+    spread = balance.spread(snapshot, cluster, hosts, over)
 
     def permits(vm: Vm, host: str) -> bool:
         return not (reserving and vm.ha) or spread.counts[host] + 1 < max(spread.threshold, spread.share + 1)
 
-    return ha_balance.balance(snapshot, cluster, hosts, over) or even_distribution.balance(
+    return balance.balance(snapshot, cluster, hosts, over) or even_distribution.balance(
         snapshot, cluster, hosts, limits, busy, permits
     )
 

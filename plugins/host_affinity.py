@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ovirt_placement.plugin import Properties, answers, log_ranks, log_refusals, snapshot_with
-from ovirt_placement.rules import host_affinity, host_affinity_weight
+from ovirt_placement.rules.affinity import host_filter, host_weight
 from ovirt_placement.rules.verdict import Request
+from ovirt_placement.units.plugin import Properties, answers, log_ranks, log_refusals, snapshot_with
 
 
 class HostAffinityFilter:
@@ -17,7 +17,7 @@ class HostAffinityFilter:
         VmToHostsAffinityGroups.
         """
         snapshot = snapshot_with(vm)
-        verdicts = host_affinity.filter_hosts(snapshot, Request((vm,), tuple(hosts)))
+        verdicts = host_filter.filter_hosts(snapshot, Request((vm,), tuple(hosts)))
         log_refusals("HostAffinityFilter", vm, verdicts, snapshot)
         return [verdict.host for verdict in verdicts if verdict.accepted]
 
@@ -31,6 +31,6 @@ class HostAffinityWeight:
         ties.
         """
         snapshot = snapshot_with(vm)
-        weights = host_affinity_weight.rank_hosts(snapshot, Request((vm,), tuple(hosts)))
+        weights = host_weight.rank_hosts(snapshot, Request((vm,), tuple(hosts)))
         log_ranks("HostAffinityWeight", vm, weights, snapshot)
         return [(weight.host, weight.rank) for weight in weights]

@@ -6,11 +6,11 @@ import logging
 import os
 from functools import lru_cache
 
-from ovirt_placement.plugin import Properties, answers, explains, log_ranks, log_refusals, snapshot_with
 from ovirt_placement.rules.placement_keys import placing
 from ovirt_placement.rules.placement_keys.parameters import read_settings
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 from ovirt_placement.rules.verdict import Request
+from ovirt_placement.units.plugin import Properties, answers, explains, log_ranks, log_refusals, snapshot_with
 
 _SCORE = r"-?[0-9]{1,4}(\.[0-9]{1,4})?"
 _RATIO = r"([1-9][0-9]{0,2}(\.[0-9]{1,4})?|0\.0{0,3}[1-9][0-9]{0,3})"

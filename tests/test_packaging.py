@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import CHECKOUT
 from tests.proxy.running import running
 
-ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer", "ovirt-simulator")
 
 #: What git ignores, and what must not get into a distribution.
@@ -38,14 +38,14 @@ pytestmark = pytest.mark.xdist_group("packaging")
 @pytest.fixture(scope="module")
 def configuration() -> configparser.ConfigParser:
     read = configparser.ConfigParser()
-    read.read(ROOT / "setup.cfg")
+    read.read(CHECKOUT / "setup.cfg")
     return read
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree, since a build writes into it."""
-    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("copy") / "source", ignore=IGNORED))
+    return Path(shutil.copytree(CHECKOUT, tmp_path_factory.mktemp("copy") / "source", ignore=IGNORED))
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +63,9 @@ def test_every_package_is_listed(configuration: configparser.ConfigParser) -> No
     listed = set(configuration["options"]["packages"].split())
     folders = dict(line.split(" = ") for line in configuration["options"]["package_dir"].strip().splitlines())
     found = {
-        ".".join((package, *init.parent.relative_to(ROOT / folder).parts))
+        ".".join((package, *init.parent.relative_to(CHECKOUT / folder).parts))
         for package, folder in folders.items()
-        for init in (ROOT / folder).rglob("__init__.py")
+        for init in (CHECKOUT / folder).rglob("__init__.py")
     }
     assert listed == found
 
@@ -75,7 +75,7 @@ def test_dependencies_and_their_reasons_are_the_same(configuration: configparser
     for extra in configuration["options.extras_require"].values():
         requirements += extra.split("\n")
     required = {re.split(r"[\s\[]", line)[0] for line in requirements if line}
-    page = (ROOT / "docs" / "dependencies.md").read_text()
+    page = (CHECKOUT / "docs" / "dependencies.md").read_text()
     table = re.findall(r"^\| ([^|]*?)(?: \(\w+\))? \| .* \|$", page.split("##")[0], re.MULTILINE)
     reasoned = {name for cell in table for name in cell.split(", ")} - {"package", "---"}
     assert reasoned == required
@@ -89,11 +89,11 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
     }
     expected = {f"bin/{command}" for command in COMMANDS}
     for place, files in {
-        "share/ovirt-placement/plugins": ROOT.glob("plugins/*.py"),
-        "share/doc/ovirt-placement": [*ROOT.glob("docs/*.md"), *ROOT.glob("packaging/*.toml")],
-        "share/doc/ovirt-placement/placement-keys": ROOT.glob("docs/placement-keys/*"),
-        "lib/systemd/system": ROOT.glob("packaging/*.service"),
-        "lib/sysusers.d": ROOT.glob("packaging/sysusers.d/*.conf"),
+        "share/ovirt-placement/plugins": CHECKOUT.glob("plugins/*.py"),
+        "share/doc/ovirt-placement": [*CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("packaging/*.toml")],
+        "share/doc/ovirt-placement/placement-keys": CHECKOUT.glob("docs/placement-keys/*"),
+        "lib/systemd/system": CHECKOUT.glob("packaging/*.service"),
+        "lib/sysusers.d": CHECKOUT.glob("packaging/sysusers.d/*.conf"),
     }.items():
         expected |= {f"{place}/{file.name}" for file in files}
     expected |= {f"share/doc/ovirt-placement/{name}" for name in ("README.md", "CHANGELOG.md")}
@@ -144,10 +144,10 @@ def test_a_source_distribution_has_the_whole_tree(source: Path, tmp_path: Path) 
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
-@pytest.mark.parametrize("unit", sorted(ROOT.glob("packaging/*.service")), ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", sorted(CHECKOUT.glob("packaging/*.service")), ids=lambda unit: unit.name)
 def test_systemd_finds_no_fault_with_a_unit(unit: Path, tmp_path: Path) -> None:
     commands = Path(sys.executable).parent
-    for each in ROOT.glob("packaging/*.service"):  # they name each other
+    for each in CHECKOUT.glob("packaging/*.service"):  # they name each other
         (tmp_path / each.name).write_text(each.read_text().replace("/usr/bin/ovirt-", f"{commands}/ovirt-"))
     done = subprocess.run(
         ["systemd-analyze", "verify", tmp_path / unit.name], capture_output=True, text=True, check=False
@@ -159,14 +159,14 @@ def test_systemd_finds_no_fault_with_a_unit(unit: Path, tmp_path: Path) -> None:
 def test_the_users_of_the_units_are_made(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     subprocess.run(
-        ["systemd-sysusers", f"--root={tmp_path}", *ROOT.glob("packaging/sysusers.d/*.conf")],
+        ["systemd-sysusers", f"--root={tmp_path}", *CHECKOUT.glob("packaging/sysusers.d/*.conf")],
         check=True,
         capture_output=True,
     )
     users = {line.split(":")[0] for line in (tmp_path / "etc/passwd").read_text().splitlines()}
     groups = (tmp_path / "etc/group").read_text().splitlines()
     assert "ovirt" in next(line for line in groups if line.startswith("ovirt-placement:")).split(":")[3]
-    for unit in ROOT.glob("packaging/*.service"):
+    for unit in CHECKOUT.glob("packaging/*.service"):
         wanted = re.findall(r"^User=(.*)$", unit.read_text(), re.MULTILINE)
         assert set(wanted) <= users
 

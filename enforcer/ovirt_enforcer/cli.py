@@ -13,24 +13,24 @@ from pathlib import Path
 
 import msgspec
 
-from ovirt_enforcer import report
-from ovirt_enforcer.daemon import Daemon
-from ovirt_enforcer.executor import Executor
-from ovirt_enforcer.gates import Gates
-from ovirt_enforcer.keeper import Keeper
-from ovirt_enforcer.planner import make_plan
-from ovirt_enforcer.reading import Reading
+from ovirt_enforcer.gates.gates import Gates
+from ovirt_enforcer.keeping.keeper import Keeper
+from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.planning import report
+from ovirt_enforcer.planning.planner import make_plan
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.service.reading import Reading
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
-from ovirt_placement import inventory, statefile
+from ovirt_placement import inventory
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection import EngineAway, connect
-from ovirt_placement.engine.events import find_start_events
-from ovirt_placement.errors import EXIT_STATUS, UserError
-from ovirt_placement.model import Snapshot
-from ovirt_placement.stopping import Stop
-from ovirt_placement.store import Store, StoreAway
-from ovirt_placement.store_keys import KeyStore
+from ovirt_placement.engine.connection.client import EngineAway, connect
+from ovirt_placement.engine.reading.events import find_start_events
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.intents import Store, StoreAway
+from ovirt_placement.store.keys import KeyStore
+from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service.stopping import Stop
 
 COMMAND = "ovirt-enforcer"
 #: The store is not in anybody's way here: wait for it as long as a person would.
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(config_path: Path | None, state: Path | None, json: bool) -> int:
     if state is not None:
-        snapshot, held = statefile.load(state), {}
+        snapshot, held = state_file.load(state), {}
     else:
         config = configuration.load(config_path)
         snapshot = inventory.snapshot(config=config, max_age=0.0)

@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from ovirt_placement.decoding import complaint, nearest
-from ovirt_placement.errors import UserError
+from ovirt_service.decoding import complaint, nearest
+from ovirt_service.errors import UserError
 
 DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
 PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"

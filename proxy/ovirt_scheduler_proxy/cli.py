@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from ovirt_service.errors import EXIT_STATUS, UserError
+
 from . import calling, checking, service, settings
-from .errors import EXIT_STATUS, UserError
 
 COMMAND = "ovirt-scheduler-proxy"
 

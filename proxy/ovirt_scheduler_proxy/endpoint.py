@@ -9,14 +9,14 @@ from functools import partial
 from .contract.answer import Answer
 from .contract.arguments import read_question, take_none
 from .contract.scheduler import Scheduler
+from .http.access import check_content
+from .http.connection import Respond
+from .http.request import HttpError, Request
+from .http.response import Response
 from .reporting import Reporter
-from .server.access import check_content
-from .server.connection import Respond
-from .server.request import HttpError, Request
-from .server.response import Response
-from .wire import writing
-from .wire.fault import INTERNAL_ERROR, Fault
-from .wire.reading import read_call
+from .xmlrpc import writing
+from .xmlrpc.fault import INTERNAL_ERROR, Fault
+from .xmlrpc.reading import read_call
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import time
 
 from .contract.answer import Answer, Asked
 from .contract.scheduler import Scheduler
+from .http.response import Response
 from .operation.decisions import DecisionLog
 from .operation.metrics import CONTENT_TYPE, Metrics
-from .server.response import Response
-from .wire.fault import Fault
+from .xmlrpc.fault import Fault
 
 log = logging.getLogger(__name__)
 

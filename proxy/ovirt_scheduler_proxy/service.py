@@ -8,19 +8,20 @@ import logging
 import signal
 import ssl
 
+from ovirt_service.systemd import Notifier
+
 from .contract.scheduler import Scheduler
 from .endpoint import Endpoint
-from .inside import kernel
+from .http.access import Gate, tls_context
+from .http.listener import Limits, Listener
 from .operation import logs
 from .operation.decisions import DecisionLog
-from .operation.notify import Notifier
 from .plugins.loading import load_all
 from .plugins.reloading import Reloader
+from .pool.nursery import end_all
 from .reporting import Reporter
-from .server.access import Gate, tls_context
-from .server.listener import Limits, Listener
 from .settings import Settings
-from .workers.nursery import end_all
+from .worker import kernel
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from .errors import UserError
+from ovirt_service.errors import UserError
 
 DEFAULT_FILE = Path("/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml")
 FILE_VARIABLE = "OVIRT_SCHEDULER_PROXY_CONFIG"

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from ovirt_placement import statefile
-from ovirt_placement.errors import EXIT_STATUS, UserError
+from ovirt_placement.model import state_file
+from ovirt_service.errors import EXIT_STATUS, UserError
 
 from .generate import Sizes, generate
 
@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> None:
 def _generate(args: argparse.Namespace) -> None:
     """Print a state file."""
     sizes = Sizes(clusters=args.clusters, hosts=args.hosts, vms=args.vms, groups=args.groups)
-    sys.stdout.buffer.write(statefile.dumps(generate(sizes, args.seed)))
+    sys.stdout.buffer.write(state_file.dumps(generate(sizes, args.seed)))
     sys.stdout.flush()
 
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ovirt_placement import statefile
-from ovirt_placement.errors import UserError
-from ovirt_placement.stopping import Stop
+from ovirt_placement.model import state_file
+from ovirt_service.errors import UserError
+from ovirt_service.stopping import Stop
 
 from .core.engine import Engine
 from .core.settings import USUAL
@@ -53,7 +53,7 @@ def _engine(args: argparse.Namespace) -> Engine:
         ha_check_seconds=300.0 if args.ha_check else None,
     )
     return Engine.from_snapshot(
-        statefile.load(args.state),
+        state_file.load(args.state),
         clock=datetime.now(UTC),
         seed=args.seed,
         settings=settings,

@@ -22,12 +22,12 @@ from ovirtsdk4 import readers
 from ovirtsdk4.xml import XmlReader
 from tabulate import tabulate
 
-from ovirt_placement import config, inventory, statefile
-from ovirt_placement.engine.connection import connect
+from ovirt_placement import config, inventory
+from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
-from ovirt_placement.inventory import publication
-from ovirt_placement.model import Snapshot
-from ovirt_placement.store_keys import KeyStore, Run
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_simulator.generate import generate
 from tests.configuration import write_configuration
 
@@ -55,7 +55,7 @@ STARTS_PER_SECOND = 3
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "state.json").write_bytes(statefile.dumps(generate(SIZES, seed=1)))
+        (folder / "state.json").write_bytes(state_file.dumps(generate(SIZES, seed=1)))
         with Processes(folder) as processes:
             engine = address(
                 processes.start(
@@ -117,7 +117,7 @@ def _opened(folder: Path) -> KeyStore:
 
 
 def _state(folder: Path) -> Snapshot:
-    return statefile.load(folder / "state.json")
+    return state_file.load(folder / "state.json")
 
 
 def _await_statistics(file: Path) -> None:

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from tabulate import tabulate
 
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.inventory import publication
+from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules import ha_check
+from ovirt_placement.rules.ha import check
 
 from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
 from .proxy import Client, quantiles
@@ -206,10 +206,10 @@ def _ha_check(drawn: Snapshot) -> None:
     for snapshot in (drawn, _with_slack(drawn, LITTLE_SLACK)):
         (cluster,) = snapshot.clusters
         started = time.perf_counter()
-        found = ha_check.check(snapshot, cluster.id, 1)
+        found = check.check(snapshot, cluster.id, 1)
         seconds = time.perf_counter() - started
         outcomes, times = _judge_pairs(snapshot, cluster.id)
-        unknown = sum(isinstance(outcome, ha_check.Unknown) for outcome in outcomes)
+        unknown = sum(isinstance(outcome, check.Unknown) for outcome in outcomes)
         rows.append(
             {
                 "slack": f"{_slack(snapshot):.0%}",
@@ -218,7 +218,7 @@ def _ha_check(drawn: Snapshot) -> None:
                 "unknown": f"{(len(found.unknown) + found.unjudged) / len(snapshot.hosts):.1%}",
                 "all, s": f"{seconds:.3f}",
                 "pairs": PAIRS,
-                "pairs lost": sum(isinstance(outcome, ha_check.Loss) for outcome in outcomes),
+                "pairs lost": sum(isinstance(outcome, check.Loss) for outcome in outcomes),
                 "pairs unknown": f"{unknown / PAIRS:.1%}",
                 "a pair, p50 ms": f"{statistics.median(times) * 1e3:.1f}",
                 "longest, ms": f"{max(times) * 1e3:.0f}",
@@ -228,14 +228,14 @@ def _ha_check(drawn: Snapshot) -> None:
     print(tabulate(rows, "keys", disable_numparse=True))
 
 
-def _judge_pairs(snapshot: Snapshot, cluster: str) -> tuple[list[ha_check.Outcome], list[float]]:
+def _judge_pairs(snapshot: Snapshot, cluster: str) -> tuple[list[check.Outcome], list[float]]:
     dice = random.Random(3)
     hosts = [host.id for host in snapshot.hosts]
     outcomes, times = [], []
     for _ in range(PAIRS):
         pair = tuple(dice.sample(hosts, 2))
         started = time.perf_counter()
-        outcomes.append(ha_check.judge_failure(snapshot, cluster, pair))
+        outcomes.append(check.judge_failure(snapshot, cluster, pair))
         times.append(time.perf_counter() - started)
     return outcomes, times
 

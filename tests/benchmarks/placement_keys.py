@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import psutil
 from tabulate import tabulate
 
-from ovirt_placement.inventory.publication import FILE_NAME
-from ovirt_placement.store_keys import KeyStore
+from ovirt_placement.inventory.published.publication import FILE_NAME
+from ovirt_placement.store.keys import KeyStore
 from tests.plugins.proxy_process import PLUGINS, proxy_url
 from tests.plugins.published import Publisher
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.conversation import Reply, Wake, address
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.protocol import Reply, Wake, address
 from ovirt_placement.model import FrozenKeys, Host, PlacementKey, Snapshot
 from tests import builders
 from tests.plugins.published import Publisher

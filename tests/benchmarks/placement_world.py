@@ -20,10 +20,10 @@ import psutil
 from demo.processes import Processes, address
 from lxml import etree
 
-from ovirt_placement import statefile
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.generate import Sizes, generate
 from tests.configuration import write_configuration
+from tests.paths import PLUGINS
 
 SIZES = Sizes(hosts=500, vms=10_000, groups=1_000)
 EVENTS_PER_SECOND = 20
@@ -32,7 +32,6 @@ EVENTS_PER_SECOND = 20
 INVENTORY_USER, WORKERS_USER = "reader@internal", "user@internal"
 
 _ADMIN = {"Authorization": "Basic " + b64encode(b"admin@internal:password").decode()}
-_PLUGINS = Path(__file__).parents[2] / "plugins"
 _TRIVIAL = """
 class TrivialFilter:
     def do_filter(self, hosts, vm, args):
@@ -67,7 +66,7 @@ class World:
         """The proxy's workers that have our plugins: those that have the library loaded."""
         proxies = [process for process in _children() if "ovirt-scheduler-proxy" in _command(process)]
         zygotes = [zygote for proxy in proxies for zygote in proxy.children()]
-        ours = [zygote for zygote in zygotes if str(_PLUGINS) in _command(zygote) + zygote.cwd()]
+        ours = [zygote for zygote in zygotes if str(PLUGINS) in _command(zygote) + zygote.cwd()]
         return [worker for zygote in ours for worker in zygote.children()]
 
     def inventory(self) -> psutil.Process:
@@ -80,7 +79,7 @@ def running() -> Iterator[World]:
     snapshot = generate(SIZES, seed=1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "state.json").write_bytes(statefile.dumps(snapshot))
+        (folder / "state.json").write_bytes(state_file.dumps(snapshot))
         (folder / "trivial").mkdir()
         (folder / "trivial" / "trivial.py").write_text(_TRIVIAL)
         environment = {"OVIRT_PLACEMENT_CONFIG": str(folder / "workers.toml")}
@@ -93,7 +92,7 @@ def running() -> Iterator[World]:
             _start(processes, f"ovirt-placement inventory run --config {folder}/inventory.toml")
             proxy = _start(
                 processes,
-                f"ovirt-scheduler-proxy run --listen 127.0.0.1:0 --plugins {_PLUGINS} "
+                f"ovirt-scheduler-proxy run --listen 127.0.0.1:0 --plugins {PLUGINS} "
                 f"--plugins {folder}/trivial",
             )
             with churning(engine, folder / "state.json"):
@@ -135,7 +134,7 @@ def churning(engine: str, state: Path) -> Iterator[None]:
 
 def churn(engine: str, state: Path) -> None:
     """Migrate, stop and start VMs for ever: so many events each second, by what each is known to log."""
-    snapshot = statefile.load(state)
+    snapshot = state_file.load(state)
     dice = random.Random(1)
     hosts = [host.id for host in snapshot.hosts]
     running = deque(vm.id for vm in snapshot.vms if vm.host is not None)

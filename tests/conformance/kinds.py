@@ -6,18 +6,10 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules import (
-    conflicts,
-    ha_balance,
-    ha_check,
-    ha_weight,
-    host_affinity,
-    host_affinity_weight,
-    rank_selector,
-    vm_affinity,
-    vm_affinity_weight,
-)
-from ovirt_placement.rules.unified_groups import unify
+from ovirt_placement.rules import rank_selector
+from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.ha import balance, check, weight
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tests.conformance import placement_keys
 from tests.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
@@ -63,11 +55,11 @@ def _ha_balance(vector: Vector) -> str | None:
     """Whether the move chosen is one of those admissible."""
     cluster = vector.request["cluster"]
     up = tuple(host.id for host in vector.snapshot.hosts_of_cluster.get(cluster, ()) if host.up)
-    move = ha_balance.balance(
+    move = balance.balance(
         vector.snapshot,
         cluster,
         tuple(vector.request.get("candidate_hosts", up)),
-        vector.request.get("over_utilization") or ha_balance.OVER_UTILIZATION,
+        vector.request.get("over_utilization") or balance.OVER_UTILIZATION,
     )
     admissible = vector.right_answer["admissible"]
     if move is None:
@@ -78,7 +70,7 @@ def _ha_balance(vector: Vector) -> str | None:
 
 def _ha_check(vector: Vector) -> str | None:
     """The vectors ask about the failure of one host."""
-    found = ha_check.check(vector.snapshot, vector.request["cluster"], failures=1)
+    found = check.check(vector.snapshot, vector.request["cluster"], failures=1)
     failed = [host for loss in found.losses for host in loss.hosts]
     return difference_of_sets(vector, "safe", found.safe) or difference_of_sets(
         vector, "failed_hosts", failed
@@ -115,11 +107,11 @@ def _unified_groups(vector: Vector) -> str | None:
 
 JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
     {
-        "vm_affinity_filter": _filter(vm_affinity.filter_hosts),
-        "vm_to_host_filter": _filter(host_affinity.filter_hosts),
-        "vm_affinity_weight": _weight(vm_affinity_weight.rank_hosts),
-        "vm_to_host_weight": _weight(host_affinity_weight.rank_hosts),
-        "ha_weight": _weight(ha_weight.rank_hosts),
+        "vm_affinity_filter": _filter(vm_filter.filter_hosts),
+        "vm_to_host_filter": _filter(host_filter.filter_hosts),
+        "vm_affinity_weight": _weight(vm_weight.rank_hosts),
+        "vm_to_host_weight": _weight(host_weight.rank_hosts),
+        "ha_weight": _weight(weight.rank_hosts),
         "ha_balance": _ha_balance,
         "ha_check": _ha_check,
         "rank_selector": _rank_selector,

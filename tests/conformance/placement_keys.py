@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from ovirt_placement.model import PlacementKey, StickyCopy
+from ovirt_placement.model.key_levels import STICKY
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, compile_keys
 from ovirt_placement.rules.placement_keys.decision import Decision, HostState, decide, decide_local
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import is_special, validate
-from ovirt_placement.rules.placement_keys.levels import STICKY
 from ovirt_placement.rules.placement_keys.node_keys import node_keys
 from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.score import Score

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conformance import placement_keys
 from tests.conformance.vector import Vector, load
+from tests.paths import DATA
 
-VECTORS = Path(__file__).parents[1] / "data" / "keys"
+VECTORS = DATA / "keys"
 
 
 @pytest.mark.parametrize("vector", [pytest.param(vector, id=vector.name) for vector in load(VECTORS)])

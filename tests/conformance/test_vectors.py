@@ -11,8 +11,9 @@ from tests.conformance.__main__ import main
 from tests.conformance.kinds import JUDGEMENTS
 from tests.conformance.served import served_units
 from tests.conformance.vector import Vector, load
+from tests.paths import DATA
 
-VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+VECTORS = DATA / "vectors"
 
 
 @pytest.mark.parametrize(

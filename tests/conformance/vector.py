@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ovirt_placement import statefile
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, state_file
 
 #: What a vector adds to a state file.
 _OWN_KEYS = frozenset(
@@ -37,7 +36,7 @@ class Vector:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        return statefile.loads(json.dumps(self.state).encode())
+        return state_file.loads(json.dumps(self.state).encode())
 
     @property
     def state(self) -> dict[str, Any]:

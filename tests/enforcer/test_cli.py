@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import statefile
+from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
@@ -61,7 +61,7 @@ def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[s
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     path = tmp_path / "state.json"
-    path.write_bytes(statefile.dumps(STATE))
+    path.write_bytes(state_file.dumps(STATE))
     return path
 
 

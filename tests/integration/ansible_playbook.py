@@ -13,10 +13,10 @@ from typing import Any
 
 from demo.processes import Processes, address
 
-from ovirt_placement import statefile
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, state_file
+from tests.paths import DATA
 
-_PLAYBOOKS = Path(__file__).parents[1] / "data" / "ansible"
+_PLAYBOOKS = DATA / "ansible"
 
 #: What a module returned, by the task's name.
 Results = dict[str, dict[str, Any]]
@@ -26,7 +26,7 @@ Results = dict[str, dict[str, Any]]
 def simulated_engine(snapshot: Snapshot, folder: Path) -> Iterator[str]:
     """Run the simulator as a process, a hundred times as fast as life; gives the URL of its API."""
     state = folder / "state.json"
-    state.write_bytes(statefile.dumps(snapshot))
+    state.write_bytes(state_file.dumps(snapshot))
     with Processes(folder) as processes:
         command = f"ovirt-simulator run --listen 127.0.0.1:0 --time-scale 100 --state {state}"
         yield f"{address(processes.start('simulator', command.split()))}/ovirt-engine/api"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.conflicts import Conflict, ConflictType
-from ovirt_placement.rules.conflicts import find_conflicts as find_ours
+from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
+from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours
 from ovirt_simulator.core.conflicts import Flat
 from ovirt_simulator.core.conflicts import find_conflicts as find_engines
 from tests.builders import CLUSTER

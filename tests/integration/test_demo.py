@@ -19,7 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import CHECKOUT
+
 SEEDS = range(1, 21)
 MIGRATION_DONE = "63"
 
@@ -57,7 +58,7 @@ def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process]]:
     """The demonstration at the end of its story, still running."""
     demo = subprocess.Popen(
         [sys.executable, "-m", "demo", "--seed", str(seed), "--keep"],
-        cwd=ROOT,
+        cwd=CHECKOUT,
         env={**os.environ, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -111,7 +112,7 @@ def test_ends_with_every_rule_kept_and_no_needless_migration(seed: int, tmp_path
 def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
     completed = subprocess.run(
         [sys.executable, "-m", "demo", "--seed", "3"],
-        cwd=ROOT,
+        cwd=CHECKOUT,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -17,16 +17,16 @@ from msgspec.structs import replace
 
 from ovirt_placement import config
 from ovirt_placement.config import InventorySettings
-from ovirt_placement.key_levels import CLUSTER, NODE, SYSTEM
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.store import Store
-from ovirt_placement.store_keys import KeyChange, KeyStore
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SYSTEM
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import USUAL
 from tests import builders as build
 from tests.configuration import write_configuration
 from tests.integration.living_engine import LivingEngine, living
-from tests.placement.inventory.service import running
+from tests.placement.inventory.running import running
 from tests.plugins.proxy_process import running_proxy
 
 HOSTS = ["h1", "h2", "h3", "h4"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.commands.groups_check import judge
+from ovirt_placement.answers.group_check import judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine

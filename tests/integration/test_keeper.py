@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.model import Nic, PlacementKey, Snapshot
-from ovirt_placement.store_keys import KeyStore
+from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
 from tests.placement.databases import database

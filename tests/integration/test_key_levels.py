@@ -25,11 +25,11 @@ from ovirt_placement.model import (
     Snapshot,
     VnicProfile,
 )
-from ovirt_placement.store_keys import KeyStore
+from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.configuration import PASSWORD
 from tests.integration.world import World, running
-from tests.placement.inventory.service import COMMAND
+from tests.placement.inventory.running import COMMAND
 
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
 #: What a VM has on each level: something that is named after the level.

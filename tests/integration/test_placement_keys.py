@@ -13,7 +13,7 @@ import ovirtsdk4
 import pytest
 
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.store_keys import KeyStore
+from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
 

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement import statefile
-from ovirt_placement.model import PlacementKey
-from ovirt_placement.store_keys import KeyStore
+from ovirt_placement.model import PlacementKey, state_file
+from ovirt_placement.store.keys import KeyStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.plugins.proxy_process import PLUGINS
 
@@ -51,7 +50,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     """A running simulated engine, and what a process needs to reach it."""
     folder = tmp_path_factory.mktemp("engine")
     state = folder / "state.json"
-    state.write_bytes(statefile.dumps(STATE))
+    state.write_bytes(state_file.dumps(STATE))
     store = KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30)
     store.change(KEYS, set_by="ann")
     store.close()

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from demo.processes import Processes, address
 
-from ovirt_placement import statefile
-from ovirt_placement.key_levels import CLUSTER, NODE, SERVER, SYSTEM
-from ovirt_placement.model import PlacementKey
-from ovirt_placement.store_keys import KeyStore, Run
+from ovirt_placement.model import PlacementKey, state_file
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SYSTEM
+from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import CLUSTER as THE_CLUSTER
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.placement.inventory.service import running
+from tests.placement.inventory.running import running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
 
 HOSTS = ["h1", "h2", "h3", "h4"]
@@ -52,7 +51,7 @@ KEYS = (
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """What a process needs to find what a service published before it, its engine and its store were lost."""
-    (tmp_path / "state.json").write_bytes(statefile.dumps(STATE))
+    (tmp_path / "state.json").write_bytes(state_file.dumps(STATE))
     store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
     store.change(KEYS, set_by="ann")
     store.begin_runs([Run("web1", None, (("Repel1", 1.0),))])

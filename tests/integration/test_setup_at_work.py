@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import SOFT_APART, cluster, group, host, snapshot, vm
-from tests.placement.commands.live_engine import live_engine
+from tests.placement.cli.live_engine import live_engine
 from tests.plugins.proxy_process import proxy_url
 from tests.plugins.published import Publisher
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.commands import setup_plan
-from ovirt_placement.commands.setup_plan import MADE, Choice, Plan, Seen
+from ovirt_placement.answers import setup_plan
+from ovirt_placement.answers.setup_plan import MADE, Choice, Plan, Seen
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine import policy_setup
-from ovirt_placement.engine.connection import EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.writing import policies
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import PolicyUnit, UnitType
@@ -66,20 +66,20 @@ class World:
         return name
 
     def plan(self, choice: Choice) -> Plan:
-        heads = policy_setup.read_heads(self._connection)
+        heads = policies.read_heads(self._connection)
         by_name = {head.name: head for head in heads}
         (base,) = (head for head in heads if head.id == NONE)
         seen = Seen(
-            units=policy_setup.read_units(self._connection),
-            base=policy_setup.read_content(self._connection, base),
-            target=policy_setup.read_content(self._connection, by_name[choice.policy]),
-            clusters=tuple(user for user in policy_setup.read_users(self._connection) if user.id == "c2"),
+            units=policies.read_units(self._connection),
+            base=policies.read_content(self._connection, base),
+            target=policies.read_content(self._connection, by_name[choice.policy]),
+            clusters=tuple(user for user in policies.read_users(self._connection) if user.id == "c2"),
         )
         return setup_plan.plan(seen, choice)
 
     def carry_out(self, plan: Plan) -> None:
         for request in plan.requests:
-            policy_setup.send(self._connection, request, None)
+            policies.send(self._connection, request, None)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ import ovirtsdk4
 from demo.processes import Processes, address
 from ovirtsdk4 import types
 
-from ovirt_placement import statefile
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, state_file
 from tests.configuration import PASSWORD, write_configuration
 from tests.plugins.proxy_process import PLUGINS
 
@@ -169,7 +168,7 @@ def running(
     folder: Path, state: Snapshot, *, more: str = "", proxy: bool = True, time_scale: float = 60
 ) -> Iterator[World]:
     """Run an engine with this state, and our proxy with the units; `more` goes into the configuration."""
-    (folder / "state.json").write_bytes(statefile.dumps(state))
+    (folder / "state.json").write_bytes(state_file.dumps(state))
     with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
         simulator = [
             _SIMULATOR,

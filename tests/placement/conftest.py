@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
-from ovirt_placement.store_schema import metadata
+from ovirt_placement.store.schema import metadata
 from tests.placement.databases import database, postgresql
 from tests.placement.engine_server import EngineServer, serving
-from tests.placement.inventory.service import configured, loaded
+from tests.placement.inventory.running import configured, loaded
 
 
 @pytest.fixture

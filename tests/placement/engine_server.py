@@ -10,9 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from tests.paths import RECORDING
+
 API = "/ovirt-engine/api"
 PASSWORD = "password"
-RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "small-4.2"
 
 #: Answers a path (below the API) with a status and a body; None leaves it to the recording.
 Answer = Callable[[str], tuple[int, bytes] | None]

@@ -11,7 +11,8 @@ import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config
-from ovirt_placement.errors import UserError
+from ovirt_service.errors import UserError
+from tests.paths import CHECKOUT
 
 ANSIBLE = {
     "OVIRT_URL": "https://engine/ovirt-engine/api",
@@ -111,7 +112,7 @@ def test_a_variable_that_is_neither_true_nor_false_is_a_mistake() -> None:
 
 
 def test_the_sample_holds_every_key_with_its_default() -> None:
-    sample = Path(__file__).parents[2] / "packaging" / "ovirt-placement.toml"
+    sample = CHECKOUT / "packaging" / "ovirt-placement.toml"
     defaults = config.Config({}, "")
     uncommented = "\n".join(
         line.removeprefix("#") for line in sample.read_text().splitlines() if not line.startswith("# ")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-PLUGINS = Path(__file__).parents[2] / "plugins"
+from tests.paths import PLUGINS
 
 _PROXY = (
     sys.executable,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ovirt_placement.inventory import publication
-from ovirt_placement.inventory.publication import Moments, Writer
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.publication import Moments, Writer
 from ovirt_placement.model import Snapshot
 
 #: What is published here stays fresh for the whole test.

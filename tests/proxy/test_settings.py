@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from ovirt_scheduler_proxy import settings
-from ovirt_scheduler_proxy.errors import UserError
-from ovirt_scheduler_proxy.server.access import Gate, split_address
+from ovirt_scheduler_proxy.http.access import Gate, split_address
+from ovirt_service.errors import UserError
+from tests.paths import CHECKOUT
 
-ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "packaging/ovirt-scheduler-proxy.toml"
-PAGE = ROOT / "docs/proxy-configuration.md"
+SAMPLE = CHECKOUT / "packaging/ovirt-scheduler-proxy.toml"
+PAGE = CHECKOUT / "docs/proxy-configuration.md"
 
 
 def load(tmp_path: Path, text: str) -> settings.Settings:

@@ -19,14 +19,14 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
-from ovirt_enforcer.daemon import Daemon
-from ovirt_enforcer.executor import Executor
+from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement import inventory, statefile
+from ovirt_placement import inventory
 from ovirt_placement.config import load
-from ovirt_placement.engine.connection import connect
-from ovirt_placement.model import Snapshot
-from ovirt_placement.store import Store
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.intents import Store
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
@@ -124,7 +124,7 @@ class Stage:
 def play(scenario: Path, folder: Path) -> list[str]:
     """Play a scenario and return what was said: decisions, happenings (*) and where VMs ended (=)."""
     story = msgspec.convert(tomllib.loads((scenario / "story.toml").read_text()), Story)
-    engine = Engine.from_snapshot(statefile.load(scenario / "state.json"), clock=START, settings=PROMPT)
+    engine = Engine.from_snapshot(state_file.load(scenario / "state.json"), clock=START, settings=PROMPT)
     server = serve(engine)
     stage = Stage(story, engine, server)
     stage.advance(0.0)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement import statefile
+from ovirt_placement.model import state_file
 from ovirt_simulator.generate import Sizes, generate
+from tests.paths import RECORDING
 
 COMMAND = (sys.executable, "-c", "import sys; from ovirt_simulator.cli import main; sys.exit(main())")
-RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "small-4.2"
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     path = tmp_path / "state.json"
-    path.write_bytes(statefile.dumps(generate(Sizes(hosts=3, vms=8, groups=1), 1)))
+    path.write_bytes(state_file.dumps(generate(Sizes(hosts=3, vms=8, groups=1), 1)))
     return path
 
 
@@ -97,7 +97,7 @@ def test_mistakes_are_told_in_one_line(
 def test_generate_prints_a_state_file() -> None:
     command = [*COMMAND, "generate", "--hosts", "4", "--vms", "20", "--groups", "3", "--seed", "7"]
     done = subprocess.run(command, capture_output=True, timeout=60, check=True)
-    assert statefile.loads(done.stdout) == generate(Sizes(hosts=4, vms=20, groups=3), 7)
+    assert state_file.loads(done.stdout) == generate(Sizes(hosts=4, vms=20, groups=3), 7)
 
 
 @pytest.mark.parametrize("missing", ["cheroot", "werkzeug"])

@@ -6,8 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from ovirt_placement import statefile
-from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model import AffinityGroup, Snapshot, state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
 from tests.simulator.core.engines import START
@@ -40,7 +39,7 @@ def test_what_is_drawn_is_a_state_file(seed: int, hosts: int, vms: int, groups: 
     sizes = Sizes(clusters=clusters, hosts=hosts * clusters, vms=vms, groups=groups)
     drawn = generate(sizes, seed)
     assert drawn == generate(sizes, seed)
-    assert statefile.loads(statefile.dumps(drawn)) == drawn
+    assert state_file.loads(state_file.dumps(drawn)) == drawn
     assert (len(drawn.hosts), len(drawn.vms)) == (hosts * clusters, vms)
     for host in drawn.hosts:
         taken = sum(vm.memory_mb for vm in drawn.vms if vm.host == host.id)

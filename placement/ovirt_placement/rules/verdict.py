@@ -89,7 +89,7 @@ class Reason(Struct, frozen=True):
     """One thing that speaks about a host; `Kind` says which fields count and what they mean.
 
     `group` is the id of an affinity group, or of a legacy label that acts as one. Sentences with
-    names are made by `ovirt_placement.explain`.
+    names are made by `ovirt_placement.answers.sentences`.
     """
 
     kind: Kind

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.host_groups import configured, legacy_groups, listed_hosts
-from ovirt_placement.rules.membership import members
-from ovirt_placement.rules.unified_groups import UnifiedGroup, unify
+from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
+from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, unify
 from ovirt_placement.rules.verdict import Struct
 
 

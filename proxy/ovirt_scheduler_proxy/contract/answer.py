@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ..pool.outcome import Outcome
 from ..units import Kind
-from ..workers.outcome import Outcome
 from .arguments import Question
 
 

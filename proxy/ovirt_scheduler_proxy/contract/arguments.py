@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..units import Kind
-from ..wire.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
+from ..xmlrpc.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 
 #: Cluster policy properties: names and values, both text.
 Properties = dict[str, str]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from ..pool.outcome import Cause
 from ..units import Kind
-from ..workers.outcome import Cause
 
 #: A failure is told again after so many seconds.
 QUIET_SECONDS = 600.0

@@ -8,8 +8,8 @@ from itertools import compress
 
 import msgspec
 
-from ..wire import writing
-from ..workers.outcome import Cause, Outcome, failed
+from ..pool.outcome import Cause, Outcome, failed
+from ..xmlrpc import writing
 from .answer import Asked
 
 _decode_balance = msgspec.json.Decoder(tuple[str, list[str]]).decode

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from ..inside.frames import pack
+from ..pool.breaker import OPEN_SECONDS, Breakers
+from ..pool.flight import Job, run
+from ..pool.outcome import Cause, Failure, Outcome, failed
+from ..pool.pool import Pool
 from ..units import Kind, Registry, Unit
-from ..workers.breaker import OPEN_SECONDS, Breakers
-from ..workers.flight import Job, run
-from ..workers.outcome import Cause, Failure, Outcome, failed
-from ..workers.pool import Pool
+from ..worker.frames import pack
 from . import merging
 from .answer import Answer, Asked
 from .arguments import Question

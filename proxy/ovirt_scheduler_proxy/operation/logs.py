@@ -9,7 +9,8 @@ import threading
 from collections import deque
 from logging.handlers import RotatingFileHandler
 
-from ..errors import UserError
+from ovirt_service.errors import UserError
+
 from ..settings import Log
 
 #: Seconds between two batches.

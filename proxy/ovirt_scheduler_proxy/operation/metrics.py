@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from ..contract.answer import Answer
 from ..contract.scheduler import Scheduler
-from ..workers.outcome import Cause
+from ..pool.outcome import Cause
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..contract.scheduler import Plugins
+from ..pool.pool import Pool, PoolSettings, start_nursery
 from ..settings import PluginFolder, Settings, python_of
-from ..workers.pool import Pool, PoolSettings, start_nursery
 from .reading import Folder, read
 
 log = logging.getLogger(__name__)

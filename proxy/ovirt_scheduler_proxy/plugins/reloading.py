@@ -7,11 +7,12 @@ import logging
 import os
 from pathlib import Path
 
+from ovirt_service.errors import UserError
+
 from ..contract.scheduler import Scheduler
-from ..errors import UserError
+from ..pool.pool import Pool
 from ..settings import PluginFolder, Settings
 from ..units import Registry
-from ..workers.pool import Pool
 from .loading import combine, start_pool
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
-from ovirt_placement import statefile
+from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import Rejected
@@ -119,7 +119,7 @@ class EngineControl(Control):
         self._engine = engine
 
     def _state(self, _: Request) -> Response:
-        return Response(statefile.dumps(self._engine.snapshot()), content_type=JSON)
+        return Response(state_file.dumps(self._engine.snapshot()), content_type=JSON)
 
     def _advance(self, request: Request) -> Response:
         self._engine.advance(_read(request, Advance).seconds)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from werkzeug import Request, Response
 
-from ovirt_placement.errors import UserError
+from ovirt_service.errors import UserError
 from ovirt_simulator.http import answers, markup
 from ovirt_simulator.http.render.root import COLLECTIONS, minimal_api
 from ovirt_simulator.http.users import User

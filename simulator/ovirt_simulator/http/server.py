@@ -9,7 +9,7 @@ from pathlib import Path
 from cheroot import wsgi
 from cheroot.ssl.builtin import BuiltinSSLAdapter
 
-from ovirt_placement.errors import UserError
+from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.api import Api
 from ovirt_simulator.http.application import Answering, Application

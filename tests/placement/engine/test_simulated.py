@@ -11,20 +11,28 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement import statefile
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine import actions
-from ovirt_placement.engine.actions import Progress
-from ovirt_placement.engine.connection import EngineConnection
-from ovirt_placement.engine.events import DONE, STARTED, find_migration_events
-from ovirt_placement.engine.reader import read_snapshot
-from ovirt_placement.model import Disk, Network, Nic, Rule, SchedulingPolicy, Snapshot, VnicProfile
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.events import DONE, STARTED, find_migration_events
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.engine.writing import migration
+from ovirt_placement.engine.writing.migration import Progress
+from ovirt_placement.model import (
+    Disk,
+    Network,
+    Nic,
+    Rule,
+    SchedulingPolicy,
+    Snapshot,
+    VnicProfile,
+    state_file,
+)
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve, serve_recording
 from tests import builders
 from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
-from tests.placement.test_statefile import AROUND, VECTORS
+from tests.placement.model.test_state_file import AROUND, VECTORS
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -43,7 +51,7 @@ def simulated(state: Snapshot) -> Iterator[tuple[Engine, EngineConnection]]:
 
 def vector(path: Path) -> Snapshot:
     state = {key: value for key, value in json.loads(path.read_text()).items() if key not in AROUND}
-    return statefile.loads(json.dumps(state).encode())
+    return state_file.loads(json.dumps(state).encode())
 
 
 def shown(state: Snapshot) -> Snapshot:
@@ -145,11 +153,11 @@ def pair() -> Iterator[tuple[Engine, EngineConnection]]:
 
 def followed(engine: Engine, connection: EngineConnection) -> list[Progress]:
     """Watch the migration from `h1` to `h2`, second by simulated second, until it ends."""
-    watch = actions.watch("h1", "h2", accepted_at=0.0)
+    watch = migration.watch("h1", "h2", accepted_at=0.0)
     seen = []
     for second in range(1, 600):
         engine.advance(1.0)
-        watch = watch.step(actions.read_vm(connection, "v"), float(second))
+        watch = watch.step(migration.read_vm(connection, "v"), float(second))
         seen.append(watch.progress)
         if watch.ended:
             return seen
@@ -160,7 +168,7 @@ def test_a_migration_is_accepted_watched_to_its_end_and_found_again(
     pair: tuple[Engine, EngineConnection],
 ) -> None:
     engine, connection = pair
-    actions.migrate(connection, "v", "h2", "repair-1")
+    migration.migrate(connection, "v", "h2", "repair-1")
     progress = followed(engine, connection)
     assert (progress[0], progress[-1]) == (Progress.UNDER_WAY, Progress.ARRIVED)
     events = find_migration_events(connection, correlation_id="repair-1")
@@ -173,20 +181,20 @@ def test_a_migration_is_accepted_watched_to_its_end_and_found_again(
 
 def test_a_second_migration_of_a_moving_vm_conflicts(pair: tuple[Engine, EngineConnection]) -> None:
     _, connection = pair
-    actions.migrate(connection, "v", "h2", "repair-1")
-    with pytest.raises(actions.Conflict):
-        actions.migrate(connection, "v", "h2", "repair-2")
+    migration.migrate(connection, "v", "h2", "repair-1")
+    with pytest.raises(migration.Conflict):
+        migration.migrate(connection, "v", "h2", "repair-2")
 
 
 @pytest.mark.parametrize(
     ("vm", "host", "kind"),
-    [("v", "h1", actions.Refused), ("v", "h9", actions.Gone), ("w", "h2", actions.Gone)],
+    [("v", "h1", migration.Refused), ("v", "h9", migration.Gone), ("w", "h2", migration.Gone)],
 )
 def test_what_cannot_be_is_refused_by_type(
-    pair: tuple[Engine, EngineConnection], vm: str, host: str, kind: type[actions.Rejection]
+    pair: tuple[Engine, EngineConnection], vm: str, host: str, kind: type[migration.Rejection]
 ) -> None:
     with pytest.raises(kind):
-        actions.migrate(pair[1], vm, host, "repair-1")
+        migration.migrate(pair[1], vm, host, "repair-1")
 
 
 def test_the_recording_is_read_through_the_simulator() -> None:

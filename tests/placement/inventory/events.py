@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ovirt_placement.engine.events import Event
+from ovirt_placement.engine.reading.events import Event
 
 
 def event(number: int, code: int = 30, **fields: Any) -> Event:

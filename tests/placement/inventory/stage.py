@@ -12,14 +12,14 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection import EngineConnection, connect
-from ovirt_placement.engine.policies import PolicyReader
-from ovirt_placement.engine.reader import read_snapshot
-from ovirt_placement.errors import UserError
-from ovirt_placement.inventory.follower import Follower, read
-from ovirt_placement.inventory.needs import NOTHING, Needs
-from ovirt_placement.inventory.reconciliation import Scope
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.reading.policies import PolicyReader
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
+from ovirt_placement.inventory.service.follower import Follower, read
+from ovirt_placement.inventory.service.reconciliation import Scope
 from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault

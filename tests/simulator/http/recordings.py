@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from tests.paths import RECORDING
 
-SMALL = Path(__file__).resolve().parents[2] / "data" / "recordings" / "small-4.2"
+SMALL = RECORDING

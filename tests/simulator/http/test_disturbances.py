@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ovirtsdk4 import Connection, Error
 
-from ovirt_placement import statefile
+from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server
@@ -110,7 +110,7 @@ def test_migrations_fail_on_demand(server: Server, sdk: Connection) -> None:
 
 
 def test_the_state_can_be_taken_out(engine: Engine, server: Server) -> None:
-    snapshot = statefile.loads(control(server, "GET", "/state").body)
+    snapshot = state_file.loads(control(server, "GET", "/state").body)
     assert snapshot == engine.snapshot()
 
 

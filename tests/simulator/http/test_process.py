@@ -12,7 +12,7 @@ import ovirtsdk4
 import pytest
 from ovirtsdk4 import types
 
-from ovirt_placement import statefile
+from ovirt_placement.model import state_file
 from tests.simulator.http.recordings import SMALL
 from tests.simulator.http.world import WORLD
 
@@ -30,7 +30,7 @@ def listening(process: subprocess.Popen[str]) -> str:
 @pytest.fixture
 def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ovirtsdk4.Connection]:
     """Connected to a process with these arguments; it must end cleanly when it is told to."""
-    (tmp_path / "state.json").write_bytes(statefile.dumps(WORLD))
+    (tmp_path / "state.json").write_bytes(state_file.dumps(WORLD))
     arguments = [argument.replace("STATE", str(tmp_path / "state.json")) for argument in request.param]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.errors import UserError
+from ovirt_service.errors import UserError
 from ovirt_simulator.http.server import Server, serve_recording
 from tests.simulator.http.plain import request
 from tests.simulator.http.recordings import SMALL

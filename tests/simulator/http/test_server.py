@@ -12,7 +12,7 @@ import ovirtsdk4
 import pytest
 import trustme
 
-from ovirt_placement.errors import UserError
+from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Certificate, Server, serve
 from tests.simulator.http.plain import request

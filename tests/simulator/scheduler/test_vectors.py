@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +10,7 @@ import pytest
 
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.scheduler import filters, ha_check, rank_selector, weights
-
-VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "rules"
+from tests.paths import VECTORS
 
 
 def vectors(*kinds: str) -> list[Any]:

@@ -6,7 +6,7 @@ from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.devices import tags
 from ovirt_placement.engine.parsing.statistics import HostStatistics, of_host
 from ovirt_placement.model import Host
-from ovirt_placement.state_check import HOST_STATUSES
+from ovirt_placement.model.statuses import HOST_STATUSES
 
 _FIELDS = (
     "name", "cluster", "status", "memory", "max_scheduling_memory", "cpu", "tags", "statistics"

@@ -9,9 +9,9 @@ from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.devices import disks, nics, tags
 from ovirt_placement.engine.parsing.statistics import VmStatistics, of_vm
 from ovirt_placement.engine.parsing.users import Grant, grants
-from ovirt_placement.errors import UserError
 from ovirt_placement.model import Vm
-from ovirt_placement.state_check import VM_STATUSES
+from ovirt_placement.model.statuses import VM_STATUSES
+from ovirt_service.errors import UserError
 
 _FIELDS = (
     "name", "cluster", "host", "status", "memory", "memory_policy", "cpu", "high_availability",

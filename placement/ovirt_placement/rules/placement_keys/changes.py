@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.keys import missing_node_keys, validate
-from ovirt_placement.rules.placement_keys.levels import NODE
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys
 
 Refusal = MistakenKey | MissingNodeKeys

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from ovirt_placement.model import PlacementKey
+from ovirt_placement.model.key_levels import CUSTOMER, SYSTEM, strength
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import Code, hindrances
-from ovirt_placement.rules.placement_keys.levels import CUSTOMER, SYSTEM, strength
 from ovirt_placement.rules.verdict import Struct
 
 

@@ -9,13 +9,13 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.rules.index import continued, once_per_part, once_per_snapshot
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import HostState, HostTable
-from ovirt_placement.rules.placement_keys.levels import NODE
 from ovirt_placement.rules.placement_keys.node_keys import NodeLists, keys_at, node_lists, own_keys
 from ovirt_placement.rules.placement_keys.occupancy import occupancy
 from ovirt_placement.rules.placement_keys.presence import Held, Presence, host_places, presences

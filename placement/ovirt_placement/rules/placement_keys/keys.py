@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 
 from ovirt_placement.model import PlacementKey
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SYSTEM, may_set
 from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.levels import CLUSTER, NODE, SYSTEM, may_set
 
 #: Computed for every host, from 0 (idle) to 1 (full).
 RAM, CPU, LOAD = "#RAM", "#CPU", "#LOAD"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.keys import Code, missing_node_keys, validate
-from ovirt_placement.rules.placement_keys.levels import NODE
 from ovirt_placement.rules.placement_keys.property import NAME, is_readable, property_keys
 from ovirt_placement.rules.verdict import Struct
 

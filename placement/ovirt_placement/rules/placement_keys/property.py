@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ovirt_placement.model import PlacementKey, Vm
-from ovirt_placement.rules.placement_keys.levels import CUSTOMER, SERVER
+from ovirt_placement.model.key_levels import CUSTOMER, SERVER
 
 NAME = "placement_keys"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ovirt_placement.model import PlacementKey, StickyCopy
+from ovirt_placement.model.key_levels import STICKY, SYSTEM
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import KeyKind, hindrances, kind
-from ovirt_placement.rules.placement_keys.levels import STICKY, SYSTEM
 
 
 def sticky_keys(own: Iterable[PlacementKey]) -> tuple[PlacementKey, ...]:

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from ovirt_placement.model import PlacementKey
+from ovirt_placement.model.key_levels import SETTABLE
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import kind, missing_node_keys, validate
-from ovirt_placement.rules.placement_keys.levels import SETTABLE
 from tests.placement.rules.placement_keys.parts import key, node_key
 
 #: The levels where a customer may set keys, as table 1.1 has them: all that is theirs, and no offer.

@@ -1,0 +1,1 @@
+"""Carries out what the gates admit, and proves the result."""

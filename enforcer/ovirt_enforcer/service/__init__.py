@@ -1,0 +1,1 @@
+"""The daemon: when what is looked at, and what it reads."""

@@ -1,0 +1,1 @@
+"""Answers to what administrators ask: data in, data out. Commands print them; pages may render them."""

@@ -1,0 +1,144 @@
+"""Looks at engine, proxy, policies and machine one after another, and gathers what is not right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from ovirt_placement.answers.doctor import engine, keys, machine, policies, units
+from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.doctor.policies import InUse
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.parsing import users
+from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.parsing.users import Root
+from ovirt_placement.engine.reading import events as engine_events
+from ovirt_placement.engine.reading import topology
+from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.writing import policies as engine_policies
+from ovirt_placement.engine.writing.events import add_event, custom_id
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_service.errors import UserError
+
+_NEWEST_EVENTS = 1000
+
+
+class _Enforcer(msgspec.Struct, frozen=True):
+    """Of the enforcer's section, what matters here."""
+
+    mode: str = "dry_run"
+
+
+class Examination:
+    """What has been found so far, and what could not be looked at."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.not_examined: list[str] = []
+
+    def add(self, what: str, examine: Callable[[], Iterable[Finding]]) -> None:
+        """Look at one thing; what keeps us from it does not keep us from the next."""
+        try:
+            self.findings.extend(examine())
+        except UserError as error:
+            self.not_examined.append(f"{what}: {error}")
+
+
+def examine(configuration: Config, proxy: str | None = None, *, tell: bool = False) -> Examination:
+    """Examine all; the units of the `proxy` at this URL, too.
+
+    With `tell`, the engine is told of rules that mean nothing, by an event. Raises `UserError` if the
+    configuration does not say where the engine is.
+    """
+    examination = Examination()
+    with connect(configuration.engine) as connection:
+        examination.add("this machine", lambda: machine.examine_machine(configuration))
+        try:
+            _examine_engine(connection, configuration, proxy, examination, tell=tell)
+        except UserError as error:
+            examination.findings.append(
+                Finding(what=str(error), remedy="mend that first: the rest depends on the engine's answers")
+            )
+    return examination
+
+
+def _examine_engine(
+    connection: EngineConnection,
+    configuration: Config,
+    proxy: str | None,
+    examination: Examination,
+    *,
+    tell: bool,
+) -> None:
+    began = time.time()
+    root = users.root(connection.get(""))
+    here = (began + time.time()) / 2
+    now = datetime.fromisoformat(root.time).timestamp() if root.time else here
+    examination.findings.extend(engine.examine_version(root))
+    examination.findings.extend(engine.examine_clock(root, here))
+    snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
+    known = engine_policies.read_units(connection)
+    events: Sequence[Event] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
+    examination.findings.extend(units.examine_units(known, events))
+    examination.findings.extend(units.examine_connection(events, now))
+    if proxy is not None:
+        examination.findings.extend(units.examine_proxy(proxy, known))
+    examination.add("scheduling policies", lambda: _examine_policies(connection, snapshot, known))
+    examination.findings.extend(keys.examine_mistakes(snapshot))
+    enforcing = configuration.section("enforcer", _Enforcer).mode == "enforce"
+    examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
+    if enforcing:
+        examination.add(
+            "permissions", lambda: engine.examine_permissions(connection, root, snapshot.clusters)
+        )
+    if tell:
+        examination.findings.extend(_tell(connection, examination.findings, root))
+
+
+def _examine_policies(
+    connection: EngineConnection, snapshot: Snapshot, known: dict[str, Unit]
+) -> Iterator[Finding]:
+    """Examine the policies that clusters use, and the rules of the clusters by them."""
+    heads = {head.id: head for head in engine_policies.read_heads(connection)}
+    examined: dict[str, InUse] = {}
+    by_keys: list[Cluster] = []
+    for user in engine_policies.read_users(connection):
+        if user.policy not in heads:
+            continue
+        if user.policy not in examined:
+            content = engine_policies.read_content(connection, heads[user.policy])
+            examined[user.policy] = policies.in_use(content, known)
+            yield from policies.examine_policy(examined[user.policy])
+        yield from policies.examine_properties(user, examined[user.policy])
+        if user.id in snapshot.cluster_by_id:
+            cluster = snapshot.cluster_by_id[user.id]
+            yield from policies.examine_rules(snapshot, cluster, examined[user.policy])
+            yield from keys.examine_keys(snapshot, cluster, examined[user.policy])
+            if keys.weighs_by_keys(examined[user.policy]):
+                by_keys.append(cluster)
+    yield from keys.examine_property(connection, by_keys)
+
+
+def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root) -> Iterator[Finding]:
+    """Tell the engine of rules that mean nothing: one event a cluster, and the same again only next day."""
+    day = root.time[:10] or datetime.now(UTC).strftime("%Y-%m-%d")
+    by_cluster: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.rule and finding.cluster is not None:
+            by_cluster.setdefault(finding.cluster, []).append(f"{finding.what}. Remedy: {finding.remedy}.")
+    for cluster, texts in by_cluster.items():
+        text = " ".join(texts)
+        try:
+            add_event(
+                connection,
+                number=custom_id(day, cluster, text),
+                severity="warning",
+                description=text,
+                cluster=cluster,
+            )
+        except UserError as error:
+            yield Finding(what=f"the engine was not told: {error}", remedy="give the user that role")

@@ -1,0 +1,106 @@
+"""What can be wrong on this machine: the inventory that nobody publishes, the store that nobody reaches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.published import protocol, publication
+from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Wake
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+
+#: What is published and older is stale, or older than three times the interval of reading.
+_STALE_SECONDS = 60.0
+_PATIENCE_SECONDS = 2.0
+
+
+def examine_machine(config: Config) -> Iterator[Finding]:
+    """Look at the inventory and the store."""
+    yield from _inventory(config)
+    yield from _store(config)
+
+
+def _inventory(config: Config) -> Iterator[Finding]:
+    directory = config.inventory.directory
+    try:
+        protocol.ask(directory, Wake(0), _PATIENCE_SECONDS)
+    except NoService:
+        yield Finding(
+            what=f"no inventory publishes to {directory}: each worker of the proxy reads the engine itself",
+            remedy="systemctl enable --now ovirt-placement-inventory (or ovirt-placement inventory run)",
+        )
+        return
+    except NoAnswer:
+        yield Finding(
+            what=f"the inventory at {directory} runs and has published nothing yet",
+            remedy="look into its log: journalctl -u ovirt-placement-inventory",
+        )
+        return
+    published = publication.read(directory)
+    limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
+    if published is None:
+        yield Finding(
+            what=f"what the inventory publishes in {directory} cannot be read from here",
+            remedy="be in the group ovirt-placement, and let all parts be of one release",
+        )
+    elif published.age_seconds > limit:
+        yield Finding(
+            what=f"the inventory's last snapshot is {published.age_seconds:.0f} s old",
+            remedy="look into its log for the reason: journalctl -u ovirt-placement-inventory",
+        )
+    elif not published.store_answers:
+        yield Finding(
+            what="the inventory cannot read the store: "
+            + (
+                "decisions are made without placement keys"
+                if published.keys_age_seconds is None
+                else f"decisions go by placement keys of {published.keys_age_seconds:.0f} s ago"
+            ),
+            remedy="look into its log for the reason: journalctl -u ovirt-placement-inventory",
+        )
+
+
+def _store(config: Config) -> Iterator[Finding]:
+    # SQLAlchemy takes long to load: not for `--help`.
+    from ovirt_placement.store.database import StoreUnmade, sqlite_path
+    from ovirt_placement.store.intents import Store
+
+    try:
+        store = Store(config.store.url, patience_seconds=_PATIENCE_SECONDS, create=False)
+        try:
+            store.open_intents()
+        finally:
+            store.close()
+    except StoreUnmade:
+        path = sqlite_path(config.store.url)
+        if path is not None and not _can_be_made(path):
+            yield Finding(
+                what=f"the store {path} does not exist and cannot be made there by this user",
+                remedy=f"make the directory {path.parent} for the user ovirt-placement, or set [store] url",
+            )
+    except UserError as error:
+        yield Finding(what=str(error), remedy="reach the database, or set [store] url to one that is reached")
+
+
+def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
+    """Add the placement keys of the store; a store that does not answer is a finding already."""
+    from ovirt_placement.store.keys import KeyStore
+
+    try:
+        store = KeyStore(config.store.url, patience_seconds=_PATIENCE_SECONDS, create=False)
+        try:
+            return replace(snapshot, placement_keys=tuple(each.key for each in store.all_keys()))
+        finally:
+            store.close()
+    except UserError:
+        return snapshot
+
+
+def _can_be_made(path: Path) -> bool:
+    return path.parent.is_dir() and os.access(path.parent, os.W_OK)

@@ -1,0 +1,192 @@
+"""What can be wrong with scheduling policies: rules that no unit looks at, and traps of the engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ovirt_placement.answers import policy_units as ours
+from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.engine.parsing.policies import Entry, Unit
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
+from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
+from ovirt_placement.rules.affinity.host_groups import listed_hosts
+from ovirt_placement.rules.affinity.membership import members
+
+_SETUP = "run ovirt-placement setup --policy {policy}"
+
+
+@dataclass(frozen=True)
+class InUse:
+    """A policy that clusters use, by the names of the units that take effect in it."""
+
+    name: str
+    locked: bool
+    internal_filters: frozenset[str]
+    our_filters: frozenset[str]
+    #: Factors; a weight that is disabled is not there.
+    internal_weights: Mapping[str, int]
+    our_weights: Mapping[str, int]
+    balances: tuple[str, ...]
+    #: Units of ours that stand in it, in effect or not.
+    attached: frozenset[str]
+    #: The parameters that its units know.
+    properties: frozenset[str]
+    #: Units that it holds twice, by the engine's mistake.
+    repeated: tuple[str, ...]
+
+
+def in_use(content: PolicyContent, units: Mapping[str, Unit]) -> InUse:
+    """Name the units of a policy."""
+
+    def named(entries: Iterable[Entry], internal: bool) -> dict[str, int]:
+        return {
+            units[entry.unit].name: entry.number
+            for entry in entries
+            if entry.unit in units and units[entry.unit].enabled and units[entry.unit].internal is internal
+        }
+
+    return InUse(
+        name=content.head.name,
+        locked=content.head.locked,
+        internal_filters=frozenset(named(content.filters, True)),
+        our_filters=frozenset(named(content.filters, False)),
+        internal_weights=named(content.weights, True),
+        our_weights=named(content.weights, False),
+        balances=tuple(_name(entry.unit, units) for entry in content.balances),
+        attached=frozenset(_name(u, units) for u in content.units if u in units and not units[u].internal),
+        properties=frozenset(
+            key
+            for unit in units
+            if unit in content.units or units[unit].name in ours.MANDATORY
+            for key in units[unit].properties
+        ),
+        repeated=tuple(_name(unit, units) for unit, times in Counter(content.units).items() if times > 1),
+    )
+
+
+def examine_policy(policy: InUse) -> Iterator[Finding]:
+    """Look at a policy that some cluster uses."""
+    setup = remedy(policy)
+    for unit in policy.repeated:
+        yield Finding(
+            what=f"the engine holds {unit} twice in the policy {policy.name}, and refuses every change of it",
+            remedy="restart ovirt-engine, which forgets the second",
+        )
+    if not policy.balances:
+        yield Finding(
+            what=f"the policy {policy.name} has no balance: that stops the load balancing of all clusters",
+            remedy=f"{setup}, or give it the balance None",
+        )
+    for own, internal in ours.FILTERS.items():
+        if own in policy.our_filters and internal not in policy.internal_filters:
+            yield Finding(
+                what=f"the policy {policy.name} has {own} without the engine's filter {internal} beside it:"
+                " groups are moved VM by VM, and rules fall when the proxy is away",
+                remedy=setup,
+            )
+    for own, internal in ours.WEIGHTS.items():
+        if policy.our_weights.get(own, 0) > 0 and policy.internal_weights.get(internal, 0) > 0:
+            yield Finding(
+                what=f"the policy {policy.name} weighs the same rules twice, by {own} and by the engine's"
+                f" {internal}",
+                remedy=setup,
+            )
+
+
+def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[Finding]:
+    """Look for parameters of a cluster that the engine will drop when the cluster is next changed."""
+    unknown = sorted(user.properties.keys() - policy.properties)
+    if unknown:
+        yield Finding(
+            what=f"cluster {user.name} has parameters that no unit of its policy {policy.name} knows:"
+            f" {', '.join(unknown)}; the engine drops them when the cluster is next changed",
+            remedy="were they renamed? set the new ones by ovirt-placement setup --property",
+            cluster=user.id,
+        )
+
+
+def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
+    """Look for rules of a cluster that nobody regards: its policy lacks the unit, or has it with factor 0."""
+    for own, internal, filtering, asks in _ASKING:
+        groups = [
+            group
+            for group in snapshot.affinity_groups
+            if group.cluster == cluster.id and members(snapshot)[group.id] and asks(snapshot, group)
+        ]
+        if groups and not (_filters if filtering else _weighs)(policy, own, internal):
+            names = ", ".join(sorted(group.name for group in groups))
+            yield Finding(
+                what=f"cluster {cluster.name}: {'hard' if filtering else 'soft'} rules of the groups {names}"
+                f" mean nothing when VMs are placed: {_lack(policy, own, internal)}",
+                remedy=remedy(policy, cluster),
+                cluster=cluster.id,
+                rule=True,
+            )
+    available = [vm for vm in snapshot.vms if vm.cluster == cluster.id and vm.ha]
+    own, internal = "HaReservationWeight", "OptimalForHaReservation"
+    if cluster.ha_reservation and available and not _weighs(policy, own, internal):
+        yield Finding(
+            what=f"cluster {cluster.name}: HA reservation means nothing when VMs are placed:"
+            f" {_lack(policy, own, internal)}",
+            remedy=remedy(policy, cluster),
+            cluster=cluster.id,
+            rule=True,
+        )
+
+
+_Asks = Callable[[Snapshot, AffinityGroup], bool]
+
+
+def _hard_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
+
+
+def _soft_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
+
+
+def _hard_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.hosts_rule.hard and bool(listed_hosts(snapshot, group))
+
+
+def _soft_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
+
+
+#: Our unit, the engine's that does the same, whether they are filters, and which groups ask for them.
+_ASKING: tuple[tuple[str, str, bool, _Asks], ...] = (
+    ("AffinityFilter", "VmAffinityGroups", True, _hard_vms),
+    ("HostAffinityFilter", "VmToHostsAffinityGroups", True, _hard_hosts),
+    ("SoftAffinityWeight", "VmAffinityGroups", False, _soft_vms),
+    ("HostAffinityWeight", "VmToHostsAffinityGroups", False, _soft_hosts),
+)
+
+
+def _filters(policy: InUse, own: str, internal: str) -> bool:
+    return own in policy.our_filters or internal in policy.internal_filters
+
+
+def _weighs(policy: InUse, own: str, internal: str) -> bool:
+    return policy.our_weights.get(own, 0) > 0 or policy.internal_weights.get(internal, 0) > 0
+
+
+def _lack(policy: InUse, own: str, internal: str) -> str:
+    """Say why neither our unit nor the engine's takes effect."""
+    if own in policy.our_weights:
+        return f"its policy {policy.name} has {own} with factor 0"
+    if own in policy.attached and own not in policy.our_filters:
+        return f"the engine has disabled {own} of its policy {policy.name}"
+    return f"its policy {policy.name} has neither {own} nor the engine's {internal}"
+
+
+def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
+    """Setup mends it; but the engine's own policies are locked, and it would take another for the cluster."""
+    if policy.locked:
+        return f"run ovirt-placement setup --cluster {cluster.name if cluster else 'CLUSTER'}"
+    return _SETUP.format(policy=policy.name)
+
+
+def _name(unit: str, units: Mapping[str, Unit]) -> str:
+    return units[unit].name if unit in units else unit

@@ -1,0 +1,141 @@
+"""What can be wrong between engine and proxy: units that one does not know as the other does."""
+
+from __future__ import annotations
+
+import http.client
+import xmlrpc.client
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from xml.parsers.expat import ExpatError
+
+from ovirt_placement.answers import policy_units as ours
+from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.reading.events import Event
+
+#: The engine could not reach the proxy.
+UNREACHABLE = 9920
+
+_LATELY_SECONDS = 600.0
+_PATIENCE_SECONDS = 5.0
+
+_KINDS = {"filters": ours.FILTER, "scores": ours.WEIGHT, "balance": ours.BALANCE}
+_RESTART = "systemctl restart ovirt-engine: it asks the proxy for its units only when it starts"
+_SWITCH_ON = (
+    "engine-config -s ExternalSchedulerEnabled=true, check engine-config -g ExternalSchedulerServiceURL,"
+    f" start ovirt-scheduler-proxy, then {_RESTART}"
+)
+
+#: A unit by type and name.
+Key = tuple[str, str]
+
+OUR_UNITS: tuple[Key, ...] = (
+    *((ours.FILTER, name) for name in ours.FILTERS),
+    *((ours.WEIGHT, name) for name in ours.WEIGHTS),
+    (ours.BALANCE, ours.HA_BALANCE),
+)
+
+
+def examine_units(units: Mapping[str, Unit], events: Sequence[Event]) -> Iterator[Finding]:
+    """Look whether the engine knows our units and has them enabled."""
+    known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
+    missing = [name for kind, name in OUR_UNITS if (kind, name) not in known]
+    disabled = [name for key in OUR_UNITS if key in known and not known[key].enabled for name in key[1:]]
+    lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
+    if len(missing) + len(disabled) == len(OUR_UNITS):
+        state = "knows none" if not disabled else "has disabled all"
+        yield Finding(what=f"the engine {state} of our policy units: {_cause(lost)}", remedy=_SWITCH_ON)
+        return
+    if missing:
+        yield Finding(
+            what=f"the engine does not know these policy units: {', '.join(missing)}",
+            remedy="put our plugins into the proxy's folder (ovirt-scheduler-proxy check shows them),"
+            f" then {_RESTART}",
+        )
+    if disabled:
+        yield Finding(
+            what=f"the engine has disabled policy units that the proxy did not offer: {', '.join(disabled)}",
+            remedy=f"see with ovirt-scheduler-proxy check why they do not load, then {_RESTART}",
+        )
+
+
+def examine_connection(events: Sequence[Event], now: float) -> Iterator[Finding]:
+    """Look whether the engine missed the proxy lately."""
+    lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
+    if lost is not None and now - lost < _LATELY_SECONDS:
+        yield Finding(
+            what=f"the engine could not reach the proxy at {_moment(lost)}, and placed VMs without it",
+            remedy="is ovirt-scheduler-proxy up, and ExternalSchedulerServiceURL right? The engine allows"
+            " 100 ms to connect",
+        )
+
+
+def examine_proxy(url: str, units: Mapping[str, Unit]) -> Iterator[Finding]:
+    """Ask the proxy for its units as the engine does, and compare."""
+    try:
+        offered = discover(url)
+    except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
+        yield Finding(
+            what=f"the proxy at {url} does not answer as a scheduler proxy: {error}",
+            remedy="start ovirt-scheduler-proxy, or correct --proxy and ExternalSchedulerServiceURL",
+        )
+        return
+    known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
+    lacking = [name for kind, name in OUR_UNITS if (kind, name) not in offered]
+    if lacking:
+        yield Finding(
+            what=f"the proxy at {url} does not offer: {', '.join(lacking)}",
+            remedy="see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
+        )
+    for (kind, name), properties in offered.items():
+        unit = known.get((kind, name))
+        if unit is None or not unit.enabled:
+            how = "does not know it" if unit is None else "has it disabled"
+            yield Finding(what=f"the proxy offers {name}, and the engine {how}", remedy=_RESTART)
+        elif unit.properties != properties:
+            changed = sorted(set(unit.properties.items()) ^ set(properties.items()))
+            names = ", ".join(dict.fromkeys(key for key, _ in changed))
+            yield Finding(
+                what=f"{name} has other properties in the engine than in the proxy: {names}", remedy=_RESTART
+            )
+
+
+def discover(url: str) -> dict[Key, dict[str, str]]:
+    """Ask a proxy for its units and their properties.
+
+    Raises OSError, `xmlrpc.client.Error` or ExpatError if it does not answer, ValueError if not as it must.
+    """
+    with xmlrpc.client.ServerProxy(url, transport=_Transport()) as proxy:
+        answer: Any = proxy.discover()
+    if not isinstance(answer, dict) or set(answer) != set(_KINDS):
+        raise ValueError("its discover does not answer filters, scores and balance")
+    return {
+        (_KINDS[key], name): _properties(str(described[1]))
+        for key, found in answer.items()
+        for name, described in found.items()
+    }
+
+
+class _Transport(xmlrpc.client.Transport):
+    """Waits for an answer, but not for ever."""
+
+    def make_connection(self, host: Any) -> http.client.HTTPConnection:
+        connection = super().make_connection(host)
+        connection.timeout = _PATIENCE_SECONDS
+        return connection
+
+
+def _properties(text: str) -> dict[str, str]:
+    parts = (part.strip().partition("=") for part in text.split(";") if part.strip())
+    return {name: regex for name, _, regex in parts}
+
+
+def _cause(lost: float | None) -> str:
+    if lost is None:
+        return "its external scheduler is off, or the proxy had no plugins when the engine started"
+    return f"it could not reach the proxy at {_moment(lost)}: the URL is wrong, or the proxy was away"
+
+
+def _moment(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

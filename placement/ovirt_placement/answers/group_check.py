@@ -1,0 +1,189 @@
+"""Judges an affinity group before the engine does: what it would refuse, and what it would let through."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.sentences import host_name, vm_name
+from ovirt_placement.cli.conflicts import MEANINGS
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
+from ovirt_placement.rules.affinity.feasibility import judge_groups
+
+#: The engine's pattern for names: letters of any script, digits, and these three.
+_NAME = re.compile(r"(?:[^\W\d]|[0-9.-])+")
+_LONGEST_NAME = 255
+
+#: The engine refuses these whatever is enforcing, and warns of the others in its event log.
+_REFUSED = {ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS, ConflictType.TOGETHER_AGAINST_APART}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Sentences; the engine saves the group if nothing is refused."""
+
+    #: What the engine refuses of any group, and how it stands.
+    refusals: tuple[str, ...]
+    #: What it refuses of a whole group, and accepts when members are added one by one.
+    unchecked: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def judge(snapshot: Snapshot, group: AffinityGroup) -> Judgement:
+    """Judge a group as it is to be, new or changed, among all others of the engine."""
+    others = tuple(other for other in snapshot.affinity_groups if other.id != group.id)
+    intended = replace(snapshot, affinity_groups=(*others, group))
+    refused, tolerated = _conflicts(intended, group)
+    return Judgement(
+        refusals=(*_name(group, others), *_repeated(snapshot, group)),
+        unchecked=(*_foreign_members(snapshot, group), *refused),
+        warnings=(
+            *_foreign_labelled(snapshot, group),
+            *_hosts_missing(intended, group),
+            *tolerated,
+            *_contradictions(intended, group),
+        ),
+    )
+
+
+def _name(group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str]:
+    if not _NAME.fullmatch(group.name) or len(group.name) > _LONGEST_NAME:
+        yield (
+            f'the name "{group.name}": a name has 1 to {_LONGEST_NAME} letters, digits, dots, hyphens and'
+            " underscores"
+        )
+    if any(other.name == group.name for other in others):
+        yield f'the name "{group.name}" is used already; names are unique over all clusters'
+
+
+def _repeated(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
+    for kind, ids in (
+        ("VM", group.vms),
+        ("host", group.hosts),
+        ("VM label", group.vm_labels),
+        ("host label", group.host_labels),
+    ):
+        for member, times in Counter(ids).items():
+            if times > 1:
+                yield f"{kind} {_member_name(snapshot, member)} is a member already"
+
+
+def _foreign_members(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
+    own = _cluster_name(snapshot, group.cluster)
+    for kind, ids in (("VM", group.vms), ("host", group.hosts)):
+        for member, cluster in _foreign(snapshot, group, ids):
+            yield (
+                f"{kind} {_member_name(snapshot, member)} belongs to cluster"
+                f" {_cluster_name(snapshot, cluster)}, the group to cluster {own}"
+            )
+
+
+def _foreign_labelled(snapshot: Snapshot, group: AffinityGroup) -> Iterator[str]:
+    labels = snapshot.label_by_id
+    for kind, found in (
+        ("VM", [(label, labels[label].vms) for label in group.vm_labels]),
+        ("host", [(label, labels[label].hosts) for label in group.host_labels]),
+    ):
+        for label, ids in found:
+            for member, cluster in _foreign(snapshot, group, ids):
+                yield (
+                    f"label {labels[label].name} brings {kind} {_member_name(snapshot, member)} of cluster"
+                    f" {_cluster_name(snapshot, cluster)}: our rules do not count it, the engine's do"
+                )
+
+
+def _hosts_missing(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
+    if group.hosts_rule.enabled and group.hosts_rule.positive and not intended.group_hosts[group.id]:
+        means = (
+            "no host at all may take its VMs, says the engine" if group.hosts_rule.hard else "it is broken"
+        )
+        yield f"the host rule is positive and there are no hosts: {means}"
+
+
+def _conflicts(intended: Snapshot, group: AffinityGroup) -> tuple[list[str], list[str]]:
+    """Say which conflicts keep the engine from saving, also those it has already, and which it tolerates."""
+    refused, tolerated = [], []
+    for conflict in find_conflicts(_as_the_engine_counts(intended, group.cluster), group.cluster):
+        concerned = _concerned(intended, conflict, group.cluster)
+        if conflict.type in _REFUSED:
+            refused.append(_conflict_sentence(intended, conflict, concerned))
+        elif group.id in concerned:
+            tolerated.append(_conflict_sentence(intended, conflict, concerned))
+    return refused, tolerated
+
+
+def _as_the_engine_counts(intended: Snapshot, cluster: str) -> Snapshot:
+    """Let members of other clusters count, as they do when the engine looks for conflicts."""
+    counted = {
+        vm
+        for group in intended.affinity_groups
+        if group.cluster == cluster
+        for vm in intended.group_vms[group.id]
+    }
+    vms = tuple(replace(vm, cluster=cluster) if vm.id in counted else vm for vm in intended.vms)
+    return replace(intended, vms=vms)
+
+
+def _concerned(intended: Snapshot, conflict: Conflict, cluster: str) -> tuple[str, ...]:
+    """The groups of a conflict; where VMs are to be together and apart it names the ones apart only."""
+    if conflict.type is not ConflictType.TOGETHER_AGAINST_APART:
+        return conflict.groups
+    together = (
+        other.id
+        for other in intended.affinity_groups
+        if other.cluster == cluster
+        and other.vms_rule.enabled
+        and other.vms_rule.positive
+        and not set(conflict.vms).isdisjoint(intended.group_vms[other.id])
+    )
+    return (*conflict.groups, *together)
+
+
+def _conflict_sentence(intended: Snapshot, conflict: Conflict, concerned: tuple[str, ...]) -> str:
+    vms = conflict.negative_vms or conflict.vms
+    parts = [
+        f"groups {_list(intended.group_by_id[group].name for group in concerned)}",
+        f"VMs {_list(vm_name(vm, intended) for vm in vms)}",
+    ]
+    if conflict.hosts:
+        parts.append(f"hosts {_list(host_name(host, intended) for host in conflict.hosts)}")
+    return f"{MEANINGS[conflict.type]} ({'; '.join(parts)})"
+
+
+def _contradictions(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
+    for found in judge_groups(intended, group.cluster).contradictions:
+        if group.id in found.groups:
+            names = _list(sorted(_group_or_label_name(intended, one) for one in found.groups))
+            yield f"these hard groups cannot hold together: {names}"
+
+
+def _foreign(snapshot: Snapshot, group: AffinityGroup, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for member in dict.fromkeys(ids):
+        known = snapshot.vm_by_id.get(member) or snapshot.host_by_id.get(member)
+        if known is not None and known.cluster != group.cluster:
+            yield member, known.cluster
+
+
+def _member_name(snapshot: Snapshot, member: str) -> str:
+    for table in (snapshot.vm_by_id, snapshot.host_by_id, snapshot.label_by_id):
+        if member in table:
+            return table[member].name
+    return member
+
+
+def _group_or_label_name(snapshot: Snapshot, group_id: str) -> str:
+    known = snapshot.group_by_id.get(group_id) or snapshot.label_by_id.get(group_id)
+    return known.name if known else group_id
+
+
+def _cluster_name(snapshot: Snapshot, cluster_id: str) -> str:
+    return snapshot.cluster_by_id[cluster_id].name
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

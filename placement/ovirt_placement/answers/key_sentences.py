@@ -1,0 +1,93 @@
+"""Says what placement keys are and what is wrong with them, with names in place of ids."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ovirt_placement.answers.sentences import host_name, vm_name
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.key_resources import resource_name
+from ovirt_placement.rules.placement_keys.compile import MistakenKey
+from ovirt_placement.rules.placement_keys.keys import Code
+from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
+from ovirt_placement.rules.placement_keys.property import NAME
+
+#: From here on a whole number is told by its first digits.
+_MANY = 10**15
+
+_SENTENCES = {
+    Code.NAME_EMPTY: "it has no name",
+    Code.VALUE_NOT_NUMERIC: "its value is no number",
+    Code.WEIGHT_ZERO: "it has no weight, so it is no placement key",
+    Code.RESERVED_AS_SYSTEM: "names that start with _ are for billing entities and customers to weigh",
+    Code.SPECIAL_UNKNOWN: "of the names that start with #, there are only #RAM, #CPU and #LOAD",
+    Code.SPECIAL_NOT_SYSTEM: "only the operator weighs #RAM, #CPU and #LOAD",
+    Code.SPECIAL_ON_NODE: "names that start with # are computed for hosts and cannot be set there",
+    Code.SPECIAL_CLUSTER_VALUE_NOT_0: "on a cluster its value must be 0; only its weight is yours to choose",
+    Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "whoever set it may not set keys on this level",
+    Code.STICKY_NOT_ON_NODE: "only keys of hosts can be sticky",
+    Code.STICKY_WITHOUT_WEIGHT: "a sticky key needs a weight",
+    Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _",
+    Code.NODE_KEY_SET_DIFFERS: "other hosts of its cluster have keys that it lacks",
+    Code.PROPERTY_UNREADABLE: "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored",
+}
+
+
+def code_sentence(code: Code) -> str:
+    return _SENTENCES[code]
+
+
+def mistake_place(mistake: Mistake, snapshot: Snapshot) -> str:
+    """Where to look for what is wrong."""
+    if isinstance(mistake, MistakenKey):
+        return key_title(mistake.key, snapshot)
+    if isinstance(mistake, MissingNodeKeys):
+        return f"host {host_name(mistake.host, snapshot)}"
+    return f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
+
+
+def mistake_sentence(mistake: Mistake) -> str:
+    if isinstance(mistake, MistakenKey):
+        return "; ".join(map(code_sentence, mistake.codes))
+    if isinstance(mistake, MissingNodeKeys):
+        return f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
+    return f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
+
+
+def key_place(key: PlacementKey, snapshot: Snapshot) -> str:
+    """The level of a key and what it is set on, as in `node north`, `vdc 00000002`."""
+    return f"{key.level} {resource_name(key.level, key.resource, snapshot)}"
+
+
+def key_title(key: PlacementKey, snapshot: Snapshot) -> str:
+    """Which key it is: what it is set on, whose it is, its name."""
+    return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
+
+
+def described(key: PlacementKey, snapshot: Snapshot) -> dict[str, object]:
+    """A key as JSON, with the name of what it is set on."""
+    return {
+        "level": key.level,
+        "resource": key.resource,
+        "place": key_place(key, snapshot),
+        "class": key.key_class,
+        "name": key.name,
+        "value": key.value,
+        "weight": key.weight,
+        "sticky": key.sticky,
+    }
+
+
+def written(value: float | str) -> str:
+    """A key's value as its author would write it, with all digits."""
+    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def written_weight(key: PlacementKey) -> str:
+    """A key's weight likewise; nothing for one without."""
+    return "" if key.weight is None else written(key.weight)
+
+
+def figure(number: Fraction) -> str:
+    """A number as people write it: whole ones in full, others with six digits at most."""
+    return str(number) if number.denominator == 1 and abs(number) < _MANY else f"{float(number):g}"

@@ -1,0 +1,1 @@
+"""`ovirt-placement groups`, one file an action."""

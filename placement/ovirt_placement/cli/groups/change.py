@@ -1,0 +1,233 @@
+"""Adds, changes and removes an affinity group: reads the engine, judges what is meant, and only then asks."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict, replace
+
+from ovirt_placement import config
+from ovirt_placement.answers.group_check import Judgement, judge
+from ovirt_placement.cli.question import find, show_json
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
+
+#: Of each member list of the model: its option and its word.
+_MEMBERS = {
+    "vms": ("vm", "VM"),
+    "hosts": ("host", "host"),
+    "vm_labels": ("vm_label", "affinity label"),
+    "host_labels": ("host_label", "affinity label"),
+}
+_DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+
+
+def add(args: argparse.Namespace) -> int:
+    """Run `groups add`."""
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group
+
+    with _connected(args) as connection:
+        snapshot = _read(connection)
+        cluster = find(args.cluster, "cluster", snapshot.clusters)
+        members = {
+            name: tuple(_find(word, name, cluster.id, snapshot).id for word in getattr(args, option))
+            for name, (option, _) in _MEMBERS.items()
+        }
+        group = AffinityGroup(
+            id="",
+            name=args.name,
+            cluster=cluster.id,
+            priority=1.0 if args.priority is None else _priority(args.priority),
+            vms_rule=_rule(args, "vms", _DISABLED),
+            hosts_rule=_rule(args, "hosts", _DISABLED),
+            **members,
+        )
+        judgement = judge(snapshot, group)
+        _refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
+        edit = GroupEdit(description=args.description, **_fields(group, _EDITABLE))
+        group = replace(group, id=add_group(connection, cluster.id, edit))
+    _report(args, "added", group, snapshot, judgement.warnings)
+    return 0
+
+
+def edit(args: argparse.Namespace) -> int:
+    """Run `groups edit`."""
+    with _connected(args) as connection:
+        snapshot = _read(connection)
+        before = find(args.group, "affinity group", snapshot.affinity_groups)
+        after = _edited(args, before, snapshot)
+        judgement = judge(snapshot, after)
+        if args.unchecked:
+            warnings = _edit_members(connection, args, before, after, judgement)
+        else:
+            warnings = _edit_whole(connection, args, before, after, judgement)
+    changed = before != after or args.description is not None
+    _report(args, "changed" if changed else "left as it is:", after, snapshot, warnings)
+    return 0
+
+
+def remove(args: argparse.Namespace) -> int:
+    """Run `groups remove`."""
+    from ovirt_placement.engine.writing.affinity_groups import remove_group
+
+    with _connected(args) as connection:
+        snapshot = _read(connection)
+        group = find(args.group, "affinity group", snapshot.affinity_groups)
+        remove_group(connection, group.cluster, group.id)
+    _report(args, "removed", group, snapshot, ())
+    return 0
+
+
+def described(group: AffinityGroup, snapshot: Snapshot) -> dict[str, object]:
+    """A group as JSON, with names beside ids."""
+    return {
+        "id": group.id,
+        "name": group.name,
+        "cluster": {"id": group.cluster, "name": snapshot.cluster_by_id[group.cluster].name},
+        "priority": group.priority,
+        "vms_rule": asdict(group.vms_rule),
+        "hosts_rule": asdict(group.hosts_rule),
+        **{
+            name: [{"id": i, "name": _table(name, snapshot)[i].name} for i in getattr(group, name)]
+            for name in _MEMBERS
+        },
+    }
+
+
+_EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *_MEMBERS)
+
+
+def _edit_whole(
+    connection: EngineConnection,
+    args: argparse.Namespace,
+    before: AffinityGroup,
+    after: AffinityGroup,
+    judgement: Judgement,
+) -> Sequence[str]:
+    from ovirt_placement.engine.writing.affinity_groups import GroupEdit, edit_group
+
+    changed = [name for name in _EDITABLE if getattr(before, name) != getattr(after, name)]
+    if changed or args.description is not None:
+        _refuse("change", before.name, (*judgement.refusals, *judgement.unchecked))
+        edit = GroupEdit(description=args.description, **_fields(after, changed))
+        edit_group(connection, before.cluster, before.id, edit)
+    return judgement.warnings
+
+
+def _edit_members(
+    connection: EngineConnection,
+    args: argparse.Namespace,
+    before: AffinityGroup,
+    after: AffinityGroup,
+    judgement: Judgement,
+) -> Sequence[str]:
+    """Change members one by one; what the engine would refuse of the whole group becomes a warning."""
+    from ovirt_placement.engine.writing.affinity_groups import Members, add_member, remove_member
+
+    others = [
+        name for name in _EDITABLE if name not in _MEMBERS and getattr(before, name) != getattr(after, name)
+    ]
+    if others or args.description is not None:
+        raise UserError("--unchecked goes with members only: change the rest in a request of its own")
+    _refuse("change", before.name, judgement.refusals)
+    for members in Members:
+        old, new = getattr(before, members), getattr(after, members)
+        for member in (member for member in old if member not in new):
+            remove_member(connection, before.cluster, before.id, members, member)
+        for member in (member for member in new if member not in old):
+            add_member(connection, before.cluster, before.id, members, member)
+    return (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *judgement.warnings)
+
+
+def _edited(args: argparse.Namespace, group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
+    members = {
+        name: _members(args, group, name, option, word, snapshot) for name, (option, word) in _MEMBERS.items()
+    }
+    return replace(
+        group,
+        name=group.name if args.name is None else args.name,
+        priority=group.priority if args.priority is None else _priority(args.priority),
+        vms_rule=_rule(args, "vms", group.vms_rule),
+        hosts_rule=_rule(args, "hosts", group.hosts_rule),
+        **members,
+    )
+
+
+def _members(
+    args: argparse.Namespace, group: AffinityGroup, name: str, option: str, word: str, snapshot: Snapshot
+) -> tuple[str, ...]:
+    present: tuple[str, ...] = getattr(group, name)
+    table = _table(name, snapshot)
+    known = [table[member] for member in present]
+    leaving = {find(text, f"{word} in the group", known).id for text in getattr(args, f"remove_{option}")}
+    coming = (_find(text, name, group.cluster, snapshot).id for text in getattr(args, f"add_{option}"))
+    return (*(member for member in present if member not in leaving), *coming)
+
+
+def _find(word: str, name: str, cluster: str, snapshot: Snapshot) -> Vm | Host | AffinityLabel:
+    """The member that a word means: of the group's own cluster if there is one, else of any."""
+    kind = _MEMBERS[name][1]
+    known = tuple(_table(name, snapshot).values())
+    own = [item for item in known if getattr(item, "cluster", cluster) == cluster]
+    in_own = any(word in (item.id, item.name) for item in own)
+    found: Vm | Host | AffinityLabel = find(word, kind, own if in_own else known)
+    return found
+
+
+def _table(name: str, snapshot: Snapshot) -> dict[str, Any]:
+    if name == "vms":
+        return snapshot.vm_by_id
+    return snapshot.host_by_id if name == "hosts" else snapshot.label_by_id
+
+
+def _rule(args: argparse.Namespace, what: str, rule: Rule) -> Rule:
+    polarity, enforcing = getattr(args, f"{what}_rule"), getattr(args, f"{what}_enforcing")
+    if polarity is not None:
+        rule = replace(rule, enabled=polarity != "disabled", positive=polarity == "positive")
+    return rule if enforcing is None else replace(rule, enforcing=enforcing)
+
+
+def _priority(number: float) -> float:
+    if not math.isfinite(number):
+        raise UserError(f"--priority {number}: a priority is a number, such as 1 or 2.5")
+    return number
+
+
+def _fields(group: AffinityGroup, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(group, name) for name in names}
+
+
+def _refuse(verb: str, name: str, reasons: Sequence[str]) -> None:
+    if reasons:
+        raise UserError(f"the engine would not {verb} {name}: {'; '.join(reasons)}")
+
+
+def _report(
+    args: argparse.Namespace, verb: str, group: AffinityGroup, snapshot: Snapshot, warnings: Sequence[str]
+) -> None:
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if args.json:
+        show_json({"group": described(group, snapshot), "warnings": warnings})
+    else:
+        print(f"{verb} affinity group {group.name} ({group.id})")
+
+
+def _connected(args: argparse.Namespace) -> EngineConnection:
+    from ovirt_placement.engine.connection.client import connect
+
+    return connect(config.load(args.config).engine)
+
+
+def _read(connection: EngineConnection) -> Snapshot:
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    return read_snapshot(connection)

@@ -1,0 +1,39 @@
+"""`ovirt-placement inventory run`: the service that reads the engine for everyone on this machine."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_placement import config
+from ovirt_placement.cli.arguments import add_config
+
+DESCRIPTION = """\
+Follow the engine's events, read again what they speak of, and publish what is known for all processes of
+this machine: the plugins of the scheduler proxy, the enforcer, and other commands.
+
+It prints one line once the first snapshot is published. When the engine is away it says so once on standard
+error and goes on when the engine is back. SIGTERM ends it and removes what it published.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser("inventory", help="follow the engine for all readers of this machine")
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    running = actions.add_parser(
+        "run",
+        help="run the service in the foreground",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_config(running)
+    running.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.inventory.service import service
+
+    configuration = config.load(args.config)
+    directory = configuration.inventory.directory
+    service.run(configuration, lambda: print(f"ovirt-placement: publishing to {directory}", flush=True))
+    return 0

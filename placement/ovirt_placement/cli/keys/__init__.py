@@ -1,0 +1,1 @@
+"""`ovirt-placement keys`, one file an action."""

@@ -1,0 +1,173 @@
+"""`ovirt-placement keys`: sets placement keys, tells what is wrong with them, and how they place a VM."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.keys import change, check, explain, listing, prune, show
+from ovirt_placement.cli.keys.state import add_key_state, read_keys
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.model import key_file
+from ovirt_placement.model.key_levels import SETTABLE
+
+DESCRIPTION = """\
+Set placement keys, which draw VMs to some hosts and keep them off others, and look at what they do. See
+docs/placement-keys.md.
+"""
+LIST = """\
+List all placement keys, or some of them: the class (system: the operator's; be: a billing entity's;
+customer), what each is set on, who set it and when.
+"""
+DEFINE = """\
+Give every host of a cluster a value for a key, in place of those that it has. A key of hosts exists on all of
+a cluster or on none. The keys of hosts are the operator's.
+"""
+SET = """\
+Set a key on one object of a level, in place of the one that stands there. What may not be set there is
+refused with a code and the reason. On a host a key has no weight, and must be defined for its cluster.
+"""
+UNSET = """\
+Remove a key from one object, or a key of hosts from all hosts of a cluster.
+"""
+EXPORT = """\
+Print all keys as YAML (with --json as JSON), as `keys import` reads it.
+"""
+IMPORT = """\
+Set the keys of a YAML file, in place of those that stand there; others stay unless you say --replace. If one
+of them may not be set, none is.
+"""
+PRUNE = """\
+Remove the keys of objects that the engine has no more: clusters, hosts, VMs, data centers, networks, vNIC
+profiles, and disks and NICs that no VM has. Of templates, quotas and the like it does not tell. What is
+remembered of VMs that are gone (sticky copies) goes at once, too; by itself it goes after a week.
+"""
+CHECK = """\
+List the mistakes: keys that placements ignore, properties of VMs that are no keys, hosts that lack keys of
+their cluster, keys of objects that are gone. No mistake ever stops a VM from starting. The exit status is 1
+if there is any.
+"""
+SHOW = """\
+Show the compiled keys of a VM, with the level that each comes from and what it hides there, or of a host: its
+own, those computed for it, and those that the VMs on it brought.
+"""
+EXPLAIN = """\
+Take a VM through all steps of its placement and say of each host of its cluster how near its keys come, its
+score, its round, what the customer's keys make of it, and which host is chosen.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "keys", help="placement keys, and how they place a VM", description=DESCRIPTION
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    _add_questions(actions)
+    _add_define(add_command(actions, "define", "give every host of a cluster a key", DEFINE, change.define))
+    _add_set(add_command(actions, "set", "set a key", SET, change.set_key))
+    _add_unset(add_command(actions, "unset", "remove a key", UNSET, change.unset))
+    _add_import(add_command(actions, "import", "set the keys of a YAML file", IMPORT, change.import_keys))
+    pruning = add_command(
+        actions, "prune", "remove keys of objects that are gone from the engine", PRUNE, prune.run
+    )
+    prune.add_arguments(pruning)
+    _add_connection(pruning)
+
+
+def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    listed = add_command(actions, "list", "the keys that are set", LIST, listing.run)
+    listing.add_arguments(listed)
+    checking = add_command(actions, "check", "keys that are ignored, and why", CHECK, check.run)
+    showing = add_command(actions, "show", "the compiled keys of a VM or host", SHOW, show.run)
+    showing.add_argument("item", metavar="VM|HOST", help="its name or id")
+    explaining = add_command(actions, "explain", "how keys place a VM", EXPLAIN, explain.run)
+    explaining.add_argument("vm", metavar="VM", help="its name or id")
+    explaining.add_argument(
+        "--stay",
+        action="store_true",
+        help="of a running VM, also judge the host that it runs on, as if it were not there",
+    )
+    exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export)
+    for parser in (listed, checking, showing, explaining, exporting):
+        add_key_state(parser)
+
+
+def _add_define(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    parser.add_argument("--cluster", metavar="CLUSTER", required=True, help="by name or id")
+    parser.add_argument(
+        "--values", metavar="HOST=VALUE", nargs="+", action="extend", default=[], help="what hosts are given"
+    )
+    parser.add_argument("--default", metavar="VALUE", help="what all hosts that are not named are given")
+    parser.add_argument(
+        "--sticky", metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"
+    )
+    _add_connection(parser)
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    parser.add_argument("value", metavar="VALUE", help="a number")
+    parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for keys of hosts")
+    _add_on(parser, required=True)
+    _add_setter(parser, default="operator")
+    _add_connection(parser)
+
+
+def _add_unset(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    where = parser.add_mutually_exclusive_group(required=True)
+    _add_on(where)
+    where.add_argument("--cluster", metavar="CLUSTER", help="a key of hosts, from all hosts of this cluster")
+    _add_setter(parser, default="operator")
+    _add_connection(parser)
+
+
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path)
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="remove all keys that the file lacks (with --as, of that class)",
+    )
+    _add_setter(parser, default=None)
+    _add_connection(parser)
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the key; one that begins with - goes last, after --")
+
+
+def _add_on(parser: argparse._ActionsContainer, *, required: bool = False) -> None:
+    parser.add_argument(
+        "--on",
+        nargs=2,
+        metavar=("LEVEL", "RESOURCE"),
+        required=required,
+        help=f"what it is set on: a level ({', '.join(SETTABLE)}) and the name or id of what stands there",
+    )
+
+
+def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    parser.add_argument(
+        "--as",
+        dest="setter",
+        choices=change.SETTERS,
+        default=default,
+        help=f"whose key it is; else {default or 'the classes in the file say'}",
+    )
+
+
+def _add_connection(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _export(args: argparse.Namespace) -> int:
+    snapshot = read_keys(args).snapshot
+    if args.json:
+        show_json(key_file.described(snapshot.placement_keys, snapshot))
+    else:
+        print(key_file.dumps(snapshot.placement_keys, snapshot), end="")
+    return 0

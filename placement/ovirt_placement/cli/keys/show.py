@@ -1,0 +1,109 @@
+"""`ovirt-placement keys show`: the compiled keys of one VM or one host."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from ovirt_placement.answers.key_sentences import code_sentence, figure, key_place, written, written_weight
+from ovirt_placement.cli.keys.state import read_keys
+from ovirt_placement.cli.question import find, show, show_json
+from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
+from ovirt_placement.rules.placement_keys.host_states import host_states
+from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, Values
+from ovirt_placement.rules.placement_keys.parameters import settings_of
+from ovirt_placement.rules.placement_keys.placing import compiled_keys
+
+Rows = list[tuple[str, ...]]
+
+
+def run(args: argparse.Namespace) -> int:
+    snapshot = read_keys(args).snapshot
+    items: tuple[Vm | Host, ...] = (*snapshot.vms, *snapshot.hosts)
+    item = find(args.item, "VM or host", items)
+    if isinstance(item, Vm):
+        _show_vm(compiled_keys(snapshot, item.id), snapshot, as_json=args.json)
+    else:
+        settings = settings_of(snapshot.cluster_by_id[item.cluster].scheduling_properties)
+        (state,) = host_states(snapshot, (item,), settings)
+        _show_host(state.keys, as_json=args.json)
+    return 0
+
+
+def _show_vm(keys: CompiledKeys, snapshot: Snapshot, *, as_json: bool) -> None:
+    if as_json:
+        show_json(
+            {
+                "system": {key.name: _described(key) for key in keys.system.values()},
+                "customer": {key.name: _described(key) for key in keys.customer.values()},
+                "ignored": [{"key": one.key, "codes": one.codes} for one in keys.ignored],
+            }
+        )
+        return
+    rows: Rows = [_row("system", key, snapshot) for key in keys.system.values()]
+    rows += [_row("customer", key, snapshot) for key in keys.customer.values()]
+    show(rows, ("list", "name", "value", "weight", "from", "hides"))
+    for one in keys.ignored:
+        codes = "; ".join(map(code_sentence, one.codes))
+        print(f"\nignored: {key_place(one.key, snapshot)}: {one.key.name}: {codes}")
+
+
+def _row(keys: str, key: CompiledKey, snapshot: Snapshot) -> tuple[str, ...]:
+    return (
+        keys,
+        key.name,
+        figure(key.value),
+        figure(key.weight),
+        key_place(key.source, snapshot),
+        "\n".join(_hidden(key.hidden, snapshot)),
+    )
+
+
+def _hidden(keys: Iterable[PlacementKey], snapshot: Snapshot) -> Iterator[str]:
+    for key in keys:
+        yield f"{key_place(key, snapshot)}: {written(key.value)} ({written_weight(key)})"
+
+
+def _described(key: CompiledKey) -> dict[str, object]:
+    return {
+        "value": float(key.value),
+        "weight": float(key.weight),
+        "source": key.source,
+        "hidden": key.hidden,
+    }
+
+
+def _show_host(keys: NodeKeys, *, as_json: bool) -> None:
+    if as_json:
+        show_json(
+            {
+                "system": _values(keys.system),
+                "customer": _values(keys.customer),
+                "sticky": keys.sticky,
+            }
+        )
+        return
+    sticky = {key.name for key in keys.sticky}
+    rows: Rows = [
+        ("system", name, figure(value), str(count), "sticky" if name in sticky else "")
+        for name, value, count in _instances(keys.system)
+    ]
+    rows += [
+        ("customer", name, figure(value), str(count), "") for name, value, count in _instances(keys.customer)
+    ]
+    show(rows, ("list", "name", "value", "times", ""))
+
+
+def _values(values: Values) -> list[dict[str, object]]:
+    return [
+        {"name": name, "value": float(value), "count": count} for name, value, count in _instances(values)
+    ]
+
+
+def _instances(values: Values) -> Iterator[tuple[str, Fraction, int]]:
+    """By name and value, each value with the number of VMs (or the host itself) that bring it."""
+    for name in sorted(values):
+        for ratio, count in sorted(values[name], key=lambda found: Fraction(*found[0])):
+            yield name, Fraction(*ratio), count

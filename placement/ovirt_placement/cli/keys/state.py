@@ -1,0 +1,114 @@
+"""Where commands about placement keys take them from: a state file, a file of keys, or engine and store."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement import config
+from ovirt_placement.cli.question import add_question, read_state
+from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.reading.detail import ALL_DETAILS, Detail
+from ovirt_placement.inventory.client.keys import with_keys
+from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.model import Snapshot, key_file
+from ovirt_placement.model.key_levels import SETTABLE
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.keys import KeyPlace, KeyRecords, KeyStore, SetKey
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
+
+#: A person waits longer for a store that others write to than a placement can.
+_PATIENCE_SECONDS = 5.0
+
+
+class KeyState(NamedTuple):
+    snapshot: Snapshot
+    #: Who set each key, and when, where the store knows: also keys of objects that the engine has no more.
+    authors: Mapping[KeyPlace, SetKey]
+
+
+def add_key_state(parser: argparse.ArgumentParser) -> None:
+    """Add what every question about a state has, and `--keys`."""
+    add_question(parser)
+    parser.add_argument(
+        "--keys",
+        type=Path,
+        metavar="FILE",
+        help="as if the keys of this YAML file were set, and no others: to try them",
+    )
+
+
+def read_keys(args: argparse.Namespace) -> KeyState:
+    """The state that is asked about; a live one with what the store holds at this moment."""
+    snapshot = read_state(args, max_age=0.0)  # whoever has just set a key wants to see that
+    authors: tuple[SetKey, ...] = ()
+    if args.state is None:
+        with opened_store(args, create=False) as store:
+            records, authors = read_records(store)
+        snapshot = with_keys(snapshot, records)
+    if args.keys is not None:
+        if args.state is None:  # they may refer to what no key in the store refers to
+            with _connected(args) as connection:
+                snapshot = _with_details(connection, snapshot, ALL_DETAILS)
+        keys = key_file.load(args.keys, snapshot)
+        return KeyState(replace(snapshot, placement_keys=keys), {})
+    return KeyState(snapshot, {KeyPlace.of(one.key): one for one in authors})
+
+
+def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
+    """What a store knows; one that nobody has written to holds nothing."""
+    try:
+        return store.records(), store.all_keys()
+    except StoreUnmade:
+        return KeyRecords(0), ()
+
+
+def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
+    """All that keys on these levels can be set on, read from the engine at this moment."""
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    details = referred(levels)
+    with _connected(args) as connection:
+        snapshot = read_snapshot(connection)
+        return _with_details(connection, snapshot, details) if details else snapshot
+
+
+def _with_details(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
+    from ovirt_placement.engine.reading.vm_details import detailed
+
+    return consistent(detailed(connection, snapshot, details))
+
+
+def _connected(args: argparse.Namespace) -> EngineConnection:
+    from ovirt_placement.engine.connection.client import connect
+
+    return connect(config.load(args.config).engine)
+
+
+def setter_name() -> str:
+    """The login of whoever runs this; with sudo, of whoever called it."""
+    user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
+    try:
+        return user or pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+
+
+@contextmanager
+def opened_store(args: argparse.Namespace, *, create: bool = True) -> Iterator[KeyStore]:
+    url = config.load(args.config).store.url
+    store = KeyStore(url, patience_seconds=_PATIENCE_SECONDS, create=create)
+    try:
+        yield store
+    finally:
+        store.close()

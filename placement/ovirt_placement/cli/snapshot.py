@@ -1,0 +1,72 @@
+"""`ovirt-placement snapshot`: prints a live engine's cluster state file."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from ovirt_placement import config
+from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.keys.state import opened_store, read_records
+from ovirt_placement.inventory.client.keys import with_keys
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_service.errors import UserError
+
+_log = logging.getLogger(__name__)
+
+DESCRIPTION = """\
+Read an engine, and the store for placement keys, and print that placement state as a cluster state file to
+standard output: for a what-if question (--state FILE of the other commands), a simulation, or a bug report.
+The user needs no more than the role ReadOnlyAdmin. See docs/state-file.md for the format.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(subparsers, "snapshot", "print a live engine's state file", DESCRIPTION, run)
+    add_config(parser)
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="check this state file and print it again, in place of an engine's",
+    )
+    parser.add_argument(
+        "--statistics",
+        action="store_true",
+        help="also how busy hosts and VMs are; costs the engine one look-up for each of them",
+    )
+    parser.add_argument(
+        "--devices",
+        action="store_true",
+        help="also tags, disks, network interfaces and owners; costs the engine several look-ups for each VM",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    snapshot = state_file.load(args.state) if args.state else _from_engine(args)
+    sys.stdout.buffer.write(state_file.dumps(snapshot))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _from_engine(args: argparse.Namespace) -> Snapshot:
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.reading.topology import read_snapshot
+
+    with connect(config.load(args.config).engine) as connection:
+        snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
+    return _with_stored_keys(snapshot, args)
+
+
+def _with_stored_keys(snapshot: Snapshot, args: argparse.Namespace) -> Snapshot:
+    """Add the keys; without them the state may still be what somebody wants to see."""
+    try:
+        with opened_store(args, create=False) as store:
+            records, _ = read_records(store)
+    except UserError as error:
+        _log.warning("placement keys are left out: %s", error)
+        return snapshot
+    return with_keys(snapshot, records)

@@ -1,1 +1,0 @@
-"""One module a subcommand of `ovirt-placement`: `add_parser(subparsers)` and `run(args) -> exit status`."""

@@ -1,0 +1,159 @@
+"""What can go wrong between us and an engine: it is away, we are set up wrongly, or it refuses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlparse
+
+import ovirtsdk4
+import pycurl
+from lxml import etree
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.sso import AWAY_STATUSES, NotAnEngine
+from ovirt_service.errors import UserError
+
+_TLS = {pycurl.E_SSL_CACERT, pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_ISSUER_ERROR}
+_TLS_FILE = {pycurl.E_SSL_CACERT_BADFILE, pycurl.E_SSL_CERTPROBLEM}
+_URL = {pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL}
+#: With these the request cannot have reached the engine.
+_UNSENT = {pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY}
+#: What the SDK raises.
+SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, pycurl.error, NotAnEngine)
+_CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA"
+
+
+class EngineAway(UserError):
+    """The engine does not answer; asking again later may help.
+
+    `request_sent` tells whether the request may have reached it all the same.
+    """
+
+    def __init__(self, text: str, *, request_sent: bool) -> None:
+        super().__init__(text)
+        self.request_sent = request_sent
+
+
+class EngineSetupError(UserError):
+    """The engine cannot be talked to until a person sets something right: address, certificate, user."""
+
+
+class EngineFault(UserError):
+    """The engine understood the request and refused it, with its own reason."""
+
+    def __init__(self, text: str, *, code: int, fault: Fault) -> None:
+        super().__init__(text)
+        self.code = code
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The `<fault>` of an answer; both texts are empty where there is none."""
+
+    reason: str = ""
+    detail: str = ""
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The engine's messages; it writes them as one list in brackets, `[Cannot migrate VM. ..., ...]`."""
+        listed = self.detail.strip()
+        if listed.startswith("[") and listed.endswith("]"):
+            listed = listed[1:-1]
+        return tuple(text for text in re.split(r"(?<=[.:]), (?=[A-Z])", listed) if text)
+
+
+def fault_of(body: bytes) -> Fault:
+    """Read the fault of an answer, which may stand inside of an echoed action."""
+    if not body.lstrip().startswith(b"<"):
+        return Fault()
+    root = etree.fromstring(body, etree.XMLParser(recover=True, resolve_entities=False, no_network=True))
+    fault = None if root is None else root if root.tag == "fault" else root.find("fault")
+    if fault is None:
+        return Fault()
+    return Fault(fault.findtext("reason", ""), fault.findtext("detail", ""))
+
+
+def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserError:
+    """Sort an error of the SDK's services, whether an answer or the lack of one."""
+    code = getattr(error, "code", None)
+    if code is None:
+        return failure_of_transport(error, settings)
+    given: Any = getattr(error, "fault", None)
+    fault = Fault() if given is None else Fault(given.reason or "", given.detail or "")
+    return failure_of_answer(code, fault, settings, path)
+
+
+def failure_of_answer(code: int, fault: Fault, settings: EngineSettings, path: str) -> UserError:
+    """Sort an answer that is not what was asked for."""
+    said = f": {'; '.join(fault.messages) or fault.reason}" if fault.detail or fault.reason else ""
+    if code == 401:
+        return EngineSetupError(
+            f"{settings.url}: the engine refuses the session of {settings.username}{said}"
+        )
+    if code in AWAY_STATUSES:
+        return EngineAway(f"{settings.url}: the engine is starting or stopping ({code})", request_sent=True)
+    if code == 400 and "insufficient permissions" in fault.detail:
+        return EngineSetupError(
+            f"{settings.url}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
+        )
+    if code == 200 and not said:
+        return _no_engine(settings)
+    return EngineFault(f"{settings.url}: {path}: the engine answers {code}{said}", code=code, fault=fault)
+
+
+def failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
+    """Sort a request that got no answer, and a log-in that was refused."""
+    if isinstance(error, NotAnEngine):
+        return _no_engine(settings)
+    if isinstance(error, ovirtsdk4.AuthError):
+        said = str(error).partition(" : ")[2] or str(error)
+        return EngineSetupError(
+            f"{settings.url}: the engine refuses {settings.username}: {said.rstrip('.')}."
+            " Correct username or password_file under [engine]"
+        )
+    code, text = _curl_error(error)
+    return _set_up_wrongly(code, text, settings) or EngineAway(
+        f"{settings.url}: the engine does not answer: {text}", request_sent=code not in _UNSENT
+    )
+
+
+def _set_up_wrongly(code: int, text: str, settings: EngineSettings) -> EngineSetupError | None:
+    address = urlparse(settings.url or "")
+    if code == pycurl.E_COULDNT_RESOLVE_HOST:
+        return EngineSetupError(
+            f'{settings.url}: no host is named "{address.hostname}": correct url under [engine], or the DNS'
+        )
+    if code in _TLS and "subject name" in text:
+        return EngineSetupError(
+            f"{settings.url}: the engine's certificate is for another name than {address.hostname}: write its"
+            " name into url under [engine]"
+        )
+    if code in _TLS:
+        return EngineSetupError(
+            f"{settings.url}: the engine's certificate is not trusted ({text}): set ca_file under [engine]"
+            f" to its CA, which it gives at {address.scheme}://{address.netloc}{_CA_PATH}"
+        )
+    if code in _TLS_FILE:
+        return EngineSetupError(f"[engine] ca_file: {settings.ca_file}: holds no CA certificate ({text})")
+    if code in _URL or (code == pycurl.E_SSL_CONNECT_ERROR and "version" in text):
+        return EngineSetupError(f"{settings.url}: {text}: correct url under [engine]")
+    return None
+
+
+def _no_engine(settings: EngineSettings) -> EngineSetupError:
+    return EngineSetupError(
+        f"{settings.url}: what answers there is not an oVirt engine's API: correct url under [engine];"
+        " it ends in /ovirt-engine/api"
+    )
+
+
+def _curl_error(error: Exception) -> tuple[int, str]:
+    """Find curl's number and text: the SDK keeps them in the cause, or prints them into its own text."""
+    for candidate in (error, error.__cause__, error.__context__):
+        if isinstance(candidate, pycurl.error) and len(candidate.args) >= 2:
+            return int(candidate.args[0]), str(candidate.args[1])
+    printed = re.search(r"\(<.*?>, (\d+), (['\"])(.*?)\2\)", str(error))
+    return (int(printed[1]), printed[3]) if printed else (0, str(error))

@@ -1,0 +1,1 @@
+"""What is read of an engine, one file a kind of question."""

@@ -1,0 +1,117 @@
+"""Reads the engine's events: what happens, one after another, and how a migration went that we began."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from lxml import etree
+
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+
+STARTED = frozenset({62, 67})
+DONE = frozenset({63})
+FAILED = frozenset({64, 65, 120, 140, 1111})
+CANCELLED = frozenset({161})
+#: A VM started on a host, by a user's command or by the engine's own.
+VM_STARTED = frozenset({32, 152, 153, 506})
+MIGRATION_CODES = STARTED | DONE | FAILED | CANCELLED | {128, 162, 166}
+
+#: How many of the newest events are looked through where the engine's search finds nothing.
+_NEWEST = 1000
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One event; `vm`, `host` and `cluster` are ids and may be absent."""
+
+    id: int
+    code: int
+    severity: str
+    #: Seconds since the epoch, by the engine's clock.
+    time: float
+    description: str
+    correlation_id: str | None
+    vm: str | None
+    host: str | None
+    cluster: str | None
+
+
+def read_events(connection: EngineConnection, *, after: int = 0, at_most: int) -> tuple[Event, ...]:
+    """Read the newest events with higher ids than this, oldest first.
+
+    Raises what `EngineConnection.get` raises; an engine without events has none.
+    """
+    query: dict[str, int] = {"from": after} if after > 0 else {}
+    try:
+        content = connection.get("/events", **query, max=at_most)
+    except EngineFault as fault:
+        if fault.code == 404:
+            return ()
+        raise
+    return tuple(sorted(_read(content), key=lambda event: event.id))
+
+
+def find_migration_events(
+    connection: EngineConnection, *, correlation_id: str | None = None, vm_id: str | None = None
+) -> tuple[Event, ...]:
+    """Find the migration events of a correlation id or a VM (or of both), oldest first.
+
+    The engine answers a search that it cannot parse with an empty list, so nothing found is asked again
+    of the newest thousand events. Raises what `EngineConnection.get` raises.
+    """
+    terms = {"correlation_id": correlation_id, "_event_vm_id": vm_id}
+    search = " and ".join(f"{name}={value}" for name, value in terms.items() if value is not None)
+    if not search:
+        raise ValueError("a correlation id or a VM must be given")
+    found = _read(connection.get("/events", search=search, max=_NEWEST))
+    wanted = _wanted(found, correlation_id, vm_id)
+    return wanted or _wanted(_read(connection.get("/events", max=_NEWEST)), correlation_id, vm_id)
+
+
+def find_start_events(connection: EngineConnection) -> tuple[Event, ...]:
+    """Find the latest thousand events of VMs that started on a host, oldest first.
+
+    As `find_migration_events`, where the engine's search finds nothing.
+    """
+    search = " or ".join(f"type={code}" for code in sorted(VM_STARTED))
+    found = _starts(connection.get("/events", search=search, max=_NEWEST))
+    return found or _starts(connection.get("/events", max=_NEWEST))
+
+
+def _starts(content: bytes) -> tuple[Event, ...]:
+    found = (event for event in _read(content) if event.code in VM_STARTED)
+    return tuple(sorted(found, key=lambda event: event.id))
+
+
+def _wanted(events: tuple[Event, ...], correlation_id: str | None, vm_id: str | None) -> tuple[Event, ...]:
+    fitting = (
+        event
+        for event in events
+        if event.code in MIGRATION_CODES
+        and correlation_id in (None, event.correlation_id)
+        and vm_id in (None, event.vm)
+    )
+    return tuple(sorted(fitting, key=lambda event: event.id))
+
+
+def _read(xml: bytes) -> tuple[Event, ...]:
+    return tuple(_event(element) for element in etree.fromstring(xml).iterchildren("event"))
+
+
+def _event(element: etree._Element) -> Event:
+    return Event(
+        id=int(element.get("id", "0")),
+        code=int(element.findtext("code", "0")),
+        severity=element.findtext("severity", "normal"),
+        time=datetime.fromisoformat(element.findtext("time", "1970-01-01T00:00:00Z")).timestamp(),
+        description=element.findtext("description", ""),
+        correlation_id=element.findtext("correlation_id"),
+        vm=_id_of(element, "vm"),
+        host=_id_of(element, "host"),
+        cluster=_id_of(element, "cluster"),
+    )
+
+
+def _id_of(element: etree._Element, name: str) -> str | None:
+    child = element.find(name)
+    return None if child is None else child.get("id")

@@ -1,0 +1,64 @@
+"""To whom a VM belongs: the engine knows no owner, but permissions, and tags that an administrator sets.
+
+The engine shows a permission of the cluster, the data center or the system on each VM as if it were on the
+VM itself (its BackendAssignedPermissionsResource overwrites what such a permission is on). But a permission
+has one id wherever it is shown, and a cluster shows all that its VMs inherit: what is left is the VM's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from msgspec.structs import replace
+
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.parsing import users, xml
+from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
+from ovirt_placement.engine.parsing.vms import FoundVm
+from ovirt_placement.engine.reading import fallback
+from ovirt_placement.model import Vm
+
+#: What stands after it in the name of a VM's tag is the owner, whoever has permissions.
+OWNER_TAG = "pk-customer-"
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def owner(tags: Iterable[str], grants: Collection[Grant]) -> str | None:
+    """Say to whom a VM with these tags and permissions of its own belongs; None if that is not one.
+
+    A tag names the owner. Else it is who holds UserVmManager, and if nobody does, UserRole.
+    """
+    named = {tag.removeprefix(OWNER_TAG) for tag in tags if tag.startswith(OWNER_TAG)}
+    managers, mere_users = (
+        {grant.holder for grant in grants if grant.role == role} for role in (USER_VM_MANAGER, USER_ROLE)
+    )
+    claims = named or managers or mere_users
+    return claims.pop() if len(claims) == 1 else None
+
+
+def with_owners(
+    connection: EngineConnection, found: Iterable[FoundVm], inherited: frozenset[str] = _NOTHING
+) -> tuple[Vm, ...]:
+    """Return VMs with their owners; `inherited` are ids of permissions that were known before as inherited.
+
+    Costs one request if there is a permission to judge. Raises what `EngineConnection.get` raises.
+    """
+    found = tuple(found)
+    if any(one.grants for one in found):
+        inherited |= inherited_permissions(connection)
+    return tuple(
+        replace(vm, owner=owner(vm.tags, [grant for grant in grants if grant.id not in inherited]))
+        if vm.tags or grants
+        else vm
+        for vm, grants in found
+    )
+
+
+def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
+    """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
+    content = connection.get("/clusters", follow="permissions")
+    found = xml.root(content)
+    if fallback.ignored(content, ["permissions"]):
+        return fallback.permission_ids(connection, map(xml.identity, found.iterchildren("cluster")))
+    return users.permission_ids(found)

@@ -1,0 +1,32 @@
+"""Reads VMs page by page: with what is followed of each, an answer about all would take too long."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import count
+
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.parsing.vms import FoundVm
+from ovirt_placement.engine.reading import fallback
+from ovirt_placement.engine.reading.requests import whole_answers
+
+#: A longer answer would keep the engine, and whoever parses it, from everything else for too long.
+_PAGE = 500
+
+
+def paged_vms(connection: EngineConnection, follow: Collection[str]) -> Iterator[FoundVm]:
+    """Read all VMs, following these links; raises what `EngineConnection.get` raises.
+
+    VMs that are created or removed meanwhile may shift others over the edge of a page: one may be missing.
+    """
+    first = None
+    for number in count(1):
+        with whole_answers(connection):
+            content = connection.get("/vms", search=f"page {number}", max=_PAGE, follow=",".join(follow))
+            found = fallback.found_vms(connection, content, follow)
+        if not found or found[0].id == first:
+            return  # past the end, or of an engine that knows no pages
+        first = first or found[0].id
+        yield from found
+        if len(found) < _PAGE:
+            return

@@ -1,0 +1,98 @@
+"""Reads what a scheduling policy enables: few requests, but for things that change once a month."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.parsing import policies as parsing
+from ovirt_placement.engine.parsing.clusters import Clusters
+from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.reading.requests import get_present
+from ovirt_placement.model import Cluster, SchedulingPolicy
+
+#: How long a policy is believed; an administrator who changed one waits no longer than this.
+BELIEVED_SECONDS = 60.0
+
+#: What the state file calls the engine's own weight units; others keep the engine's name.
+_WEIGHTS = {
+    "VmAffinityGroups": "vm_affinity_weight",
+    "VmToHostsAffinityGroups": "vm_to_host_weight",
+    "OptimalForHaReservation": "ha_weight",
+    "OptimalForCpuEvenDistribution": "even_cpu_weight",
+    "OptimalForMemoryEvenDistribution": "even_memory_weight",
+    "PreferredHosts": "preferred_hosts_weight",
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What one scheduling policy enables."""
+
+    #: Factors of the engine's own weight units, by the state file's names.
+    factors: dict[str, int] = field(default_factory=dict)
+    #: The external units; None if the engine does not tell.
+    external: SchedulingPolicy | None = None
+
+
+class PolicyReader:
+    """Reads policies when they are asked for, and remembers them for a while."""
+
+    def __init__(self) -> None:
+        self._believed_until = 0.0
+        self._units: Mapping[str, Unit] = {}
+        self._policies: dict[str, Policy] = {}
+
+    def forget(self) -> None:
+        """Read everything anew the next time: somebody has changed a policy."""
+        self._believed_until = 0.0
+
+    def read(self, connection: EngineConnection, policy_ids: set[str]) -> Mapping[str, Policy]:
+        """Return these policies by id; raises what `EngineConnection.get` raises."""
+        if time.monotonic() >= self._believed_until:
+            self._policies, self._units = {}, {}
+            self._believed_until = time.monotonic() + BELIEVED_SECONDS
+        for policy_id in policy_ids - self._policies.keys():
+            self._units = self._units or parsing.units(get_present(connection, "/schedulingpolicyunits"))
+            self._policies[policy_id] = _read(connection, policy_id, self._units)
+        return self._policies
+
+
+def with_policies(
+    connection: EngineConnection, found: Clusters, policies: PolicyReader
+) -> tuple[Cluster, ...]:
+    """Return the clusters with what their scheduling policies enable."""
+    known = policies.read(connection, set(found.policies.values()))
+    unknown = Policy()
+    return tuple(
+        replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
+        for cluster in found.clusters
+        for policy in (known.get(found.policies.get(cluster.id, ""), unknown),)
+    )
+
+
+def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit]) -> Policy:
+    path = f"/schedulingpolicies/{policy_id}"
+    # Weights cannot be followed: the engine's link and its attribute have different names.
+    weights = parsing.weights(get_present(connection, f"{path}/weights"))
+    enabled = parsing.filters_and_balance(get_present(connection, path, follow="filters,balances"))
+    if not units or enabled is None:
+        return Policy()
+    filters, balance = enabled
+    outside = {unit_id: unit.name for unit_id, unit in units.items() if unit.enabled and not unit.internal}
+    return Policy(
+        factors={
+            _WEIGHTS.get(units[unit_id].name, units[unit_id].name): factor
+            for unit_id, factor in weights.items()
+            if unit_id in units and units[unit_id].internal
+        },
+        external=SchedulingPolicy(
+            filters=tuple(outside[unit_id] for unit_id in filters if unit_id in outside),
+            weights={outside[unit_id]: factor for unit_id, factor in weights.items() if unit_id in outside},
+            balance=None if balance is None else outside.get(balance),
+        ),
+    )

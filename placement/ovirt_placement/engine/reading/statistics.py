@@ -1,0 +1,22 @@
+"""Reads how busy hosts and VMs are, which the engine looks up for each of them by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.paging import paged_vms
+from ovirt_placement.engine.reading.requests import whole_answers
+from ovirt_placement.engine.reading.topology import read_hosts
+from ovirt_placement.model import Host, Vm
+
+
+def measured_hosts(connection: EngineConnection) -> tuple[Host, ...]:
+    """Read all hosts with their statistics; raises what `EngineConnection.get` raises."""
+    with whole_answers(connection):
+        return read_hosts(connection, statistics=True)
+
+
+def measured_vms(connection: EngineConnection) -> Iterator[Vm]:
+    """Read VMs with their statistics, page by page, as `paged_vms` does."""
+    return (found.vm for found in paged_vms(connection, ("statistics",)))

@@ -1,0 +1,96 @@
+"""Reads a snapshot from an engine: four requests for the topology, and more only where more is asked for."""
+
+from __future__ import annotations
+
+from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
+from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings
+from ovirt_placement.engine.reading import fallback
+from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.reading.detail import ALL_DETAILS
+from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
+from ovirt_placement.engine.reading.requests import get_collection, get_present, whole_answers
+from ovirt_placement.engine.reading.reservation import with_failover_hosts
+from ovirt_placement.engine.reading.vm_details import detailed
+from ovirt_placement.model import AffinityLabel, Host, Snapshot, Vm
+
+#: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
+_STATISTICS = ("statistics",)
+_HOST_DEVICES = ("tags",)
+
+
+def read_snapshot(
+    connection: EngineConnection,
+    *,
+    statistics: bool = False,
+    devices: bool = False,
+    policies: PolicyReader | None = None,
+) -> Snapshot:
+    """Read what rules of placement need: four requests for the topology, one for the data centers.
+
+    Scheduling policies cost a few more; whoever reads often gives a `PolicyReader`, which remembers them.
+    With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
+    interfaces and what those refer to, and the owners of VMs. Raises what `EngineConnection.get` raises.
+    """
+    policies = policies or PolicyReader()
+    told = read_as_told(connection, statistics=statistics, devices=devices, policies=policies)
+    if devices:
+        told = detailed(connection, told, ALL_DETAILS)
+    return consistent(with_failover_hosts(told))
+
+
+def read_as_told(
+    connection: EngineConnection,
+    *,
+    statistics: bool = False,
+    devices: bool = False,
+    policies: PolicyReader,
+) -> Snapshot:
+    """As `read_snapshot`, but each answer as it came: what vanished between two may still be referred to.
+
+    Of devices there are but the tags of hosts.
+    """
+    with whole_answers(connection):
+        found = clusters.read(_first(connection))
+        return Snapshot(
+            clusters=with_policies(connection, found, policies),
+            affinity_groups=found.groups,
+            hosts=read_hosts(connection, statistics=statistics, devices=devices),
+            vms=read_vms(connection, statistics=statistics),
+            affinity_labels=read_labels(connection),
+            data_centers=surroundings.data_centers(get_collection(connection, "/datacenters")),
+        )
+
+
+def read_hosts(
+    connection: EngineConnection, *, statistics: bool = False, devices: bool = False
+) -> tuple[Host, ...]:
+    """Read all hosts."""
+    follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
+    content = get_collection(connection, "/hosts", *follow)
+    found = hosts.read(content)
+    if fallback.ignored(content, follow):
+        return tuple(fallback.complete_host(connection, host, follow) for host in found)
+    return found
+
+
+def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
+    """Read all affinity labels with their members."""
+    return affinity.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
+
+
+def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple[Vm, ...]:
+    """Read all VMs."""
+    follow = _STATISTICS if statistics else ()
+    content = get_collection(connection, "/vms", *follow)
+    return tuple(found.vm for found in fallback.found_vms(connection, content, follow))
+
+
+def _first(connection: EngineConnection) -> bytes:
+    """Read the clusters, which every engine has: if they are not there, there is no engine."""
+    content = get_present(connection, "/clusters", follow="affinity_groups")
+    if content is None:
+        raise EngineSetupError(
+            f"{connection.url}: no oVirt engine's API: correct url under [engine];"
+            " it ends in /ovirt-engine/api"
+        )
+    return content

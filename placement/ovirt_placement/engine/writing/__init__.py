@@ -1,0 +1,1 @@
+"""What is changed in an engine, one file a kind of change."""

@@ -1,0 +1,142 @@
+"""Changes affinity groups through the SDK; what the engine refuses keeps its own sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from ovirtsdk4 import types
+
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
+from ovirt_placement.model import Rule
+
+
+class Members(StrEnum):
+    """The member lists of a group, by the model's names."""
+
+    VMS = "vms"
+    HOSTS = "hosts"
+    VM_LABELS = "vm_labels"
+    HOST_LABELS = "host_labels"
+
+
+@dataclass(frozen=True)
+class GroupEdit:
+    """What to set; None leaves what is there (of a new group: the engine's default)."""
+
+    name: str | None = None
+    description: str | None = None
+    #: The engine rounds to 1e-7.
+    priority: float | None = None
+    vms_rule: Rule | None = None
+    hosts_rule: Rule | None = None
+    #: Ids; each list replaces the whole list.
+    vms: tuple[str, ...] | None = None
+    hosts: tuple[str, ...] | None = None
+    vm_labels: tuple[str, ...] | None = None
+    host_labels: tuple[str, ...] | None = None
+
+
+def add_group(connection: EngineConnection, cluster_id: str, edit: GroupEdit) -> str:
+    """Add a group, which the engine checks as a whole; return its id. Raises as `EngineConnection.get`."""
+    path = f"/clusters/{cluster_id}/affinitygroups"
+    added = _ask(connection, path, lambda: _groups(connection, cluster_id).add(_group(edit)))
+    return str(added.id)
+
+
+def edit_group(connection: EngineConnection, cluster_id: str, group_id: str, edit: GroupEdit) -> None:
+    """Change a group, which the engine then checks as a whole. Raises what `EngineConnection.get` raises."""
+    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}"
+    _ask(connection, path, lambda: _service(connection, cluster_id, group_id).update(_group(edit)))
+
+
+def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
+    """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
+    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}"
+    _ask(connection, path, lambda: _service(connection, cluster_id, group_id).remove())
+
+
+def add_member(
+    connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
+) -> None:
+    """Add one member; the engine looks neither at its cluster nor for conflicts."""
+    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}/{members.replace('_', '')}"
+    _ask(
+        connection,
+        path,
+        lambda: _members(connection, cluster_id, group_id, members).add(_TYPES[members](id=member_id)),
+    )
+
+
+def remove_member(
+    connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
+) -> None:
+    """Take one member out; the engine does not look at what is left."""
+    path = f"/clusters/{cluster_id}/affinitygroups/{group_id}/{members.replace('_', '')}/{member_id}"
+    _ask(
+        connection,
+        path,
+        lambda: _members(connection, cluster_id, group_id, members).service(member_id).remove(),
+    )
+
+
+_TYPES: dict[Members, Callable[..., Any]] = {
+    Members.VMS: types.Vm,
+    Members.HOSTS: types.Host,
+    Members.VM_LABELS: types.AffinityLabel,
+    Members.HOST_LABELS: types.AffinityLabel,
+}
+
+
+def _groups(connection: EngineConnection, cluster_id: str) -> Any:
+    clusters = connection.sdk.system_service().clusters_service()
+    return clusters.cluster_service(cluster_id).affinity_groups_service()
+
+
+def _service(connection: EngineConnection, cluster_id: str, group_id: str) -> Any:
+    return _groups(connection, cluster_id).group_service(group_id)
+
+
+def _members(connection: EngineConnection, cluster_id: str, group_id: str, members: Members) -> Any:
+    service = _service(connection, cluster_id, group_id)
+    return getattr(service, f"{members}_service")()
+
+
+def _group(edit: GroupEdit) -> types.AffinityGroup:
+    return types.AffinityGroup(
+        name=edit.name,
+        description=edit.description,
+        priority=edit.priority,
+        vms_rule=_rule(edit.vms_rule),
+        hosts_rule=_rule(edit.hosts_rule),
+        **{
+            members.value: [_TYPES[members](id=member_id) for member_id in ids]
+            for members in Members
+            if (ids := getattr(edit, members)) is not None
+        },
+    )
+
+
+def _rule(rule: Rule | None) -> types.AffinityRule | None:
+    """Write polarity always: the engine takes an enabled rule without one for no rule at all."""
+    if rule is None:
+        return None
+    return types.AffinityRule(enabled=rule.enabled, positive=rule.positive, enforcing=rule.enforcing)
+
+
+def _ask(connection: EngineConnection, path: str, request: Callable[[], Any]) -> Any:
+    try:
+        return request()
+    except SDK_ERRORS as error:
+        failure = failure_of(error, connection.settings, path)
+        if isinstance(failure, EngineFault) and failure.code == 403:
+            raise EngineSetupError(
+                f"{connection.settings.username} may not change affinity groups: it needs the permit"
+                " manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
+            ) from None
+        if not isinstance(failure, EngineFault):
+            connection.forget()
+        raise failure from None

@@ -1,0 +1,1 @@
+"""What everybody calls to know the engine: what is published, else the engine itself."""

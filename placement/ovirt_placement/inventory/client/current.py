@@ -1,0 +1,168 @@
+"""The library's one way to know the engine: what is published, else the engine itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from ovirt_placement import config as configuration
+from ovirt_placement.config import Config, EngineSettings, StoreSettings
+from ovirt_placement.inventory.client.direct import DirectReader
+from ovirt_placement.inventory.client.keys import levels
+from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
+from ovirt_placement.inventory.published import protocol, publication
+from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Refresh, Wake
+from ovirt_placement.inventory.published.publication import Publication
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+
+#: How long a caller who names no deadline waits for a snapshot.
+DEFAULT_DEADLINE_SECONDS = 10.0
+
+
+class NoSnapshot(UserError):
+    """Nothing fresh enough is known of the engine, and nothing came in time."""
+
+
+class Known(NamedTuple):
+    """The engine's state, and where it is from."""
+
+    snapshot: Snapshot
+    #: What the inventory service published, of which it is made; None where the engine itself was read.
+    publication: Publication | None
+
+
+class _Process:
+    """What one process keeps between two calls: decoded snapshots, connections, the configuration."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.config: Config | None = None
+        self.publications: dict[Path, Publication] = {}
+        self.direct_readers: dict[EngineSettings, DirectReader] = {}
+        self.intents: dict[StoreSettings, IntentOverlay] = {}
+        self.keys: dict[StoreSettings, KeyOverlay] = {}
+        #: What a parent process had open: closing it here would say good-bye in the parent's name.
+        self.inherited: Self | None = None
+
+    def after_fork(self) -> Self:
+        child = type(self)()
+        child.config, child.publications = self.config, self.publications
+        child.inherited = self
+        return child
+
+
+_process = _Process()
+
+
+def _forked() -> None:
+    global _process
+    _process = _process.after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def snapshot(
+    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
+) -> Snapshot:
+    """Return the engine's state: no older than `max_age` seconds, and within `deadline` seconds from now.
+
+    A published snapshot that is fresh enough costs no request: one is while the engine, asked a moment ago,
+    tells of no change. Else the inventory service is asked for a newer one, at the cost of one refresh that
+    all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
+    everything is read anew, for who may not rely on events: the engine can log one late.
+    Open intents of the store stand in `pending`; a rule leaves out those of the VM that it is asked about.
+    Placement keys are published with the snapshot, as fresh as the rest; where no service runs, the store is
+    asked for them.
+    Without arguments the configuration says what is fresh, and the deadline is 10 s.
+
+    Raises `NoSnapshot` if none comes in time, `UserError` if the configuration is at fault.
+    """
+    return known(config=config, max_age=max_age, deadline=deadline).snapshot
+
+
+def known(
+    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
+) -> Known:
+    """Return what `snapshot` does, and where it is from."""
+    config = config or _configuration()
+    max_age = config.inventory.max_age_seconds if max_age is None else max_age
+    until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
+    published = _published(config.inventory.directory)
+    if published is None or published.age_seconds > max_age:
+        try:
+            published = _refreshed(config.inventory.directory, max_age, until)
+        except NoService:
+            return Known(_with_intents(_direct(config, max_age, until), config), None)
+    return Known(_with_intents(published.snapshot, config), published)
+
+
+def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
+    """Wait until the service publishes another version than this process has seen; whether it did.
+
+    Without a service there is nobody to wake us: it returns false at once.
+    """
+    config = config or _configuration()
+    directory = config.inventory.directory
+    seen = _process.publications.get(directory)
+    try:
+        protocol.ask(directory, Wake(0 if seen is None else seen.version), timeout)
+    except (NoService, NoAnswer):
+        return False
+    return True
+
+
+def _configuration() -> Config:
+    with _process.lock:
+        if _process.config is None:
+            _process.config = configuration.load()
+        return _process.config
+
+
+def _published(directory: Path) -> Publication | None:
+    """Read what is published, decoding it once a version for all threads."""
+    with _process.lock:
+        found = publication.read(directory, _process.publications.get(directory))
+        if found is not None:
+            _process.publications[directory] = found
+        return found
+
+
+def _refreshed(directory: Path, max_age: float, until: float) -> Publication:
+    not_before = publication.now() - max_age
+    question = Refresh(not_before, whole=max_age <= 0)
+    try:
+        reply = protocol.ask(directory, question, until - time.monotonic())
+    except NoAnswer:
+        raise NoSnapshot(
+            f"no fresh snapshot in time: the inventory at {directory} is still reading"
+        ) from None
+    published = _published(directory)
+    if reply.error is not None or published is None or published.moments.as_of < not_before:
+        last = "" if published is None else f"; the last one is {published.age_seconds:.0f} s old"
+        raise NoSnapshot(f"no fresh snapshot: {reply.error or 'the inventory has published none'}{last}")
+    return published
+
+
+def _direct(config: Config, max_age: float, until: float) -> Snapshot:
+    with _process.lock:
+        reader = _process.direct_readers.setdefault(config.engine, DirectReader(config.engine))
+        keys = _process.keys.setdefault(config.store, KeyOverlay(config.store))
+    records = keys.look()
+    try:
+        found = reader.read(max_age, until, levels(records))
+    except UserError as error:
+        raise NoSnapshot(f"no snapshot: {error}") from error
+    if found is None:
+        raise NoSnapshot(f"no snapshot in time: {config.engine.url} has not answered yet")
+    return keys.over(found, records)
+
+
+def _with_intents(base: Snapshot, config: Config) -> Snapshot:
+    with _process.lock:
+        intents = _process.intents.setdefault(config.store, IntentOverlay(config.store))
+    return intents.over(base)

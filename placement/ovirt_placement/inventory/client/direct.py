@@ -1,0 +1,93 @@
+"""Reads the engine itself where nobody publishes: one reading at a time for all threads of a process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.on_demand.statistics import needed, read_statistics, with_statistics
+from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.model import Snapshot
+
+if TYPE_CHECKING:
+    from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.reading.policies import PolicyReader
+
+
+class DirectReader:
+    """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._process = os.getpid()
+        self._connection: EngineConnection | None = None
+        self._policies: PolicyReader | None = None
+        self._changed = threading.Condition()
+        self._reading = False
+        self._readings = 0
+        self._snapshot: Snapshot | None = None
+        self._read_at = 0.0
+        self._error: Exception | None = None
+        #: What the last snapshot holds of VMs beside themselves.
+        self._details = NO_DETAILS
+
+    def read(self, max_age: float, until: float, key_levels: frozenset[str] = frozenset()) -> Snapshot | None:
+        """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
+
+        It holds what placement keys on these levels refer to. None if it takes longer. Raises what the
+        reading raised.
+        """
+        with self._changed:
+            oldest, wanted = now() - max_age, referred(key_levels)
+            while self._snapshot is None or self._read_at < oldest or wanted not in self._details:
+                if not self._reading:
+                    self._reading = True
+                    threading.Thread(target=self._read, args=(wanted,), daemon=True).start()
+                awaited = self._readings
+                while self._readings == awaited:
+                    if not self._changed.wait(until - time.monotonic()):
+                        return None
+                if self._error is not None:
+                    raise self._error
+            return self._snapshot
+
+    def _read(self, details: Detail) -> None:
+        # The SDK takes long to load and is not needed where somebody publishes.
+        from ovirt_placement.engine.connection.client import connect
+        from ovirt_placement.engine.reading.policies import PolicyReader
+        from ovirt_placement.engine.reading.topology import read_snapshot
+        from ovirt_placement.engine.reading.vm_details import detailed
+
+        began = now()
+        snapshot, error = None, None
+        try:
+            if self._connection is None:
+                self._connection = connect(self._settings)
+                atexit.register(self._close)
+            self._policies = self._policies or PolicyReader()
+            snapshot = read_snapshot(self._connection, policies=self._policies)
+            if wanted := needed(snapshot.clusters):
+                snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
+            if details:
+                snapshot = consistent(detailed(self._connection, snapshot, details))
+        except Exception as caught:  # whatever it is, those who wait must learn of it
+            error = caught
+        with self._changed:
+            self._reading = False
+            self._readings += 1
+            self._error = error
+            if snapshot is not None:
+                self._snapshot, self._read_at, self._details = snapshot, began, details
+            self._changed.notify_all()
+
+    def _close(self) -> None:
+        """Log out at the end of the process that logged in; the child of a fork has its own."""
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()

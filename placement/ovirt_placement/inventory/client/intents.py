@@ -1,0 +1,51 @@
+"""Lays the open intents of the store over a snapshot: what is decided and not yet to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Pending, Snapshot, Vm
+
+if TYPE_CHECKING:
+    from ovirt_placement.store.intents import Intent, Store
+
+
+def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
+    """Return the snapshot with the intents as `pending`, but for those that the engine shows by now."""
+    shown = {(entry.vm, entry.host) for entry in snapshot.pending}
+    added = tuple(
+        Pending(vm=vm.id, host=intent.target, memory_mb=intent.memory_mb or vm.memory_mb)
+        for intent in intents
+        if (vm := snapshot.vm_by_id.get(intent.vm)) is not None
+        and intent.target in snapshot.host_by_id
+        and (vm.id, intent.target) not in shown
+        and _expected(intent, vm)
+    )
+    return replace(snapshot, pending=snapshot.pending + added) if added else snapshot
+
+
+def _expected(intent: Intent, vm: Vm) -> bool:
+    """Whether the VM is still to come: it has neither arrived, nor stayed where it was for too long."""
+    if vm.status == "migrating":
+        return True
+    return intent.fresh and vm.host != intent.target
+
+
+class IntentReader:
+    """Reads the open intents of a store."""
+
+    def __init__(self, url: str, patience_seconds: float) -> None:
+        self._url = url
+        self._patience_seconds = patience_seconds
+        self._store: Store | None = None
+
+    def __call__(self, known: tuple[Intent, ...]) -> tuple[Intent, ...]:
+        """Return what is open now, whatever was known; raises `UserError` if the store is away."""
+        from ovirt_placement.store.intents import Store
+
+        if self._store is None:
+            self._store = Store(self._url, patience_seconds=self._patience_seconds, create=False)
+        return self._store.blocking_intents()

@@ -1,0 +1,89 @@
+"""Lays the placement keys of the store over a snapshot: the engine knows of none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ovirt_placement.inventory.client.stored import loaded
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.store.keys import KeyRecords, KeyStore
+
+
+def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
+    """Return the snapshot with the keys as they are recorded; without records, as it is.
+
+    Keys of objects that are gone are among them: rules pass over these, and while the keys stay the same, so
+    do the lists of them.
+    """
+    if records is None:
+        return snapshot
+    return replace(
+        snapshot, placement_keys=records.keys, frozen_keys=records.frozen, sticky_copies=records.copies
+    )
+
+
+def with_keys(snapshot: Snapshot, records: KeyRecords) -> Snapshot:
+    """Return the snapshot with the keys that are recorded, but for those of objects that are gone."""
+    return without_lost_keys(as_recorded(snapshot, records))
+
+
+def without_lost_keys(snapshot: Snapshot) -> Snapshot:
+    """Leave out the keys of objects that are gone, which a state file may not name."""
+    hosts, vms = snapshot.host_by_id, snapshot.vm_by_id
+    known: Mapping[str, Collection[str]] = {CLUSTER: snapshot.cluster_by_id, SERVER: vms, NODE: hosts}
+    return replace(
+        snapshot,
+        placement_keys=tuple(
+            key
+            for key in snapshot.placement_keys
+            if key.level not in known or key.resource in known[key.level]
+        ),
+        frozen_keys=tuple(frozen for frozen in snapshot.frozen_keys if frozen.vm in vms),
+        sticky_copies=tuple(copy for copy in snapshot.sticky_copies if copy.vm in vms),
+    )
+
+
+def levels(records: KeyRecords | None) -> frozenset[str]:
+    """Say on which levels there are keys."""
+    return frozenset() if records is None else frozenset(key.level for key in records.keys)
+
+
+class KeyReader:
+    """Reads the placement keys of a store, all of them when there are others."""
+
+    def __init__(self, url: str, patience_seconds: float) -> None:
+        self._url = url
+        self._patience_seconds = patience_seconds
+        self._store: KeyStore | None = None
+
+    def __call__(self, known: KeyRecords | None) -> KeyRecords | None:
+        """Return the records, the known ones if they still hold; None if there is no store yet.
+
+        Raises `UserError` if the store is away, also one that was there before.
+        """
+        if not loaded(self._url):
+            return _unless_known(known, f"store {self._url}: is not there any more")
+        from ovirt_placement.store.database import StoreUnmade
+        from ovirt_placement.store.keys import KeyStore
+
+        if self._store is None:
+            self._store = KeyStore(self._url, patience_seconds=self._patience_seconds, create=False)
+        try:
+            same = known is not None and self._store.revision() == known.revision
+            return known if same else self._store.records()
+        except StoreUnmade as error:
+            return _unless_known(known, str(error))
+
+
+def _unless_known(known: KeyRecords | None, error: str) -> KeyRecords | None:
+    """A store that nobody has made yet holds no keys; one that was there before is away."""
+    if known is not None:
+        raise UserError(error)
+    return known

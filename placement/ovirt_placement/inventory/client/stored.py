@@ -1,0 +1,103 @@
+"""What a store says, asked in a thread of its own: no store can hold up who asks, whatever state it is in."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from ovirt_service.errors import UserError
+
+#: The first answer has nothing known to fall back on: a store that answers may take longer.
+FIRST_PATIENCE_SECONDS = 1.0
+
+Found = TypeVar("Found")
+
+_log = logging.getLogger(__name__)
+
+
+class Stored(Generic[Found]):
+    """What a store said last, for all threads of a process."""
+
+    def __init__(self, ask: Callable[[Found], Found], nothing: Found) -> None:
+        """`ask` reads the store; it is told what it said last, and raises `UserError` if it is away."""
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._reading: threading.Event | None = None
+        self.found = nothing
+        #: Why the last reading found nothing; empty if it did.
+        self.error = ""
+        #: Whether a reading has ended, in whatever way.
+        self.answered = False
+
+    def look(self, patience_seconds: float) -> bool:
+        """Ask the store now, and wait for its answer so long; whether it came, be it an error.
+
+        A reading that began earlier is waited for, too, and goes on when patience is over.
+        """
+        until = time.monotonic() + patience_seconds
+        with self._lock:
+            earlier = self._reading
+        if earlier is not None and not earlier.wait(patience_seconds):
+            return False
+        with self._lock:
+            reading = self._reading or self._begin()
+        return reading.wait(max(0.0, until - time.monotonic()))
+
+    def _begin(self) -> threading.Event:
+        reading = self._reading = threading.Event()
+        threading.Thread(target=self._read, args=(reading,), name="store", daemon=True).start()
+        return reading
+
+    def _read(self, reading: threading.Event) -> None:
+        try:
+            self.found, self.error = self._ask(self.found), ""
+        except UserError as error:
+            self.error = str(error)
+        except Exception as error:
+            text = f"reading the store failed: {error}"
+            if text != self.error:
+                _log.exception("reading the store failed")
+            self.error = text
+        with self._lock:
+            self.answered, self._reading = True, None
+        reading.set()
+
+
+class Complaint:
+    """Says once that something is wrong, however often its reason changes, and once that it is over."""
+
+    def __init__(self, wrong: str, over: str) -> None:
+        self._wrong = wrong
+        self._over = over
+        self._told = False
+
+    def say(self, error: str) -> None:
+        """Take note of an error, or with an empty one that there is none."""
+        if error and not self._told:
+            _log.warning("%s: %s", self._wrong, error)
+        elif self._told and not error:
+            _log.warning("%s", self._over)
+        self._told = bool(error)
+
+
+def loaded(url: str) -> bool:
+    """Load the database's code, which takes longer than any store may: before the time runs.
+
+    It is not loaded where there is no store at all, and that is false.
+    """
+    path = url.removeprefix("sqlite:///")
+    try:
+        if path != url:
+            Path(path).stat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        pass  # whoever opens it says what is wrong
+    for module in ("ovirt_placement.store.intents", "ovirt_placement.store.keys"):
+        importlib.import_module(module)
+    return True

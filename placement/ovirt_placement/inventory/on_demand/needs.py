@@ -1,0 +1,19 @@
+"""What is to be read beside the topology, which costs the engine more: only what somebody asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.inventory.on_demand.statistics import NO_STATISTICS, Needed
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Statistics that enabled rules ask for, and details of VMs that placement keys refer to."""
+
+    statistics: Needed = NO_STATISTICS
+    details: Detail = NO_DETAILS
+
+
+NOTHING = Needs()

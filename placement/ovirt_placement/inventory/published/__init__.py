@@ -1,0 +1,1 @@
+"""What the service publishes: the file that readers map, and the socket that wakes them."""

@@ -1,0 +1,281 @@
+"""Follows the engine: asks what has happened, reads again what that speaks of, keeps one view of it all."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_placement.engine.reading.by_id import reread_cluster, reread_hosts, reread_vms
+from ovirt_placement.engine.reading.detail import Detail
+from ovirt_placement.engine.reading.events import Event, read_events
+from ovirt_placement.engine.reading.policies import PolicyReader
+from ovirt_placement.engine.reading.requests import whole_answers
+from ovirt_placement.engine.reading.topology import read_as_told, read_hosts, read_labels
+from ovirt_placement.engine.reading.vm_details import read_networks
+from ovirt_placement.inventory.on_demand.details import read_details, referred
+from ovirt_placement.inventory.on_demand.needs import Needs
+from ovirt_placement.inventory.on_demand.statistics import read_statistics
+from ovirt_placement.inventory.published.publication import Moments
+from ovirt_placement.inventory.service.effects import ENGINE_STARTED, Told, told_by, vms_named
+from ovirt_placement.inventory.service.feed import Feed, FeedBroken
+from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_placement.inventory.service.rereads import BRIEFLY, LATER_SECONDS, Kind, Rereads, Subject
+from ovirt_placement.inventory.service.view import Reading, View
+from ovirt_placement.model import Snapshot, Vm
+
+#: So many events are asked for at a time; if more have happened, all is read again.
+PAGE = 1000
+#: After such a silence the engine may have been started anew, or replaced.
+_LONGEST_SILENCE_SECONDS = 10.0
+_NEVER = float("-inf")
+
+_log = logging.getLogger(__name__)
+
+
+class Follower:
+    """One view of the engine, brought up to date by `turn`; larger readings are handed in from outside.
+
+    `turn` and everything that it leads to belongs to one thread at a time; `hand_in` to any.
+    """
+
+    def __init__(self, connection: EngineConnection, clock: Callable[[], float]) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._policies = PolicyReader()
+        self._view = View()
+        self._rereads = Rereads()
+        self._feed: Feed | None = None
+        self._history: tuple[Event, ...] = ()
+        self._handed_in: deque[Reading] = deque()
+        #: The first turn of those that failed since the last successful one.
+        self._failing_since: float | None = None
+        #: The levels on which there are placement keys; may be set between two turns.
+        self.key_levels: frozenset[str] = frozenset()
+        #: Since this moment details must have been read: others are wanted, or events were missed.
+        self.details_needed = _NEVER
+        self._more_details_at = _NEVER
+        #: Everything must have been read since this moment for the view to be believed.
+        self.whole_needed = _NEVER
+        self._whole_at = _NEVER
+        self._statistics_at = _NEVER
+        self._details_at = _NEVER
+        self._read_at = _NEVER
+
+    @property
+    def believable(self) -> bool:
+        """Whether all was read since the feed of events began."""
+        return self._whole_at >= self.whole_needed > _NEVER
+
+    @property
+    def moments(self) -> Moments:
+        complete = self._view.details_wanted and self._details_at >= self._more_details_at
+        return Moments(
+            self._read_at,
+            self._whole_at,
+            self._statistics_at,
+            details_at=self._details_at if complete else _NEVER,
+        )
+
+    @property
+    def needs(self) -> Needs:
+        """What the larger readings must take in, beside the topology."""
+        return Needs(self._view.statistics_needed, self._view.details_wanted)
+
+    def snapshot(self) -> Snapshot:
+        """Return the view as it is; the same object until something changes."""
+        return self._view.snapshot()
+
+    def hand_in(self, reading: Reading) -> None:
+        """Leave a larger reading for the next turn."""
+        self._handed_in.append(reading)
+
+    def turn(self) -> None:
+        """Bring the view up to date; raises what `EngineConnection.get` raises, and may be called again."""
+        began = self._clock()
+        if self._failing_since is None:
+            self._failing_since = began
+        elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
+            self._feed = None
+        self._want_details(began)
+        for event in self._news(began):
+            self._hear(event, began)
+        self._absorb(began)
+        self._reread()
+        self._failing_since = None
+        if self.believable:
+            self._read_at = began
+
+    def _want_details(self, now: float) -> None:
+        wanted = referred(self.key_levels)
+        if wanted & ~self._view.details_wanted:
+            self.details_needed = self._more_details_at = now
+        self._view.want_details(wanted)
+
+    def _news(self, began: float) -> tuple[Event, ...]:
+        if self._feed is not None:
+            page = read_events(self._connection, after=self._feed.after, at_most=PAGE)
+            try:
+                return self._feed.take(page, began)
+            except FeedBroken as broken:
+                _log.info("reads everything again: %s", broken)
+        self._history = read_events(self._connection, at_most=PAGE)
+        self._feed = Feed(self._history, began)
+        self._distrust(self._clock())
+        return ()
+
+    def _distrust(self, now: float) -> None:
+        """Have everything read again: what happened before this moment may have been missed."""
+        self.whole_needed = self.details_needed = now
+
+    def _hear(self, event: Event, now: float) -> None:
+        if event.code == ENGINE_STARTED:
+            self._distrust(now)
+        before = None if event.vm is None else self._view.vm(event.vm)
+        self._view.tell(event, now)
+        for told in told_by(event):
+            self._ask_for(told, now)
+        detail, names = vms_named(event)
+        if detail & self._view.details_wanted:
+            for vm in self._view.vms_named(names):
+                self._rereads.ask(Subject(Kind.VM, vm), now)
+        if event.vm is not None:
+            self._ask_for_hosts({event.host} | _places(before) | _places(self._view.vm(event.vm)), now)
+
+    def _ask_for(self, told: Told, now: float) -> None:
+        for subject in self._meant(told.subject):
+            if told.effect is None:
+                self._rereads.ask(subject, now)
+            else:
+                self._rereads.await_effect(subject, told.effect, now)
+        if told.with_vms:
+            for vm in self._view.vms_on(told.subject.id):
+                self._rereads.ask(Subject(Kind.VM, vm), now)
+
+    def _ask_for_hosts(self, hosts: Iterable[str | None], now: float) -> None:
+        """Read hosts again whose free memory changes with a VM that comes or goes."""
+        for host in hosts:
+            if host is not None:
+                self._rereads.ask(Subject(Kind.HOST, host), now, BRIEFLY)
+
+    def _meant(self, subject: Subject) -> Iterable[Subject]:
+        if subject.kind is Kind.POLICIES:
+            self._policies.forget()
+        elif subject.kind is Kind.NETWORKS and Detail.NICS not in self._view.details_wanted:
+            return ()
+        elif subject.kind is not Kind.CLUSTER or subject.id:
+            return (subject,)
+        return tuple(Subject(Kind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
+
+    def _absorb(self, now: float) -> None:
+        while self._handed_in:
+            reading = self._handed_in.popleft()
+            for subject in self._view.absorb(reading):
+                self._rereads.ask(subject, now)
+            if reading.statistics is not None:
+                self._statistics_at = reading.began
+            if reading.details is not None:
+                self._take_note_of(reading.details.read, reading.began, now)
+            if reading.whole is not None:
+                self._whole_at = max(self._whole_at, reading.began)
+                for event in self._history:
+                    self._view.tell(event, now)
+                self._history = ()
+
+    def _take_note_of(self, read: Detail, began: float, now: float) -> None:
+        """Have details read again if others are wanted by now than when their reading began."""
+        if self._view.details_wanted in read:
+            self._details_at = began
+        else:
+            self.details_needed = now
+
+    def _reread(self) -> None:
+        """Read what is due: VMs first, for those that came or went name hosts."""
+        self._reread_vms(self._due(Kind.VM))
+        self._reread_hosts(self._due(Kind.HOST))
+        for cluster in self._due(Kind.CLUSTER):
+            self._reread_cluster(cluster)
+        if self._due(Kind.LABELS):
+            self._reread_labels()
+        if self._due(Kind.NETWORKS):
+            self._reread_networks()
+
+    def _due(self, kind: Kind) -> list[str]:
+        return [subject.id for subject in self._rereads.due(self._clock()) if subject.kind is kind]
+
+    def _reread_vms(self, ids: list[str]) -> None:
+        if not ids:
+            return
+        began = self._clock()
+        found, detailed = self._read_vms(ids)
+        for vm_id in ids:
+            before = self._view.vm(vm_id)
+            self._view.put_vm(vm_id, found.get(vm_id), began, detailed=detailed)
+            self._rereads.read(Subject(Kind.VM, vm_id), found.get(vm_id), began)
+            after = self._view.vm(vm_id)
+            if _places(before) != _places(after):
+                self._ask_for_hosts(_places(before) | _places(after), began)
+            if after is not None and self._view.leads_nowhere(after):
+                self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
+
+    def _read_vms(self, ids: list[str]) -> tuple[dict[str, Vm], bool]:
+        """Read VMs by their ids; whether that was with the details that are wanted."""
+        wanted = self._view.details_wanted
+        try:
+            return reread_vms(self._connection, ids, wanted), True
+        except EngineFault as fault:
+            if not wanted or fault.code != HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            _log.info("reads VMs without what hangs on them, for now: %s", fault)
+        # A disk that is removed at this moment is enough for the engine to fail on all that it is to follow.
+        for vm_id in ids:
+            self._rereads.ask(Subject(Kind.VM, vm_id), self._clock(), (LATER_SECONDS,))
+        return reread_vms(self._connection, ids), False
+
+    def _reread_hosts(self, ids: list[str]) -> None:
+        if not ids:
+            return
+        began = self._clock()
+        found = reread_hosts(self._connection, ids)
+        for host_id in ids:
+            self._view.put_host(host_id, found.get(host_id), began)
+            self._rereads.read(Subject(Kind.HOST, host_id), found.get(host_id), began)
+
+    def _reread_cluster(self, cluster_id: str) -> None:
+        began = self._clock()
+        self._view.put_cluster(
+            cluster_id, reread_cluster(self._connection, cluster_id, self._policies), began
+        )
+        self._rereads.read(Subject(Kind.CLUSTER, cluster_id), None, began)
+
+    def _reread_labels(self) -> None:
+        began = self._clock()
+        with whole_answers(self._connection):
+            self._view.put_labels(read_labels(self._connection), began)
+        self._rereads.read(Subject(Kind.LABELS), None, began)
+
+    def _reread_networks(self) -> None:
+        began = self._clock()
+        self._view.put_networks(*read_networks(self._connection), began)
+        self._rereads.read(Subject(Kind.NETWORKS), None, began)
+
+
+def read(
+    connection: EngineConnection, scope: Scope, policies: PolicyReader, needs: Needs, began: float
+) -> Reading:
+    """Make one of the larger readings; raises what `EngineConnection.get` raises."""
+    if scope is Scope.WHOLE:
+        return Reading(began, whole=read_as_told(connection, policies=policies))
+    if scope is Scope.HOSTS:
+        with whole_answers(connection):
+            return Reading(began, hosts=read_hosts(connection))
+    if scope is Scope.DETAILS:
+        return Reading(began, details=read_details(connection, needs.details))
+    return Reading(began, statistics=read_statistics(connection, needs.statistics))
+
+
+def _places(vm: Vm | None) -> set[str | None]:
+    """Where a VM takes up memory, as far as that is known."""
+    return set() if vm is None else {vm.host, vm.migrating_to}

@@ -1,0 +1,83 @@
+"""When to make the larger readings, though events tell what changes: pure, told what was read and when."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from ovirt_placement.config import InventorySettings
+from ovirt_placement.inventory.on_demand.needs import Needs
+
+
+class Scope(Enum):
+    """How much one larger reading takes in."""
+
+    WHOLE = auto()
+    HOSTS = auto()  # memory and CPU, of which no event tells
+    STATISTICS = auto()
+    DETAILS = auto()  # disks, network interfaces and owners of VMs
+
+
+_NEVER = float("-inf")
+#: How long to wait for the first demand before looking again.
+_IDLE_SECONDS = 60.0
+
+
+class Reconciliation:
+    """Larger readings, each at its own interval; the first of them must be demanded, and sooner if it is."""
+
+    def __init__(self, settings: InventorySettings, *scopes: Scope) -> None:
+        """Name the scopes that are read one after another, the most needed first."""
+        intervals = {
+            Scope.WHOLE: settings.vms_interval_seconds,
+            Scope.HOSTS: settings.hosts_interval_seconds,
+            Scope.STATISTICS: settings.statistics_interval_seconds,
+            Scope.DETAILS: settings.details_interval_seconds,
+        }
+        self._intervals = {scope: intervals[scope] for scope in scopes}
+        self._first = scopes[0]
+        #: When the last successful reading of each scope began.
+        self._began = dict.fromkeys(scopes, _NEVER)
+        self._demanded = _NEVER
+
+    def demand(self, not_before: float) -> bool:
+        """Ask for a first reading that begins at this moment or later; false if it was asked for."""
+        if not_before <= self._demanded:
+            return False
+        self._demanded = not_before
+        return True
+
+    def next_reading(self, now: float, needs: Needs) -> Scope | None:
+        """Say what to read now; nothing before the first demand."""
+        due = self._due(needs)
+        if self._first in due and self._demanded > self._began[self._first]:
+            return self._first
+        return next((scope for scope, moment in due.items() if moment <= now), None)
+
+    def done(self, scope: Scope, began: float) -> None:
+        """Take note of a reading that was successful; its interval counts from its beginning."""
+        self._began[scope] = began
+        if scope is Scope.WHOLE:
+            self._began[Scope.HOSTS] = began
+
+    def pause(self, now: float, needs: Needs) -> float:
+        """Say for how many seconds nothing is due unless it is demanded."""
+        if self.next_reading(now, needs) is not None:
+            return 0.0
+        return max(0.0, min(self._due(needs).values(), default=now + _IDLE_SECONDS) - now)
+
+    def _due(self, needs: Needs) -> dict[Scope, float]:
+        """When each scope is due that is needed."""
+        if self._began[self._first] == _NEVER:
+            return {self._first: _NEVER} if self._demanded > _NEVER and _needed(self._first, needs) else {}
+        return {
+            scope: began + self._intervals[scope]
+            for scope, began in self._began.items()
+            if _needed(scope, needs)
+        }
+
+
+def _needed(scope: Scope, needs: Needs) -> bool:
+    """Whether there is anything to read; of the topology always."""
+    if scope is Scope.STATISTICS:
+        return bool(needs.statistics)
+    return scope is not Scope.DETAILS or bool(needs.details)

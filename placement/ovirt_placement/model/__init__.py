@@ -1,0 +1,39 @@
+"""The placement state of an engine: immutable records, with the field names of the cluster state file.
+
+Memory is in MiB, utilisation in percent, ids are opaque strings.
+"""
+
+from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel, Rule
+from ovirt_placement.model.infrastructure import (
+    Cluster,
+    DataCenter,
+    Host,
+    Network,
+    SchedulingPolicy,
+    VnicProfile,
+)
+from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model.snapshot import Pending, Snapshot
+from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.vm import Disk, Nic, Vm
+
+__all__ = [
+    "AffinityGroup",
+    "AffinityLabel",
+    "Cluster",
+    "DataCenter",
+    "Disk",
+    "FrozenKeys",
+    "Host",
+    "Network",
+    "Nic",
+    "Pending",
+    "PlacementKey",
+    "Rule",
+    "SchedulingPolicy",
+    "Snapshot",
+    "StickyCopy",
+    "Struct",
+    "Vm",
+    "VnicProfile",
+]

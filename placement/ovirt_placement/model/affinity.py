@@ -1,0 +1,44 @@
+"""Affinity groups and labels."""
+
+from __future__ import annotations
+
+from ovirt_placement.model.struct import Struct
+
+
+class Rule(Struct, frozen=True):
+    """One half of an affinity group. The enforcing flag may be set on a disabled rule: ask `hard`."""
+
+    enabled: bool
+    positive: bool
+    enforcing: bool
+
+    @property
+    def hard(self) -> bool:
+        return self.enabled and self.enforcing
+
+    @property
+    def soft(self) -> bool:
+        return self.enabled and not self.enforcing
+
+
+class AffinityGroup(Struct, frozen=True):
+    id: str
+    name: str
+    cluster: str
+    #: Higher matters more; rounded to 1e-7 by the engine.
+    priority: float
+    vms_rule: Rule
+    hosts_rule: Rule
+    vms: tuple[str, ...]
+    hosts: tuple[str, ...]
+    vm_labels: tuple[str, ...]
+    host_labels: tuple[str, ...]
+
+
+class AffinityLabel(Struct, frozen=True):
+    id: str
+    name: str
+    vms: tuple[str, ...]
+    hosts: tuple[str, ...]
+    #: The legacy flag "implicit affinity group", honoured by clusters below 4.4.
+    implicit: bool = False

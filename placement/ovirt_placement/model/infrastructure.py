@@ -1,0 +1,74 @@
+"""Data centers, clusters, hosts and networks, as the engine tells of them."""
+
+from __future__ import annotations
+
+from ovirt_placement.model.struct import Struct
+
+
+class DataCenter(Struct, frozen=True):
+    id: str
+    name: str
+    local_storage: bool = False
+
+
+class SchedulingPolicy(Struct, frozen=True):
+    """The external units that a cluster's scheduling policy enables, by unit name."""
+
+    filters: tuple[str, ...] = ()
+    weights: dict[str, int] = {}
+    balance: str | None = None
+
+
+class Cluster(Struct, frozen=True):
+    id: str
+    name: str
+    ha_reservation: bool
+    data_center: str | None = None
+    compatibility: str = "4.7"
+    count_threads_as_cores: bool = False
+    upgrade_mode: bool = False
+    #: Factors of the engine's own weight units, by name.
+    policy: dict[str, int] = {}
+    memory_overcommit_percent: int = 100
+    cpu_overcommit_percent: int = 100
+    #: How many failed hosts the highly available VMs must survive.
+    ha_failures: int = 1
+    scheduling_properties: dict[str, str] = {}
+    scheduling_policy: SchedulingPolicy | None = None
+
+
+class Host(Struct, frozen=True):
+    id: str
+    name: str
+    cluster: str
+    #: The REST API's word: up, maintenance, non_responsive ...
+    status: str
+    memory_mb: int
+    #: What the scheduler may still hand out; memory of pending VMs is already deducted.
+    free_mb: int
+    #: Used, 0 to 100; None where there are no statistics.
+    cpu_percent: float | None
+    cores: int
+    threads: int | None = None
+    #: Physically free.
+    memory_free_mb: int | None = None
+    #: How many processes ran or waited for a CPU, on average over 5 minutes; None where nobody says.
+    load_average_5m: float | None = None
+    #: A dedicated failover host.
+    failover: bool = False
+    tags: tuple[str, ...] = ()
+
+    @property
+    def up(self) -> bool:
+        return self.status == "up"
+
+
+class Network(Struct, frozen=True):
+    id: str
+    name: str
+
+
+class VnicProfile(Struct, frozen=True):
+    id: str
+    name: str
+    network: str

@@ -1,0 +1,59 @@
+"""The words of placement keys: where one may be set, weakest place first, and who sets it."""
+
+from __future__ import annotations
+
+#: Keys of a host: they describe it and have no part in the hierarchy of a VM.
+NODE = "node"
+
+CLUSTER = "cluster"
+SERVER = "server"
+
+#: Copies of sticky node keys stand here: weaker than an explicit key of the server, stronger than its offer.
+STICKY = "server_sticky"
+
+#: What a VM's keys are compiled from; a later level wins. An offer is what its resource was made from.
+LEVELS = (
+    CLUSTER,
+    "billing_entity",
+    "customer_offer",
+    "customer",
+    "image_offer",
+    "image",
+    "vdc_offer",
+    "vdc",
+    "server_offer",
+    STICKY,
+    SERVER,
+    "disk_offer",
+    "disk",
+    "network_offer",
+    "network",
+    "nic_offer",
+    "nic",
+)
+
+#: Where somebody may set a key; sticky copies are made by starts alone.
+SETTABLE = (*(level for level in LEVELS if level != STICKY), NODE)
+
+SYSTEM = "system"
+BILLING_ENTITY = "be"
+CUSTOMER = "customer"
+#: Who sets keys: the operator, a billing entity, the customer.
+CLASSES = (SYSTEM, BILLING_ENTITY, CUSTOMER)
+
+#: Customers key only what belongs to them; operators (system) and billing entities (be) key every level.
+CUSTOMER_LEVELS = frozenset({"image", SERVER, "disk", "network", "nic"})
+
+_STRENGTH = {level: strength for strength, level in enumerate(LEVELS)}
+
+
+def strength(level: str) -> int | None:
+    """How strong a level is in the hierarchy of a VM, from 0 on; None if it has no part in it."""
+    return _STRENGTH.get(level)
+
+
+def may_set(key_class: str, level: str) -> bool:
+    """Whether keys of this class may stand on this level; only the operator keys hosts."""
+    if level == NODE:
+        return key_class == SYSTEM
+    return key_class != CUSTOMER or level in CUSTOMER_LEVELS

@@ -1,0 +1,122 @@
+"""The placement state of one engine at one moment, with the look-ups that rules need."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+
+import msgspec
+
+from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel
+from ovirt_placement.model.infrastructure import Cluster, DataCenter, Host, Network, VnicProfile
+from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model.struct import Struct
+from ovirt_placement.model.vm import Vm
+
+
+class Pending(Struct, frozen=True):
+    """A placement that is decided and not yet visible as a running VM: a start, or a migration's target."""
+
+    vm: str
+    host: str
+    memory_mb: int | None = None
+
+
+class Snapshot(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, dict=True
+):
+    """The placement state of one engine at one moment, with the look-ups that rules need."""
+
+    format: int = 1
+    data_centers: tuple[DataCenter, ...] = ()
+    clusters: tuple[Cluster, ...]
+    hosts: tuple[Host, ...]
+    vms: tuple[Vm, ...]
+    networks: tuple[Network, ...] = ()
+    vnic_profiles: tuple[VnicProfile, ...] = ()
+    affinity_groups: tuple[AffinityGroup, ...]
+    affinity_labels: tuple[AffinityLabel, ...]
+    pending: tuple[Pending, ...] = ()
+    placement_keys: tuple[PlacementKey, ...] = ()
+    frozen_keys: tuple[FrozenKeys, ...] = ()
+    sticky_copies: tuple[StickyCopy, ...] = ()
+
+    @cached_property
+    def cluster_by_id(self) -> dict[str, Cluster]:
+        return {cluster.id: cluster for cluster in self.clusters}
+
+    @cached_property
+    def host_by_id(self) -> dict[str, Host]:
+        return {host.id: host for host in self.hosts}
+
+    @cached_property
+    def vm_by_id(self) -> dict[str, Vm]:
+        return {vm.id: vm for vm in self.vms}
+
+    @cached_property
+    def label_by_id(self) -> dict[str, AffinityLabel]:
+        return {label.id: label for label in self.affinity_labels}
+
+    @cached_property
+    def group_by_id(self) -> dict[str, AffinityGroup]:
+        return {group.id: group for group in self.affinity_groups}
+
+    @cached_property
+    def hosts_of_cluster(self) -> dict[str, tuple[Host, ...]]:
+        by_cluster = defaultdict(list)
+        for host in self.hosts:
+            by_cluster[host.cluster].append(host)
+        return {cluster: tuple(hosts) for cluster, hosts in by_cluster.items()}
+
+    @cached_property
+    def vms_of_host(self) -> dict[str, tuple[Vm, ...]]:
+        """VMs by the host they run on; what is on its way there is not among them."""
+        by_host = defaultdict(list)
+        for vm in self.vms:
+            if vm.host is not None:
+                by_host[vm.host].append(vm)
+        return {host: tuple(vms) for host, vms in by_host.items()}
+
+    @cached_property
+    def group_vms(self) -> dict[str, tuple[str, ...]]:
+        """Ids of a group's VMs, by group id: its own and those of its VM labels, each once."""
+        labels = self.label_by_id
+        return {
+            group.id: _flattened(group.vms, tuple(labels[label].vms for label in group.vm_labels))
+            for group in self.affinity_groups
+        }
+
+    @cached_property
+    def group_hosts(self) -> dict[str, tuple[str, ...]]:
+        """Ids of a group's hosts, by group id: its own and those of its host labels, each once."""
+        labels = self.label_by_id
+        return {
+            group.id: _flattened(group.hosts, tuple(labels[label].hosts for label in group.host_labels))
+            for group in self.affinity_groups
+        }
+
+    @cached_property
+    def groups_of_vm(self) -> dict[str, tuple[AffinityGroup, ...]]:
+        """Groups by the id of a VM that belongs to them, directly or through a label."""
+        by_vm = defaultdict(list)
+        for group in self.affinity_groups:
+            for vm in self.group_vms[group.id]:
+                by_vm[vm].append(group)
+        return {vm: tuple(groups) for vm, groups in by_vm.items()}
+
+    @cached_property
+    def pending_hosts(self) -> dict[str, tuple[str, ...]]:
+        """Hosts that a VM is on its way to, by VM id: pending placements and known migration targets."""
+        by_vm: dict[str, list[str]] = defaultdict(list)
+        for entry in self.pending:
+            by_vm[entry.vm].append(entry.host)
+        for vm in self.vms:
+            if vm.migrating_to is not None:
+                by_vm[vm.id].append(vm.migrating_to)
+        return {vm: tuple(dict.fromkeys(hosts)) for vm, hosts in by_vm.items()}
+
+
+def _flattened(direct: tuple[str, ...], labelled: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    if not labelled:
+        return direct
+    return tuple(dict.fromkeys([*direct, *(member for members in labelled for member in members)]))

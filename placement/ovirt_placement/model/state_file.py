@@ -1,0 +1,72 @@
+"""Reads and writes the cluster state file: a whole engine's placement state as one JSON object."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.state_check import check
+from ovirt_service.decoding import complaint
+from ovirt_service.errors import UserError
+
+FORMAT = 1
+
+
+class _Head(msgspec.Struct):
+    """What must be read before anything else: a newer format may have keys that are unknown here."""
+
+    format: int = FORMAT
+
+
+def load(path: Path) -> Snapshot:
+    """Read a state file.
+
+    Raises `UserError` if it cannot be read, is no state file, or holds what cannot be; it names the place.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the state file: {error.strerror}") from None
+    try:
+        return loads(content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def loads(content: bytes) -> Snapshot:
+    """Decode a state file's content; raises `UserError` as `load` does, without the name of the file."""
+    try:
+        head = msgspec.json.decode(content, type=_Head)
+        if head.format != FORMAT:
+            raise UserError(f"format: this release reads format {FORMAT}, not {head.format}")
+        snapshot = msgspec.json.decode(content, type=Snapshot)
+    except msgspec.ValidationError as error:
+        raise UserError(complaint(error, Snapshot)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(_malformed(str(error), content)) from None
+    check(snapshot)
+    return snapshot
+
+
+def dumps(snapshot: Snapshot) -> bytes:
+    """Encode a snapshot as a state file, two spaces a level, ready to be read by people.
+
+    What may be left out and has its default value is left out.
+    """
+    state = {"format": FORMAT, "pending": (), **msgspec.to_builtins(snapshot)}
+    return msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+
+
+def _malformed(message: str, content: bytes) -> str:
+    """Tell the line and column where the JSON breaks: an editor knows these, not a count of bytes."""
+    at = re.search(r"\(byte (\d+)\)", message)
+    if at is None:
+        return f"not a JSON object: {message[:1].lower()}{message[1:]}"
+    before = content[: int(at[1])]
+    line = before.count(b"\n") + 1
+    column = len(before) - (before.rfind(b"\n") + 1) + 1
+    reason = message[: at.start()].removeprefix("JSON is malformed: ").strip()
+    return f"line {line}, column {column}: not JSON: {reason}"

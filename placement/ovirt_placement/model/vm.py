@@ -1,0 +1,55 @@
+"""VMs, with what hangs on them."""
+
+from __future__ import annotations
+
+from ovirt_placement.model.struct import Struct
+
+
+class Disk(Struct, frozen=True):
+    id: str
+    bootable: bool
+    profile: str | None = None
+
+
+class Nic(Struct, frozen=True):
+    id: str
+    name: str
+    vnic_profile: str | None = None
+
+
+class Vm(Struct, frozen=True):
+    id: str
+    name: str
+    cluster: str
+    #: Where it runs; the source until a migration hands over; None when down or suspended.
+    host: str | None
+    #: The REST API's word: up, down, migrating, paused ...
+    status: str
+    memory_mb: int
+    guaranteed_mb: int
+    usage_mem_percent: float | None
+    usage_cpu_percent: float | None
+    vcpus: int
+    ha: bool
+    #: False for everything but the engine's "migratable"; "user_migratable" counts as not.
+    migratable: bool
+    hosted_engine: bool
+    #: The target of a migration under way, where it is known.
+    migrating_to: str | None = None
+    #: When its present run began, in seconds since the epoch; None where nobody says, and when it is down.
+    running_since: float | None = None
+    pinned_hosts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    custom_properties: dict[str, str] = {}
+    template: str | None = None
+    instance_type: str | None = None
+    owner: str | None = None
+    quota: str | None = None
+    cpu_profile: str | None = None
+    disks: tuple[Disk, ...] = ()
+    nics: tuple[Nic, ...] = ()
+
+    @property
+    def movable(self) -> bool:
+        """Whether anyone but its user may migrate it."""
+        return self.migratable and not self.hosted_engine

@@ -1,0 +1,1 @@
+"""Affinity groups: between VMs, and between VMs and hosts."""

@@ -1,0 +1,202 @@
+"""Conflicts among the affinity groups of a cluster, by the engine's types, each reported only if it matters.
+
+What the engine reports although it can be satisfied is left out, and what two hard groups make
+impossible blocks saving (docs/rules.md, C1 to C4). Whether all hard groups can hold together is
+answered by `feasibility`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import combinations, product
+
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.membership import hosts, members
+from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, unify
+from ovirt_placement.rules.solving.matching import can_all_differ
+from ovirt_placement.rules.verdict import Struct
+
+
+class ConflictType(StrEnum):
+    """The engine's names."""
+
+    HARD_POSITIVE_AND_NEGATIVE_HOSTS = "VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY"
+    POSITIVE_AND_NEGATIVE_HOSTS = "VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY"
+    HOSTS_AGAINST_TOGETHER = "VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY"
+    HOSTS_AGAINST_APART = "VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY"
+    NO_COMMON_HOST = "NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS"
+    TOGETHER_AGAINST_APART = "VM_TO_VM_AFFINITY_CONFLICTS"
+
+
+class Conflict(Struct, frozen=True):
+    """Groups that ask for opposite things, and of which VMs on which hosts; all ids, sorted."""
+
+    type: ConflictType
+    groups: tuple[str, ...]
+    vms: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    #: Of `vms`, those that a negative group keeps apart; only where positive and negative VM groups clash.
+    negative_vms: tuple[str, ...] = ()
+    #: Whether the groups may be saved all the same, with a warning.
+    savable: bool = True
+
+
+class _Flat(Struct, frozen=True):
+    """A group with its members and hosts resolved."""
+
+    group: AffinityGroup
+    vms: frozenset[str]
+    hosts: frozenset[str]
+
+    @property
+    def has_hosts(self) -> bool:
+        return self.group.hosts_rule.enabled and bool(self.hosts)
+
+
+def find_conflicts(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
+    """All conflicts among the groups of a cluster, in the engine's order; legacy labels take no part.
+
+    The engine lets all of them in through its single-member commands and through labels, the ones that
+    it would not save too.
+    """
+    groups = [group for group in snapshot.affinity_groups if group.cluster == cluster_id]
+    flat = [
+        _Flat(group, frozenset(members(snapshot)[group.id]), hosts(snapshot)[group.id]) for group in groups
+    ]
+    on_hosts = [one for one in flat if one.has_hosts]
+    unified = unify(snapshot, groups)
+    return (
+        *_opposite_hosts(on_hosts, hard_only=True),
+        *_opposite_hosts(on_hosts, hard_only=False),
+        *_hosts_against_together(on_hosts, unified),
+        *_hosts_against_apart(snapshot, cluster_id, flat),
+        *_no_common_host(on_hosts),
+        *_together_against_apart(snapshot, flat, unified),
+    )
+
+
+class _Merged:
+    """All that takes part in one type of conflict."""
+
+    def __init__(self, conflict_type: ConflictType) -> None:
+        self._type = conflict_type
+        self._groups: set[str] = set()
+        self._vms: set[str] = set()
+        self._hosts: set[str] = set()
+        self.savable = True
+
+    def add(self, groups: Iterable[_Flat], vms: Iterable[str], hosts: Iterable[str]) -> None:
+        self._groups.update(one.group.id for one in groups)
+        self._vms.update(vms)
+        self._hosts.update(hosts)
+
+    def conflicts(self) -> Iterator[Conflict]:
+        if self._groups:
+            yield Conflict(
+                self._type,
+                tuple(sorted(self._groups)),
+                tuple(sorted(self._vms)),
+                tuple(sorted(self._hosts)),
+                savable=self.savable,
+            )
+
+
+def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[Conflict]:
+    """A VM that one group wants on a host and another off it."""
+    merged = _Merged(
+        ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS
+        if hard_only
+        else ConflictType.POSITIVE_AND_NEGATIVE_HOSTS
+    )
+    merged.savable = not hard_only
+    for positive, negative in _opposites(on_hosts):
+        hard = positive.group.hosts_rule.enforcing and negative.group.hosts_rule.enforcing
+        vms, shared = positive.vms & negative.vms, positive.hosts & negative.hosts
+        if vms and shared and (hard or not hard_only):
+            merged.add((positive, negative), vms, shared)
+    yield from merged.conflicts()
+
+
+def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
+    """VMs to run together, of which one is wanted on a host and another off it."""
+    merged = _Merged(ConflictType.HOSTS_AGAINST_TOGETHER)
+    for positive, negative in _opposites(on_hosts):
+        shared = positive.hosts & negative.hosts
+        for one in unified if shared else ():
+            wanted, unwanted = positive.vms.intersection(one.vms), negative.vms.intersection(one.vms)
+            if wanted and unwanted and len(wanted | unwanted) > 1:
+                merged.add((positive, negative), wanted | unwanted, shared)
+    yield from merged.conflicts()
+
+
+def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Flat]) -> Iterator[Conflict]:
+    """VMs to keep apart that are wanted on too few hosts to differ."""
+    merged = _Merged(ConflictType.HOSTS_AGAINST_APART)
+    everywhere = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()))
+    wanting = _wanting(one for one in flat if one.has_hosts)
+    for apart in flat:
+        if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
+            continue
+        restricted = {vm: _common_hosts(wanting[vm]) for vm in apart.vms if vm in wanting}
+        if can_all_differ([restricted.get(vm, everywhere) for vm in sorted(apart.vms)]):
+            continue
+        for one, other in combinations(sorted(restricted), 2):
+            shared = restricted[one] & restricted[other]
+            if shared:
+                merged.add((apart, *wanting[one], *wanting[other]), (one, other), shared)
+    yield from merged.conflicts()
+
+
+def _no_common_host(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
+    """A VM whose positive host groups have no host in common."""
+    merged = _Merged(ConflictType.NO_COMMON_HOST)
+    for vm, own in _wanting(on_hosts).items():
+        if not _common_hosts(own):
+            merged.add(own, (vm,), frozenset.union(*(one.hosts for one in own)))
+            hard = [one.hosts for one in own if one.group.hosts_rule.enforcing]
+            merged.savable &= not hard or bool(frozenset.intersection(*hard))
+    yield from merged.conflicts()
+
+
+def _together_against_apart(
+    snapshot: Snapshot, flat: Sequence[_Flat], unified: Sequence[UnifiedGroup]
+) -> Iterator[Conflict]:
+    """VMs that one group keeps apart and others, in a chain if need be, hold together.
+
+    One for each negative group and unified positive group; it blocks saving if the negative group and
+    one that holds together are hard (C1).
+    """
+    for apart in flat:
+        if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
+            continue
+        for together in unified:
+            both = apart.vms.intersection(together.vms)
+            if len(both) > 1:
+                holding = (snapshot.group_by_id[group].vms_rule for group in together.groups)
+                blocks = apart.group.vms_rule.enforcing and any(rule.enforcing for rule in holding)
+                yield Conflict(
+                    ConflictType.TOGETHER_AGAINST_APART,
+                    (apart.group.id,),
+                    tuple(sorted(together.vms)),
+                    negative_vms=tuple(sorted(both)),
+                    savable=not blocks,
+                )
+
+
+def _opposites(on_hosts: Sequence[_Flat]) -> Iterator[tuple[_Flat, _Flat]]:
+    positive = [one for one in on_hosts if one.group.hosts_rule.positive]
+    return product(positive, (one for one in on_hosts if not one.group.hosts_rule.positive))
+
+
+def _wanting(on_hosts: Iterable[_Flat]) -> dict[str, list[_Flat]]:
+    """The positive host groups of each VM that has any."""
+    by_vm: dict[str, list[_Flat]] = {}
+    for one in on_hosts:
+        for vm in one.vms if one.group.hosts_rule.positive else ():
+            by_vm.setdefault(vm, []).append(one)
+    return by_vm
+
+
+def _common_hosts(groups: Sequence[_Flat]) -> frozenset[str]:
+    return frozenset.intersection(*(one.hosts for one in groups))

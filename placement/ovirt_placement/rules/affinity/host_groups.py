@@ -1,0 +1,79 @@
+"""Which groups tie a VM to hosts: affinity groups with a host rule, and legacy labels that act as such."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Rule, Snapshot
+from ovirt_placement.rules.affinity.membership import hosts, members
+from ovirt_placement.rules.index import once_per_snapshot
+
+#: The first compatibility version whose clusters ignore the implicit flag of labels.
+_LABELS_ACT_NO_MORE = (4, 4)
+
+
+@once_per_snapshot
+def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ...]]:
+    """Groups that restrict a VM to hosts, or keep it off them, by VM id; legacy labels come last.
+
+    A hard positive group that lists no host is among them: see `configured`.
+    """
+    own = members(snapshot)
+    by_vm: defaultdict[str, list[AffinityGroup]] = defaultdict(list)
+    for group in snapshot.affinity_groups:
+        if group.hosts_rule.hard:
+            for vm in own[group.id]:
+                by_vm[vm].append(group)
+    for group in legacy_groups(snapshot):
+        for vm in group.vms:
+            by_vm[vm].append(group)
+    return {vm: tuple(groups) for vm, groups in by_vm.items()}
+
+
+@once_per_snapshot
+def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
+    """Labels that act as hard positive host groups, one per label and cluster below 4.4.
+
+    Such a group has its label's id and name.
+    """
+    old = [cluster for cluster in snapshot.clusters if labels_act(cluster)]
+    implicit = [label for label in snapshot.affinity_labels if label.implicit]
+    groups = (_group_of(label, cluster, snapshot) for cluster in old for label in implicit)
+    return tuple(group for group in groups if group.vms)
+
+
+def labels_act(cluster: Cluster) -> bool:
+    """Whether implicit labels act as affinity groups in this cluster."""
+    return tuple(int(part) for part in cluster.compatibility.split(".")[:2]) < _LABELS_ACT_NO_MORE
+
+
+def listed_hosts(snapshot: Snapshot, group: AffinityGroup) -> frozenset[str]:
+    """Ids of the hosts that a group names, directly or through a label; of a legacy label, its hosts."""
+    known = hosts(snapshot).get(group.id)
+    return frozenset(group.hosts) if known is None else known
+
+
+def configured(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    """Whether a host rule names hosts at all.
+
+    The engine lets a hard positive group without hosts shut out every host, and everywhere else
+    ignores it; here it counts as not configured (docs/rules.md, H1). A legacy label without hosts does
+    shut its VMs out.
+    """
+    return bool(listed_hosts(snapshot, group)) or group.id in snapshot.label_by_id
+
+
+def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> AffinityGroup:
+    vms = snapshot.vm_by_id
+    return AffinityGroup(
+        id=label.id,
+        name=label.name,
+        cluster=cluster.id,
+        priority=1.0,
+        vms_rule=Rule(enabled=False, positive=False, enforcing=False),
+        hosts_rule=Rule(enabled=True, positive=True, enforcing=True),
+        vms=tuple(vm for vm in label.vms if vm in vms and vms[vm].cluster == cluster.id),
+        hosts=label.hosts,
+        vm_labels=(),
+        host_labels=(),
+    )

@@ -1,0 +1,67 @@
+"""Positive VM groups that share members are one group: what must stay together, taken whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.index import once_per_snapshot
+from ovirt_placement.rules.verdict import Struct
+
+
+class UnifiedGroup(Struct, frozen=True):
+    """VMs that positive groups tie together, in a chain if need be, and the ids of those groups."""
+
+    vms: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedGroup, ...]:
+    """Merge enabled positive groups that share a VM; every other VM that is mentioned stays alone.
+
+    VMs that are down take part and link. Whoever asks chooses the groups:
+    hard positive ones to place and enforce, all enabled ones to look for conflicts.
+    """
+    enabled = [group for group in groups if group.vms_rule.enabled]
+    tied = [group for group in enabled if group.vms_rule.positive]
+    mentioned = [(vm,) for group in enabled for vm in members(snapshot)[group.id]]
+    sets = _connected([*(members(snapshot)[group.id] for group in tied), *mentioned])
+    set_of = {vm: number for number, vms in enumerate(sets) for vm in vms}
+    ids: list[list[str]] = [[] for _ in sets]
+    for group in tied:
+        for vm in members(snapshot)[group.id][:1]:
+            ids[set_of[vm]].append(group.id)
+    return tuple(UnifiedGroup(vms, tuple(ids[number])) for number, vms in enumerate(sets))
+
+
+@once_per_snapshot
+def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
+    """What must run together, in every cluster."""
+    return unify(
+        snapshot,
+        (group for group in snapshot.affinity_groups if group.vms_rule.hard and group.vms_rule.positive),
+    )
+
+
+@once_per_snapshot
+def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
+    """The unified hard positive group of a VM, by VM id; a VM of no such group is not in it."""
+    return {vm: unified for unified in hard_positive_groups(snapshot) for vm in unified.vms}
+
+
+def _connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Connected components over shared members, all in the order of first mention."""
+    component: dict[str, list[str]] = {}
+    for one in sets:
+        for member in one:
+            first = component.setdefault(one[0], [one[0]])
+            other = component.setdefault(member, [member])
+            if first is not other:
+                small, large = sorted((first, other), key=len)
+                large.extend(small)
+                component.update(dict.fromkeys(small, large))
+    found: dict[int, list[str]] = {}
+    for member, whole in component.items():
+        found.setdefault(id(whole), []).append(member)
+    return [tuple(members_of_one) for members_of_one in found.values()]

@@ -1,0 +1,97 @@
+"""The weight of VM-to-VM affinity: which host breaks the least, then which gathers the most.
+
+The engine's order comes first and stands; only where it sees a tie is it refined, by the number of
+members that a negative group would then share the host with.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.membership import groups_of, members
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.ranks import fixed_point, ranked
+from ovirt_placement.rules.verdict import Kind, Reason, Request, Struct, Weight
+
+#: Hardness and priority of a broken group: the larger, the worse.
+Break = tuple[bool, int]
+#: Breaks from the worst, fixed positive peers (negated), positive peers (negated), negative peers.
+Burden = tuple[tuple[Break, ...], int, int, int]
+
+
+class _Others(Struct, frozen=True):
+    """Members of one group, without the VMs of the request, by the host that they are to be found on."""
+
+    group: AffinityGroup
+    by_host: dict[str, list[str]]
+
+
+def rank_hosts(snapshot: Snapshot, request: Request, *, hard_above_soft: bool = False) -> tuple[Weight, ...]:
+    """Rank each candidate host by all enabled VM groups of the requested VMs, hard and soft alike.
+
+    The burden of a host, compared part by part: the priorities of the groups broken there, from the
+    highest down (any number of lower breaks beats one that is higher; fewer is better where all are
+    alike); positive peers there that cannot be moved, more being better; positive peers there, more
+    being better; negative peers there, fewer being better.
+
+    Hard and soft groups share one scale of priorities, as in the engine: behind the hard filter that
+    changes nothing. Where no such filter stands before, `hard_above_soft` is right (docs/rules.md, W2).
+    """
+    groups = tuple(_others(snapshot, request))
+    occupied = dict.fromkeys(host for others in groups for host in others.by_host)
+    judged = {host: tuple(_breaks(groups, host, hard_above_soft=hard_above_soft)) for host in (*occupied, "")}
+    burdens: dict[str, Burden] = {
+        host: (tuple(sorted((key for key, _ in broken), reverse=True)), *_peers(snapshot, groups, host))
+        for host, broken in judged.items()
+    }
+    reasons = {
+        host: (*(reason for _, reason in broken), *_gains(burdens[host])) for host, broken in judged.items()
+    }
+    every = {host: reasons.get(host, reasons[""]) for host in request.candidate_hosts}
+    return ranked(snapshot, request.candidate_hosts, burdens, every, unburdened=burdens[""])
+
+
+def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
+    groups = {
+        group.id: group
+        for vm in request.vms
+        for group in groups_of(snapshot).get(vm, ())
+        if group.vms_rule.enabled
+    }
+    for group in groups.values():
+        by_host: defaultdict[str, list[str]] = defaultdict(list)
+        for peer in members(snapshot)[group.id]:
+            if peer not in request.vms:
+                for host in destinations(snapshot, peer):
+                    by_host[host].append(peer)
+        yield _Others(group, dict(by_host))
+
+
+def _breaks(
+    groups: tuple[_Others, ...], host: str, *, hard_above_soft: bool
+) -> Iterator[tuple[Break, Reason]]:
+    for others in groups:
+        there = others.by_host.get(host, [])
+        if bool(there) is not others.group.vms_rule.positive:
+            priority = others.group.priority
+            key = (hard_above_soft and others.group.vms_rule.enforcing, fixed_point(priority))
+            peer = there[0] if there else None
+            yield key, Reason(Kind.GROUP_BROKEN_HERE, others.group.id, peer, number=priority)
+
+
+def _peers(snapshot: Snapshot, groups: tuple[_Others, ...], host: str) -> tuple[int, int, int]:
+    """Fixed positive peers and all positive peers, negated since more is better; negative peers."""
+    positive = {vm for one in groups if one.group.vms_rule.positive for vm in one.by_host.get(host, ())}
+    negative = {vm for one in groups if not one.group.vms_rule.positive for vm in one.by_host.get(host, ())}
+    fixed = sum(not snapshot.vm_by_id[vm].movable for vm in positive)
+    return -fixed, -len(positive), len(negative)
+
+
+def _gains(burden: Burden) -> Iterator[Reason]:
+    _, fixed, positive, _ = burden
+    if positive:
+        yield Reason(Kind.POSITIVE_PEERS_HERE, number=-positive)
+    if fixed:
+        yield Reason(Kind.FIXED_PEERS_HERE, number=-fixed)

@@ -1,0 +1,1 @@
+"""What the engine itself asks of a host before any unit of ours."""

@@ -1,0 +1,50 @@
+"""The weight of HA reservation: a highly available VM goes where fewer of its kind are."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.ha.vms import ha_vms_of
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.verdict import Kind, Reason, Request, Weight
+
+_FULLEST = 100
+
+
+def rank_hosts(snapshot: Snapshot, request: Request, *, scale_down: int = 1) -> tuple[Weight, ...]:
+    """Rank each candidate host by the highly available VMs of the cluster that are there.
+
+    The fullest candidate counts 100, the others in proportion, all divided by `scale_down` (1 to 100)
+    and rounded up: the larger it is, the sooner hosts tie. The requested VMs themselves do not count
+    (HA1). Without a highly available VM among them, or without HA reservation in their cluster, all
+    hosts tie.
+    """
+    clusters = {
+        vm.cluster
+        for vm in map(snapshot.vm_by_id.get, request.vms)
+        if vm is not None and vm.ha and snapshot.cluster_by_id[vm.cluster].ha_reservation
+    }
+    there = ha_vms_of(snapshot)
+    own = Counter(
+        (snapshot.vm_by_id[vm].cluster, host)
+        for vm in request.vms
+        if vm in snapshot.vm_by_id and snapshot.vm_by_id[vm].ha
+        for host in destinations(snapshot, vm)
+    )
+    counts = {
+        host: count
+        for host in request.candidate_hosts
+        for cluster in clusters
+        if (count := len(there.get((cluster, host), ())) - own[cluster, host])
+    }
+    fullest = max(counts.values(), default=1)
+    scores = {host: -(-_share(count, fullest) // scale_down) for host, count in counts.items()}
+    reasons = {host: (Reason(Kind.HA_VMS_HERE, number=count),) for host, count in counts.items()}
+    return ranked(snapshot, request.candidate_hosts, scores, reasons, unburdened=0)
+
+
+def _share(count: int, fullest: int) -> int:
+    """Percent of the fullest, halves rounded up."""
+    return (2 * count * _FULLEST + fullest) // (2 * fullest)

@@ -1,0 +1,1 @@
+"""What must survive: intents and placement keys, in a database."""

@@ -1,0 +1,35 @@
+"""One process's access to the store: opened late, and anew in the child of a fork, which is then harmless."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection
+
+from ovirt_placement.store.database import Database
+
+
+class StoreAccess:
+    """What every part of the store is reached through.
+
+    Every method of a part raises `StoreAway` if the database is locked for longer than the patience,
+    absent or out of reach, and `UserError` if a person must set something right.
+    """
+
+    def __init__(self, url: str, *, patience_seconds: float = 0.05, create: bool = True) -> None:
+        """Name the database; with `create` false, one that does not exist is `StoreAway`, not made."""
+        self._database = Database(url, patience_seconds=patience_seconds, create=create)
+        self._process = os.getpid()
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        if self._process != os.getpid():
+            self._database = self._database.after_fork()
+            self._process = os.getpid()
+        with self._database.transaction() as connection:
+            yield connection

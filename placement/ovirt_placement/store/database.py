@@ -1,0 +1,190 @@
+"""Opens the store's database, makes its tables, and says in one sentence why it cannot."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url, text
+
+from ovirt_placement.store.schema import VERSION
+from ovirt_placement.store.upgrade import is_made, make_or_upgrade, version
+from ovirt_service.errors import UserError
+
+#: Any number will do, as long as it is always the same: two processes must not make the tables at once.
+_POSTGRESQL_LOCK = 7_220_417
+
+#: Device and inode.
+_File = tuple[int, int] | None
+
+
+class StoreAway(UserError):
+    """The store is locked, absent or out of reach for now; to ask again later may help."""
+
+
+class StoreUnmade(StoreAway):
+    """The store does not exist yet: its first writer makes it."""
+
+
+class Database:
+    """One process's way to the store. The tables are made and their version checked at first use."""
+
+    def __init__(self, url: str, *, patience_seconds: float, create: bool) -> None:
+        self._patience_seconds = patience_seconds
+        self._create = create
+        self._url = _parsed(url)
+        self._engine = self._make_engine()
+        self._checked = False
+        #: The file that connections are open to.
+        self._file: _File = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The URL without its password."""
+        return self._url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Give a connection within a transaction that is committed at the end, or rolled back."""
+        try:
+            self._check_once()
+            with self._engine.begin() as connection:
+                yield connection
+        except (exc.OperationalError, exc.TimeoutError) as error:
+            raise StoreAway(f"store {self.name}: {_reason(error)}") from None
+        except exc.DBAPIError as error:
+            raise UserError(f"store {self.name}: {_reason(error)}") from None
+        except UnicodeEncodeError as error:
+            raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
+
+    def after_fork(self) -> Database:
+        """Give the child of a fork a database of its own; the parent's connections stay the parent's."""
+        self._engine.dispose(close=False)
+        url = self._url.render_as_string(hide_password=False)
+        return Database(url, patience_seconds=self._patience_seconds, create=self._create)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def _make_engine(self) -> Engine:
+        try:
+            return create_engine(self._url, connect_args=self._connect_arguments(), pool_pre_ping=True)
+        except ModuleNotFoundError as error:
+            raise UserError(
+                f"store {self.name}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
+            ) from None
+
+    def _connect_arguments(self) -> dict[str, Any]:
+        if self._url.get_backend_name() == "sqlite":
+            return {"timeout": self._patience_seconds}
+        milliseconds = max(1, round(self._patience_seconds * 1000))
+        # libpq counts in whole seconds and takes 2 for anything less. Whoever waits for a server that is cut
+        # off learns of it within 10 s.
+        return {
+            "connect_timeout": 2,
+            "keepalives_idle": 4,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 10_000,
+            "options": f"-c lock_timeout={milliseconds}",
+        }
+
+    def _check_once(self) -> None:
+        with self._lock:
+            present = self._present_file()
+            if self._checked and present == self._file:
+                return
+            # A connection stays with a file that was replaced, by a restored one, say, or taken away.
+            self._engine.dispose()
+            self._checked = False
+            self._check_place(present)
+            found = self._version()
+            if found is None and not self._create:
+                raise StoreUnmade(f"store {self.name}: has no tables yet")
+            if found is not None and found > VERSION:
+                raise UserError(
+                    f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
+                    " upgrade ovirt-placement on this machine, or set [store] url to another store"
+                )
+            # A reader may not write: it makes do with what an earlier release has left.
+            if self._create and found != VERSION:
+                self._make_or_upgrade()
+            self._file, self._checked = self._present_file(), True
+
+    def _present_file(self) -> _File:
+        """Tell the file that SQLite would open now from all others; None if there is none."""
+        if self._url.get_backend_name() != "sqlite":
+            return None
+        try:
+            found = Path(self._url.database or "").stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreAway(f"store {self.name}: {error.strerror}") from None
+        return found.st_dev, found.st_ino
+
+    def _check_place(self, present: _File) -> None:
+        """SQLite makes a file for whoever opens one: not for a reader, and not where it cannot stand."""
+        if self._url.get_backend_name() != "sqlite":
+            return
+        path = Path(self._url.database or "")
+        if not self._create and present is None:
+            raise StoreUnmade(f"store {self.name}: no such file")
+        if not path.parent.is_dir():
+            raise UserError(
+                f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
+            )
+
+    def _version(self) -> int | None:
+        """Return the version of the tables; None if there are none."""
+        with self._engine.connect() as connection:
+            return version(connection) if is_made(connection) else None
+
+    def _make_or_upgrade(self) -> None:
+        """Make the tables once, whoever comes first; the loser of the race finds them made."""
+        sqlite = self._url.get_backend_name() == "sqlite"
+        if sqlite:
+            self._let_readers_and_a_writer_coexist()
+        with self._engine.begin() as connection:
+            if sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK})
+            make_or_upgrade(connection)
+
+    def _let_readers_and_a_writer_coexist(self) -> None:
+        """Switch to the write-ahead log; the switch waits for nobody, so whoever else does it may win."""
+        with (
+            contextlib.suppress(exc.OperationalError),
+            self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+        ):
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file of an SQLite store; None if the store is none. Raises `UserError` for no URL."""
+    parsed = _parsed(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except exc.ArgumentError:
+        raise UserError(f'[store] url: "{url}" is no database URL; try sqlite:////PATH/store.db') from None
+    if parsed.get_backend_name() == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
+        raise UserError(f'[store] url: "{url}" is neither sqlite:////PATH nor postgresql://HOST/NAME')
+    return parsed
+
+
+def _reason(error: Exception) -> str:
+    """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
+    original = getattr(error, "orig", None) or error
+    return str(original).strip().splitlines()[0]

@@ -1,0 +1,182 @@
+"""Remembers what was intended: each migration, from before its request until its end is known.
+
+What is true is in the engine; what was meant is here, so that a process that dies at any point can be
+started again. Every transition is one transaction, and every time is the database's.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, Select, insert, select, update
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.schema import intents, now
+
+__all__ = ["BLOCKING_SECONDS", "ImpossibleTransition", "Intent", "IntentState", "Store", "StoreAway"]
+
+#: How long an intent that the engine has not confirmed reserves its target.
+BLOCKING_SECONDS = 30.0
+
+
+class IntentState(StrEnum):
+    PREPARED = "prepared"  # written before the engine is asked
+    ACCEPTED = "accepted"  # the engine said yes; the migration is under way
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"  # asked, but no answer came: the engine's events will tell
+
+
+_OPEN = (IntentState.PREPARED, IntentState.ACCEPTED, IntentState.UNKNOWN)
+_MAY_FOLLOW = {
+    IntentState.ACCEPTED: (IntentState.PREPARED, IntentState.UNKNOWN),
+    IntentState.DONE: (IntentState.ACCEPTED, IntentState.UNKNOWN),
+    IntentState.FAILED: _OPEN,
+    IntentState.UNKNOWN: (IntentState.PREPARED, IntentState.ACCEPTED),
+}
+
+
+_COLUMNS = (*intents.c, (now() - intents.c.updated).label("age_seconds"))
+
+
+class ImpossibleTransition(Exception):
+    """An intent was to enter a state that cannot follow the one it is in."""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """One migration of a VM that somebody means to do, is doing, or did."""
+
+    id: int
+    vm: str
+    cluster: str
+    #: The host that it leaves; None for a start.
+    source: str | None
+    target: str
+    #: What it will take on the target, in MiB, where that was known.
+    memory_mb: int | None
+    #: The engine puts it on every event of the migration.
+    correlation_id: str
+    state: IntentState
+    #: Seconds since the epoch, by the database's clock.
+    created: float
+    updated: float
+    #: Seconds since `updated` when this was read, by the database's clock.
+    age_seconds: float
+    #: Why it failed or is unknown.
+    error: str | None
+
+    @property
+    def open(self) -> bool:
+        """Whether its end is not known yet."""
+        return self.state in _OPEN
+
+    @property
+    def fresh(self) -> bool:
+        """Whether its state is so young that the engine may not show it yet."""
+        return self.age_seconds < BLOCKING_SECONDS
+
+    @property
+    def blocking(self) -> bool:
+        """Whether it reserves its target against other VMs (never against its own)."""
+        return self.state is IntentState.ACCEPTED or (self.open and self.fresh)
+
+
+class Store(StoreAccess):
+    """Intents in a database."""
+
+    def prepare(
+        self,
+        *,
+        vm: str,
+        cluster: str,
+        source: str | None,
+        target: str,
+        correlation_id: str,
+        memory_mb: int | None = None,
+    ) -> Intent:
+        """Write down a migration before the engine is asked for it."""
+        values = {
+            "vm": vm,
+            "cluster": cluster,
+            "source": source,
+            "target": target,
+            "correlation_id": correlation_id,
+            "memory_mb": memory_mb,
+            "state": IntentState.PREPARED.value,
+            "created": now(),
+            "updated": now(),
+        }
+        with self._transaction() as connection:
+            return _intent(connection.execute(insert(intents).values(values).returning(*_COLUMNS)).one())
+
+    def accept(self, intent_id: int) -> Intent:
+        """Record that the engine accepted the migration."""
+        return self._move(intent_id, IntentState.ACCEPTED)
+
+    def finish(self, intent_id: int) -> Intent:
+        """Record that the VM arrived."""
+        return self._move(intent_id, IntentState.DONE)
+
+    def fail(self, intent_id: int, error: str) -> Intent:
+        """Record that the engine refused, or that the VM did not arrive."""
+        return self._move(intent_id, IntentState.FAILED, error)
+
+    def lose(self, intent_id: int, error: str) -> Intent:
+        """Record that it is not known whether the engine accepted, or how the migration ended."""
+        return self._move(intent_id, IntentState.UNKNOWN, error)
+
+    def intent(self, correlation_id: str) -> Intent | None:
+        """Find the intent of a correlation id."""
+        found = self._list(select(*_COLUMNS).where(intents.c.correlation_id == correlation_id))
+        return found[0] if found else None
+
+    def open_intents(self) -> tuple[Intent, ...]:
+        """List the intents whose end is not known, oldest first: what a start must reconcile."""
+        return self._list(select(*_COLUMNS).where(intents.c.state.in_([state.value for state in _OPEN])))
+
+    def blocking_intents(self) -> tuple[Intent, ...]:
+        """List the open intents that reserve their target against other VMs."""
+        return tuple(intent for intent in self.open_intents() if intent.blocking)
+
+    def history(self, *, within_seconds: float, vm: str | None = None) -> tuple[Intent, ...]:
+        """List the intents that ended (done or failed) lately, oldest first: what cooldowns count."""
+        query = select(*_COLUMNS).where(
+            intents.c.state.in_([IntentState.DONE.value, IntentState.FAILED.value]),
+            intents.c.updated > now() - within_seconds,
+        )
+        return self._list(query if vm is None else query.where(intents.c.vm == vm))
+
+    def forget(self, *, older_than_seconds: float) -> int:
+        """Delete the intents that ended longer ago; return how many there were."""
+        ended = intents.c.state.in_([IntentState.DONE.value, IntentState.FAILED.value])
+        with self._transaction() as connection:
+            old = intents.delete().where(ended, intents.c.updated < now() - older_than_seconds)
+            return connection.execute(old).rowcount
+
+    def _move(self, intent_id: int, state: IntentState, error: str | None = None) -> Intent:
+        """Enter a state in one statement, which no crash can halve and no second process overtake."""
+        before = [earlier.value for earlier in _MAY_FOLLOW[state]]
+        change = (
+            update(intents)
+            .where(intents.c.id == intent_id, intents.c.state.in_(before))
+            .values(state=state.value, updated=now(), error=error)
+            .returning(*_COLUMNS)
+        )
+        with self._transaction() as connection:
+            if row := connection.execute(change).one_or_none():
+                return _intent(row)
+            found = connection.execute(select(intents.c.state).where(intents.c.id == intent_id)).scalar()
+        raise ImpossibleTransition(
+            f"intent {intent_id} {f'is {found}' if found else 'does not exist'} and cannot become {state}"
+        )
+
+    def _list(self, query: Select[Any]) -> tuple[Intent, ...]:
+        with self._transaction() as connection:
+            return tuple(map(_intent, connection.execute(query.order_by(intents.c.id))))
+
+
+def _intent(row: Row[Any]) -> Intent:
+    return Intent(**{**row._asdict(), "state": IntentState(row.state)})

@@ -1,0 +1,270 @@
+"""Remembers placement keys: those that people set, those that VMs started with, and sticky copies.
+
+What is written in one call is one transaction, and so is what is decided on the keys that stand. Each writing
+gives the keys another revision, so that who has read them once need not do so again; who set a key and when
+stays with it, by the database's clock.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Row, Table, Text, cast, delete, insert, select, union, update
+
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.schema import (
+    frozen_keys,
+    key_revision,
+    missing_vms,
+    now,
+    placement_keys,
+    sticky_copies,
+)
+
+#: Names and values.
+_Pairs = tuple[tuple[str, float], ...]
+
+#: Databases limit the parameters of one statement.
+_AT_ONCE = 500
+
+
+class KeyPlace(NamedTuple):
+    """Where a key stands; each place holds one."""
+
+    level: str
+    #: The id of the object on that level: a cluster, a VM, a host ...
+    resource: str
+    key_class: str
+    name: str
+
+    @classmethod
+    def of(cls, key: PlacementKey) -> KeyPlace:
+        return cls(key.level, key.resource, key.key_class, key.name)
+
+
+class SetKey(msgspec.Struct, frozen=True):
+    """A key with who set it last, and when, in seconds since the epoch."""
+
+    key: PlacementKey
+    set_by: str
+    set_at: float
+
+
+class KeyChange(msgspec.Struct, frozen=True):
+    """What is to become of the keys that people set: first some go, then others come, all or none."""
+
+    put: tuple[PlacementKey, ...] = ()
+    remove: tuple[PlacementKey, ...] = ()
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of a VM, from its start to its stop, with what it is to be remembered by."""
+
+    vm: str
+    #: When the engine says that it began, in seconds since the epoch; None if it does not say.
+    started: float | None
+    #: The compiled customer keys, names and values.
+    keys: tuple[tuple[str, float], ...]
+    #: All copies that the VM has from now on; None leaves them as they are.
+    copies: tuple[StickyCopy, ...] | None = None
+
+
+class KeyRecords(msgspec.Struct, frozen=True):
+    """All that the store knows of placement keys."""
+
+    revision: int
+    keys: tuple[PlacementKey, ...] = ()
+    frozen: tuple[FrozenKeys, ...] = ()
+    copies: tuple[StickyCopy, ...] = ()
+
+
+class KeyStore(StoreAccess):
+    """Placement keys in a database."""
+
+    #: Frozen sets by their text, as they were read last: nearly all are the same the next time.
+    _sets: Mapping[str, _Pairs] = MappingProxyType({})
+
+    def all_keys(self) -> tuple[SetKey, ...]:
+        """List the keys of every level and host, by place."""
+        with self._transaction() as connection:
+            return tuple(map(_set_key, connection.execute(_KEYS)))
+
+    def change(self, put: Iterable[PlacementKey] = (), *, set_by: str) -> None:
+        """Put keys, all or none. Nothing is validated here."""
+        wanted = KeyChange(put=tuple(put))
+        self.change_as(lambda _: wanted, set_by=set_by)
+
+    def change_as(self, decide: Callable[[tuple[PlacementKey, ...]], KeyChange], *, set_by: str) -> KeyChange:
+        """Make the change that is decided on the keys as they stand, and return it.
+
+        From the decision until it is written nobody else changes a key: who decides that all hosts of a
+        cluster have one is right about that afterwards. What the decision raises is passed on, and nothing is
+        changed then. A key that is put takes the place of one that stands there. One that says the same
+        already stays, with who set it.
+        """
+        with self._transaction() as connection:
+            _revise(connection)
+            standing = {
+                KeyPlace.of(found.key): found.key for found in map(_set_key, connection.execute(_KEYS))
+            }
+            change = decide(tuple(standing.values()))
+            for key in change.remove:
+                if standing.pop(place := KeyPlace.of(key), None) is not None:
+                    _remove_key(connection, place)
+            for place, key in {KeyPlace.of(key): key for key in change.put}.items():
+                before = standing.get(place)
+                if before is not None and _same(before, key):
+                    continue
+                if before is not None:
+                    _remove_key(connection, place)
+                connection.execute(insert(placement_keys).values(**_row(place, key, set_by)))
+        return change
+
+    def runs(self) -> dict[str, float | None]:
+        """Tell of the VMs with a frozen set when the engine said that this run began."""
+        with self._transaction() as connection:
+            rows = connection.execute(select(frozen_keys.c.vm, frozen_keys.c.started))
+            return {row.vm: row.started for row in rows}
+
+    def begin_runs(self, runs: Sequence[Run]) -> None:
+        """Freeze the keys of VMs that started, in place of those of an earlier run."""
+        if not runs:
+            return
+        with self._transaction() as connection:
+            _revise(connection)
+            _delete_of_vms(connection, frozen_keys, [run.vm for run in runs])
+            _delete_of_vms(connection, sticky_copies, [run.vm for run in runs if run.copies is not None])
+            frozen = [
+                {"vm": run.vm, "started": run.started, "keys": [list(pair) for pair in run.keys]}
+                for run in runs
+            ]
+            connection.execute(insert(frozen_keys).values(recorded=now()), frozen)
+            copies = [msgspec.structs.asdict(copy) for run in runs for copy in run.copies or ()]
+            if copies:
+                connection.execute(insert(sticky_copies), copies)
+
+    def end_runs(self, vms: Sequence[str]) -> None:
+        """Drop the frozen sets of VMs that stopped; their sticky copies stay."""
+        if not vms:
+            return
+        with self._transaction() as connection:
+            _revise(connection)
+            _delete_of_vms(connection, frozen_keys, vms)
+
+    def remembered_vms(self) -> frozenset[str]:
+        """Tell which VMs have a frozen set or sticky copies."""
+        with self._transaction() as connection:
+            return frozenset(
+                connection.execute(union(select(frozen_keys.c.vm), select(sticky_copies.c.vm))).scalars()
+            )
+
+    def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
+        """Remember that these VMs are missing, and no others; for how many seconds each has been by now."""
+        with self._transaction() as connection:
+            ages = select(missing_vms.c.vm, (now() - missing_vms.c.since).label("seconds"))
+            before = {row.vm: row.seconds for row in connection.execute(ages)}
+            _delete_of_vms(connection, missing_vms, [vm for vm in before if vm not in vms])
+            fresh = [vm for vm in vms if vm not in before]
+            if fresh:
+                connection.execute(insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
+            return {vm: before.get(vm, 0.0) for vm in vms}
+
+    def forget_vms(self, vms: Sequence[str]) -> None:
+        """Drop all that VMs are remembered by; the keys that people set on them stay."""
+        if not vms:
+            return
+        with self._transaction() as connection:
+            _revise(connection)
+            for table in (frozen_keys, sticky_copies, missing_vms):
+                _delete_of_vms(connection, table, vms)
+
+    def revision(self) -> int:
+        """Return a number that is another after every writing."""
+        with self._transaction() as connection:
+            return _revision(connection)
+
+    def records(self) -> KeyRecords:
+        """Return everything as of one revision, or later: then the next revision tells so."""
+        with self._transaction() as connection:
+            # The revision first: what is written meanwhile is then read again, never overlooked.
+            revision = _revision(connection)
+            keys = tuple(_set_key(row).key for row in connection.execute(_KEYS))
+            frozen = connection.execute(_FROZEN).all()
+            self._sets = {text: self._sets.get(text) or _pairs(text) for _, text in frozen}
+            copies = connection.execute(select(sticky_copies).order_by(*sticky_copies.primary_key))
+            return KeyRecords(
+                revision,
+                keys,
+                tuple(FrozenKeys(vm, self._sets[text]) for vm, text in frozen),
+                tuple(StickyCopy(**row._asdict()) for row in copies),
+            )
+
+
+_PLACE = (
+    placement_keys.c.level,
+    placement_keys.c.resource,
+    placement_keys.c["class"],
+    placement_keys.c.name,
+)
+_KEYS = select(placement_keys).order_by(*_PLACE)
+_FROZEN = select(frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
+
+
+def _pairs(text: str) -> _Pairs:
+    return tuple((name, value) for name, value in json.loads(text))
+
+
+def _revision(connection: Connection) -> int:
+    return int(connection.execute(select(key_revision.c.revision)).scalar_one())
+
+
+def _revise(connection: Connection) -> None:
+    """Take the next revision: first of all, since who does so makes every other writer wait."""
+    connection.execute(update(key_revision).values(revision=key_revision.c.revision + 1))
+
+
+def _set_key(row: Row[Any]) -> SetKey:
+    fields = {str(column): value for column, value in row._asdict().items()}
+    set_by, set_at = fields.pop("set_by"), fields.pop("set_at")
+    value = fields["value"]  # an earlier release did not put it into a list
+    fields["value"] = value[0] if isinstance(value, list) else value
+    return SetKey(msgspec.convert(fields, PlacementKey), set_by, set_at)
+
+
+def _row(place: KeyPlace, key: PlacementKey, set_by: str) -> dict[str, Any]:
+    return {
+        "level": place.level,
+        "resource": place.resource,
+        "class": place.key_class,
+        "name": place.name,
+        "value": [_storable(key.value)],
+        "weight": key.weight,
+        "sticky": key.sticky,
+        "set_by": set_by,
+        "set_at": now(),
+    }
+
+
+def _storable(value: float | str) -> float | str:
+    """JSON has no infinity: what is no number counts as the word that it is."""
+    return value if isinstance(value, str) or math.isfinite(value) else str(value)
+
+
+def _same(one: PlacementKey, other: PlacementKey) -> bool:
+    return (one.value, one.weight, one.sticky) == (_storable(other.value), other.weight, other.sticky)
+
+
+def _remove_key(connection: Connection, place: KeyPlace) -> None:
+    here = [column == wanted for column, wanted in zip(_PLACE, place, strict=True)]
+    connection.execute(delete(placement_keys).where(*here))
+
+
+def _delete_of_vms(connection: Connection, table: Table, vms: Sequence[str]) -> None:
+    for start in range(0, len(vms), _AT_ONCE):
+        connection.execute(delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))

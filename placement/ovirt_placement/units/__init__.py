@@ -1,0 +1,1 @@
+"""What policy units share: how they answer either proxy, and the snapshot that they decide on."""

@@ -1,0 +1,97 @@
+"""Who may speak to the proxy: loopback alone, unless TLS and a list of clients open it."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import Iterable
+
+from ovirt_service.errors import UserError
+
+from ..settings import Server
+from .request import Head, HttpError
+
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def split_address(listen: str) -> tuple[str, int]:
+    """HOST:PORT as its two parts; an IPv6 host stands in brackets. Raises `UserError`."""
+    host, colon, port = listen.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise UserError(f"listen address {listen!r} is not HOST:PORT, as 127.0.0.1:18781 is")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def tls_context(server: Server) -> ssl.SSLContext | None:
+    """The TLS side of the listener. Raises `UserError` for an open address without TLS and clients."""
+    host, _ = split_address(server.listen)
+    if not is_loopback(host) and not (server.tls_certificate and server.tls_key and server.allowed_clients):
+        raise UserError(
+            f"listen address {server.listen} is not this machine's loopback: [server] must then name"
+            " tls_certificate, tls_key and allowed_clients"
+        )
+    if not server.tls_certificate and not server.tls_key:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(server.tls_certificate, server.tls_key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(
+            f"the TLS certificate {server.tls_certificate} and its key cannot be read: {error}"
+        ) from error
+    return context
+
+
+class Gate:
+    """Judges connections by their address and requests by their headers."""
+
+    def __init__(self, server: Server) -> None:
+        self._networks = [ipaddress.ip_network(client) for client in server.allowed_clients]
+        host, _ = split_address(server.listen)
+        self._names = frozenset(name.lower() for name in self._host_names(host, server.allowed_hosts))
+
+    def admits(self, address: str) -> bool:
+        """Whether a client at this address may connect."""
+        client = ipaddress.ip_address(address.split("%")[0])
+        mapped = getattr(client, "ipv4_mapped", None) or client
+        return mapped.is_loopback or any(mapped in network for network in self._networks)
+
+    def check(self, head: Head) -> None:
+        """Refuse what a web page in somebody's browser could have sent. Raises `HttpError`."""
+        host = head.headers.get("host")
+        if host is None:
+            if head.version == "HTTP/1.1":
+                raise HttpError(400, "the request has no Host header")
+        elif _without_port(host) not in self._names:
+            raise HttpError(
+                421, f"this is no server for {host[:80]!r}; [server] allowed_hosts names further ones"
+            )
+        if "origin" in head.headers:
+            raise HttpError(403, "requests of web pages are not answered")
+
+    @staticmethod
+    def _host_names(host: str, further: Iterable[str]) -> Iterable[str]:
+        yield from _LOCAL_NAMES
+        yield f"[{host}]" if ":" in host else host
+        yield from further
+
+
+def check_content(head: Head) -> None:
+    """A call must be XML: no form and no plain text, which browsers send across sites unasked."""
+    kind = head.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind not in {"text/xml", "application/xml"}:
+        raise HttpError(415, "the Content-Type of a call must be text/xml")
+
+
+def _without_port(host: str) -> str:
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.split(":")[0]

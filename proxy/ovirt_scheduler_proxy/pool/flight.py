@@ -1,0 +1,201 @@
+"""Runs the units of one call side by side, until each has an outcome or the deadline has come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..worker.frames import BadFrame, Inbox
+from .outcome import Cause, Failure, Outcome, failed
+from .pool import Pool
+from .worker import Worker
+
+#: A unit whose worker was killed from outside (by the kernel, by an administrator) starts over so many times.
+RETRIES = 3
+
+#: Seconds to wait for the report of how a worker ended.
+_REPORT_WAIT = 0.5
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One unit to ask: `key` tells units apart for the limit on workers, `request` is the packed frame."""
+
+    key: str
+    pool: Pool
+    request: bytes
+
+
+class _Head(msgspec.Struct):
+    """The head of a worker's reply that has more to tell than its time: see `inside.serving.Reply`."""
+
+    cause: str | None
+    sentence: str
+    printed: str
+    errors: str
+    seconds: float
+    retire: bool
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def run(jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
+    """Ask all units at once. `done` gets their outcomes in order, by `deadline` (the loop's time)."""
+    if jobs:
+        _Call(jobs, deadline, done)
+    else:
+        done([])
+
+
+class _Call:
+    """The flights of one call and the timer that ends them."""
+
+    def __init__(self, jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._done = done
+        self._open = len(jobs)
+        self._timer = loop.call_at(deadline, self._expire)
+        self._flights = [_Flight(job, loop, self._landed) for job in jobs]
+        for flight in self._flights:
+            flight.start()
+
+    def _landed(self) -> None:
+        self._open -= 1
+        if self._open == 0:
+            self._timer.cancel()
+            self._done([flight.outcome for flight in self._flights])
+
+    def _expire(self) -> None:
+        for flight in self._flights:
+            flight.expire()
+
+
+class _Flight:
+    """One unit on its way: waits for a worker, then for its answer. It is the worker's user meanwhile."""
+
+    #: What stands here until the unit has landed.
+    outcome = failed(Cause.NO_WORKER, "was not asked")
+
+    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop, landed: Callable[[], None]) -> None:
+        self._job = job
+        self._loop = loop
+        self._landed = landed
+        self._over = False
+        self._attempts = 0
+        self._worker: Worker | None = None
+        self._inbox = Inbox()
+        self._unsent = memoryview(b"")
+
+    def start(self) -> None:
+        self._ticket = self._job.pool.request(self._job.key, self._granted)
+
+    def expire(self) -> None:
+        """The deadline has come: end the worker that is still at it, and say so."""
+        if self._over:
+            return
+        worker = self._worker
+        if worker is None:
+            self._job.pool.withdraw(self._ticket)
+            self._land(failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them"))
+            return
+        words = worker.last_words()
+        self._release(worker, discard=True)
+        self._land(failed(Cause.OVERRAN, "did not answer in time", errors=words))
+
+    def readable(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        try:
+            received = worker.connection.recv(self._inbox.wanted())
+            frame = self._inbox.feed(received) if received else None
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            received, frame = b"", None
+        except BadFrame:
+            self._release(worker, discard=True)
+            self._land(failed(Cause.CRASHED, "confused its worker process"))
+            return
+        if frame is not None:
+            self._read(worker, *frame)
+        elif not received:
+            # It has ended, and how is about to be reported; or a unit has closed what is not its own.
+            self._job.pool.stop_reading(worker)
+            self._loop.call_later(_REPORT_WAIT, self._gone, worker)
+
+    def ended(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        self.readable()  # it may have answered before it ended
+        self._gone(worker)
+
+    def _granted(self, worker: Worker) -> None:
+        self._worker = worker
+        worker.user = self
+        self._inbox = Inbox()
+        self._unsent = memoryview(self._job.request)
+        self._send(first=True)
+
+    def _send(self, first: bool = False) -> None:
+        """Write what the worker takes; the rest when it is ready for more."""
+        worker = self._worker
+        if worker is None:
+            return
+        try:
+            self._unsent = self._unsent[worker.connection.send(self._unsent) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._unsent = memoryview(b"")  # it has ended; reading will tell
+        if self._unsent and first:
+            self._loop.add_writer(worker.connection, self._send)
+        elif not self._unsent and not first:
+            self._loop.remove_writer(worker.connection)
+
+    def _read(self, worker: Worker, head: bytes, body: bytes) -> None:
+        if head.isdigit():
+            self._release(worker, discard=False)
+            self._land(Outcome(body, seconds=int(head) / 1e6))
+            return
+        try:
+            told = _decode_head(head)
+            cause = Cause(told.cause) if told.cause is not None else None
+        except (msgspec.MsgspecError, ValueError):
+            self._release(worker, discard=True)
+            self._land(failed(Cause.CRASHED, "confused its worker process"))
+            return
+        self._release(worker, discard=False, retire=told.retire)
+        failure = Failure(cause, told.sentence) if cause is not None else None
+        self._land(Outcome(body, failure, told.seconds, told.printed, told.errors))
+
+    def _gone(self, worker: Worker) -> None:
+        """The worker has ended. Unless that was the unit's own doing, try another."""
+        if self._worker is not worker:
+            return
+        words = worker.last_words()
+        failure = worker.death()
+        self._release(worker, discard=True)
+        if failure is None and self._attempts < RETRIES:
+            self._attempts += 1
+            self.start()
+            return
+        failure = failure or Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
+        self._land(Outcome(failure=failure, errors=words))
+
+    def _release(self, worker: Worker, discard: bool, retire: bool = False) -> None:
+        if self._unsent:
+            self._loop.remove_writer(worker.connection)
+        self._worker = None
+        if discard:
+            self._job.pool.discard(self._job.key, worker)
+        else:
+            self._job.pool.give_back(self._job.key, worker, retire)
+
+    def _land(self, outcome: Outcome) -> None:
+        self._over = True
+        self.outcome = outcome
+        self._landed()

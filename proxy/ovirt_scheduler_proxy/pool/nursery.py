@@ -1,0 +1,153 @@
+"""Starts the process that a folder's workers are forked from, and carries the messages to and from it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ovirt_service.errors import UserError
+
+from ..worker import kernel
+from .worker import Worker
+
+_START = Path(__file__).parent.parent / "worker" / "start.py"
+_LONGEST_MESSAGE = 1 << 20
+
+#: What belongs to the proxy's own relation with systemd and must not reach plugins.
+_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID")
+#: Tells plugins that what they return is taken, so that they need not print it as for the old proxy.
+_RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
+
+
+# Guards the set of our own children: whatever else becomes a child of ours was left behind by a plugin.
+_lock = threading.Lock()
+_zygotes: set[int] = set()
+
+
+@dataclass(frozen=True)
+class Event:
+    """What the other side told: `worker` comes with the event "spawned"."""
+
+    name: str
+    facts: dict[str, Any]
+    worker: Worker | None = None
+
+
+class Nursery:
+    """A running zygote process. It loads the plugins first, and then starts workers on demand."""
+
+    def __init__(self, python: str, settings: dict[str, Any]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_MESSAGE)
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST_MESSAGE)
+            try:
+                self.process = _start([python, str(_START), str(theirs.fileno())], theirs.fileno())
+            except OSError as error:
+                ours.close()
+                raise UserError(
+                    f"the Python interpreter {python} of plugin folder {settings['folder']}"
+                    f" cannot be started: {error.strerror}"
+                ) from error
+        self.control = ours
+        #: What the folder's modules reported when they were loaded: see `inside.probing`.
+        self.modules: list[dict[str, Any]] = []
+        #: The module that it is loading now, after having tried it out.
+        self.loading: str | None = None
+        self._tell(json.dumps(settings).encode())
+
+    def wait_until_loaded(self) -> bool:
+        """Wait until the plugins are loaded; False when the process ended instead."""
+        while (event := self.receive()) is not None:
+            if event.name == "loaded":
+                self.control.setblocking(False)
+                return True
+            if event.name == "loading":
+                self.loading = event.facts["module"]
+            else:
+                self.loading = None
+                self.modules.append(event.facts)
+        return False
+
+    def spawn(self, eager: bool) -> None:
+        """Ask for one more worker; it comes with an event "spawned", or "refused".
+
+        An eager one imports the modules that cannot be shared before it is ready.
+        """
+        self._tell(b"spawn eager" if eager else b"spawn")
+
+    def receive(self) -> Event | None:
+        """The next event; None when the process has ended. Raises `BlockingIOError` when there is none."""
+        try:
+            message, handles, _, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
+        except ConnectionError:
+            return None
+        if not message:
+            return None
+        facts = json.loads(message)
+        worker = None
+        if handles:
+            connection, pidfd, stdout, stderr = handles
+            worker = Worker(facts["pid"], socket.socket(fileno=connection), pidfd, stdout, stderr)
+        return Event(facts["event"], facts, worker)
+
+    @property
+    def open(self) -> bool:
+        return self.control.fileno() >= 0
+
+    def close(self) -> None:
+        """End the process with all its workers, and wait until they are gone."""
+        self.control.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        with _lock:
+            _zygotes.discard(self.process.pid)
+
+    def _tell(self, message: bytes) -> None:
+        with contextlib.suppress(OSError):  # if it has ended, `receive` says so
+            self.control.send(message)
+
+
+def end_strays() -> None:
+    """End what a dead zygote left: its workers, and what their units had started, have come to us."""
+    with _lock:
+        _end_children(spared=_zygotes)
+
+
+def end_all() -> None:
+    """End everything that is left, a zygote too that was still loading when nobody wanted it any more."""
+    with _lock:
+        _end_children(spared=set())
+
+
+def _end_children(spared: set[int]) -> None:
+    while children := set(kernel.children()) - spared:
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:
+    with _lock:
+        process = subprocess.Popen(  # noqa: S603  # the administrator names the interpreter
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[control],
+            env={name: value for name, value in os.environ.items() if name not in _OURS} | _RETURNS_ARE_TAKEN,
+        )
+        _zygotes.add(process.pid)
+    return process

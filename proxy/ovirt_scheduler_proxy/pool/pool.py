@@ -1,0 +1,288 @@
+"""The workers of one plugin folder: lends them to calls, watches them, and replaces the ones that end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ovirt_service.errors import UserError
+
+from .back_off import BackOff
+from .lending import WORKERS_PER_UNIT, Lending, Ticket
+from .nursery import Event, Nursery, end_strays
+from .outcome import Cause, Failure
+from .starting import Starting
+from .worker import Worker
+
+log = logging.getLogger(__name__)
+
+#: Seconds between looks at the workers' memory.
+_WATCH_INTERVAL = 0.5
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """How the workers of one folder are run."""
+
+    folder: Path
+    python: str
+    #: Workers kept ready.
+    warm: int
+    #: Never more workers than this.
+    most: int
+    #: Bytes that a worker may take beyond what it has after loading.
+    memory_limit: int
+    #: A worker is replaced after so many calls; 0 means never.
+    calls_per_worker: int
+    #: Seconds that the import of one module may take.
+    load_timeout: float
+    log_level: int
+
+
+def start_nursery(settings: PoolSettings) -> Nursery:
+    """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot.
+
+    A module that ends or holds up the process, though trying it out went well, is left to the workers.
+    """
+    late: list[str] = []
+    while True:
+        nursery = Nursery(
+            settings.python,
+            {
+                "folder": str(settings.folder),
+                "load_timeout": settings.load_timeout,
+                "late": late,
+                "memory_limit": settings.memory_limit,
+                "log_level": settings.log_level,
+            },
+        )
+        if nursery.wait_until_loaded():
+            return nursery
+        nursery.close()
+        if nursery.loading is None:
+            break
+        log.error("%s/%s.py could be loaded once but not twice", settings.folder, nursery.loading)
+        late.append(nursery.loading)
+    raise UserError(
+        f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
+        f" the plugins (exit status {nursery.process.returncode}); it must be a Python 3.9 or later"
+    )
+
+
+class Pool:
+    """Lives on an event loop: all methods are for its thread."""
+
+    def __init__(self, settings: PoolSettings, nursery: Nursery) -> None:
+        self.settings = settings
+        self.modules: list[dict[str, Any]] = nursery.modules
+        #: Workers that ended, once ready, without our asking, since the start.
+        self.restarts = 0
+        #: Set as soon as the warm workers stand ready.
+        self.warm = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._nursery = nursery
+        self._lending = Lending()
+        #: Every worker whose end was not yet reported, and those of them that are ready and not discarded.
+        self._known: dict[int, Worker] = {}
+        self._workers: dict[int, Worker] = {}
+        #: How many workers are asked for but not ready.
+        self._coming = 0
+        self._back_off = BackOff(self._loop.time)
+        #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
+        self._eager = True
+        late = sum(not module["shareable"] for module in self.modules)
+        self._start_timeout = settings.load_timeout * max(1, late)
+        self._restarting: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        units = sum(len(unit["kinds"]) for module in self.modules for unit in module["units"])
+        self._most = min(settings.most, max(settings.warm, WORKERS_PER_UNIT * units))
+        self._loop.add_reader(nursery.control, self._hear)
+        self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
+        self._fill_up()
+
+    def request(self, unit: str, granted: Callable[[Worker], None]) -> Ticket:
+        """Ask for a worker to run the unit; `granted` is called with it, at once or later."""
+        ticket = Ticket(unit, granted)
+        if not self._lending.request(ticket):
+            self._fill_up()
+        return ticket
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """Give up a wish that was not granted."""
+        self._lending.withdraw(ticket)
+
+    def give_back(self, unit: str, worker: Worker, retire: bool = False) -> None:
+        """The call is over and the worker is well, but for what `retire` says."""
+        worker.user = None
+        worker.calls += 1
+        limit = self.settings.calls_per_worker
+        if retire or (limit and worker.calls >= limit):
+            self.discard(unit, worker)
+        else:
+            standing = self._workers.get(worker.pid) is worker
+            self._lending.take_back(unit, worker if standing else None)
+
+    def discard(self, unit: str, worker: Worker) -> None:
+        """The worker is not to be used again: kill it and start another at once."""
+        worker.user = None
+        worker.kill()
+        self._forget(worker)
+        self._lending.take_back(unit, None)
+        self._fill_up()
+
+    def stop_reading(self, worker: Worker) -> None:
+        """Its connection has closed: there is nothing more to hear."""
+        self._loop.remove_reader(worker.connection)
+
+    def worker_pids(self) -> list[int]:
+        return list(self._workers)
+
+    async def close(self) -> None:
+        """Use no worker any more, and wait until all have ended."""
+        self._closing.set()
+        self._watching.cancel()
+        if self._nursery.open:
+            self._loop.remove_reader(self._nursery.control)
+        for worker in self._known.values():
+            self._loop.remove_reader(worker.connection)
+        if self._restarting is not None:
+            await self._restarting
+        await asyncio.to_thread(self._nursery.close)
+
+    def _fill_up(self) -> None:
+        """Start as many workers as are missing, unless they keep failing to start."""
+        standing = len(self._workers)
+        target = min(max(self.settings.warm, standing + self._lending.wanted()), self._most)
+        missing = target - standing - self._coming
+        if missing <= 0 or self._restarting is not None or self._back_off.remaining or self._closing.is_set():
+            return
+        for _ in range(missing):
+            self._coming += 1
+            self._nursery.spawn(self._eager)
+
+    def _start_failed(self, reason: str) -> None:
+        """Try again later, and each time later."""
+        self._coming -= 1
+        delay = self._back_off.failed()
+        if delay is not None:
+            log.error("no new worker for %s: %s; next try in %.1f s", self.settings.folder, reason, delay)
+            self._loop.call_later(delay, self._fill_up)
+
+    def _hear(self) -> None:
+        """Take what the zygote tells."""
+        while not self._closing.is_set():
+            try:
+                event = self._nursery.receive()
+            except BlockingIOError:
+                return
+            if event is None:
+                self._replace_nursery()
+                return
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if event.worker is not None:
+            self._known[event.worker.pid] = event.worker
+            event.worker.user = Starting(event.worker, self._start_timeout, self._started)
+            self._loop.add_reader(event.worker.connection, self._heard, event.worker)
+        elif event.name == "ended":
+            self._ended(event.facts["pid"], event.facts["status"])
+        elif event.name == "refused":
+            self._start_failed(event.facts["error"])
+
+    def _heard(self, worker: Worker) -> None:
+        if worker.user is not None:
+            worker.user.readable()
+        else:
+            # An idle worker has nothing to say: it has ended, or something that a unit left behind writes.
+            worker.kill()
+            self.restarts += self._forget(worker)
+            self._fill_up()
+
+    def _started(self, worker: Worker, trouble: str | None) -> None:
+        """A worker that was asked for is there, or something kept it from becoming ready."""
+        worker.user = None
+        if self._closing.is_set():
+            return
+        if trouble is not None:
+            worker.kill()
+            self._forget(worker)
+            # If a module's import did this, it shall hurt its own units only from now on.
+            self._eager = False
+            self._start_failed(trouble)
+            return
+        worker.first_size = worker.size()
+        self._coming -= 1
+        self._back_off.succeeded()
+        self._workers[worker.pid] = worker
+        self._lending.add(worker)
+        if len(self._workers) >= self.settings.warm:
+            self.warm.set()
+
+    def _forget(self, worker: Worker) -> bool:
+        """Never lend the worker again. Returns whether it was one to be lent."""
+        self._loop.remove_reader(worker.connection)
+        self._lending.remove(worker)
+        if self._workers.get(worker.pid) is not worker:
+            return False
+        del self._workers[worker.pid]
+        return True
+
+    def _ended(self, pid: int, status: int | None) -> None:
+        worker = self._known.pop(pid, None)
+        if worker is None:
+            return
+        worker.status = status
+        worker.reported = True
+        self.restarts += self._forget(worker) and worker.verdict is None
+        if worker.user is not None:
+            worker.user.ended()
+        self._fill_up()
+
+    def _watch(self) -> None:
+        """Look after the workers' memory, and after starts that were put off."""
+        self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
+        limit = self.settings.memory_limit
+        for worker in list(self._workers.values()):
+            grown = worker.size() - worker.first_size
+            # An idle worker goes at half the limit already, before a call is hurt.
+            if grown > limit or (grown > limit // 2 and worker.user is None):
+                log.warning("worker %d of %s grew by %d MiB", worker.pid, self.settings.folder, grown >> 20)
+                worker.verdict = Failure(Cause.MEMORY, "outgrew its memory limit")
+                if worker.user is None:
+                    self._forget(worker)
+                worker.kill()
+        self._fill_up()
+
+    def _replace_nursery(self) -> None:
+        """The zygote has ended, and the kernel has ended its workers with it: start all anew."""
+        log.error("the process that starts the workers of %s has ended; restarting it", self.settings.folder)
+        self._loop.remove_reader(self._nursery.control)
+        self._restarting = self._loop.create_task(self._restart_nursery(self._nursery))
+        if self._coming:
+            self._back_off.failed()  # it may have been the start of a worker that ended it
+        for worker in list(self._known.values()):
+            worker.kill()
+            self._ended(worker.pid, None)
+        self._coming = 0
+
+    async def _restart_nursery(self, old: Nursery) -> None:
+        await asyncio.to_thread(old.close)
+        await asyncio.to_thread(end_strays)
+        while self._nursery is old and not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), self._back_off.remaining)
+            try:
+                self._nursery = await asyncio.to_thread(start_nursery, self.settings)
+            except UserError as error:
+                log.error("%s", error)
+                self._back_off.failed()
+        self._restarting = None
+        if not self._closing.is_set():
+            self._loop.add_reader(self._nursery.control, self._hear)
+            self._fill_up()

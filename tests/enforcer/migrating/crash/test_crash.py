@@ -1,0 +1,250 @@
+"""Killed at any point and started again, the enforcer repairs the same, and keeps the same of VMs, once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, TextIO
+
+import ovirtsdk4
+import pytest
+
+from ovirt_enforcer.gates.gates import NEVER_ASKED
+from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy, state_file
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyStore, Run
+from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.configuration import PASSWORD, write_configuration
+from tests.enforcer.migrating.crash import launcher
+from tests.placement.databases import database
+
+#: Processes with everything imported, for a start that takes no time.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload([launcher.__name__])
+
+#: Simulated seconds a second; a migration then takes some 140 ms.
+TIME_SCALE = "25"
+EAGER = """\
+[enforcer]
+mode = "enforce"
+interval_seconds = 0.2
+poll_seconds = 0.03
+settle_seconds = 0.2
+"""
+HOLDS = "every hard VM rule holds"
+#: So many parts are tested side by side.
+PARTS = 4
+
+ONE_REPAIR = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
+)
+CLOSURE = snapshot(
+    host("h1", free_mb=512),
+    host("h2", free_mb=512),
+    host("h3"),
+    vm("a", "h1"),
+    vm("b", "h2"),
+    vm("c", "h3"),
+    group("pair", TOGETHER, "a b"),
+    group("others", APART, "c"),
+)
+
+#: What the keeper has to do: two VMs that run without a record, one whose run is over, one that is gone.
+RUNS = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1", custom_properties={"placement_keys": "Repel1:1:-100"}),
+    vm("b", "h2"),
+    vm("over"),
+)
+KEPT = {
+    "frozen": {"a": (("Repel1", 1.0),), "b": (), "gone": (("Old", 1.0),)},
+    "copies": {("a", 1.0), ("b", 2.0), ("over", 1.0), ("gone", 1.0)},
+    "missing": {"gone"},
+}
+
+
+class World:
+    """A simulator process, and the enforcer processes that come and go."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self.points = folder / "points"
+        self.store_url = f"sqlite:///{folder}/store.db"
+        self.configuration = write_configuration(folder, f"{url}/ovirt-engine/api", more=EAGER)
+
+    def enforce(self, fatal: int = 0) -> str:
+        """Run an enforcer until it is killed at the fatal point, or until all rules hold; what it said."""
+        arguments = ["run", "--config", str(self.configuration)]
+        with running(launcher.run_enforcer, self.points, fatal, arguments) as (process, output):
+            said = []
+            for line in output:
+                said.append(line)
+                if HOLDS in line and not fatal:
+                    process.terminate()
+            process.join()
+            text = "".join(said)
+            assert process.exitcode == (-signal.SIGKILL if fatal else 0), text
+            return text
+
+    def migrations(self) -> list[str]:
+        """What the engine's events say of migrations that began and ended."""
+        with ovirtsdk4.Connection(f"{self.url}/ovirt-engine/api", "admin@internal", PASSWORD) as connection:
+            events = connection.system_service().events_service().list()
+        found = sorted(events, key=lambda event: int(event.id))
+        return [f"{event.code} {event.vm.name}" for event in found if event.code in (62, 63, 64, 65, 120)]
+
+    def remembered(self) -> list[str]:
+        """What the store knows of migrations that the engine was asked for."""
+        store = Store(self.store_url)
+        assert not store.open_intents()
+        found = [intent for intent in store.history(within_seconds=600) if intent.error != NEVER_ASKED]
+        store.close()
+        runs = sorted(f"{vm} ran before" for vm in self.written())
+        return runs + sorted(f"{intent.vm} to {intent.target}: {intent.state}" for intent in found)
+
+    def records(self) -> dict[str, Any]:
+        """What the keeper remembers."""
+        store = KeyStore(self.store_url)
+        records = store.records()
+        store.close()
+        with database(self.store_url) as connection:
+            missing = connection.exec_driver_sql("SELECT vm FROM missing_vms").scalars().all()
+        return {
+            "frozen": {record.vm: record.keys for record in records.frozen},
+            "copies": {(copy.vm, copy.value) for copy in records.copies},
+            "missing": set(missing),
+        }
+
+    def written(self) -> dict[str, float]:
+        """When the frozen set of each VM was written."""
+        with database(self.store_url) as connection:
+            found = connection.exec_driver_sql("SELECT vm, recorded FROM frozen_keys").all()
+        return dict(found)
+
+    def placement(self) -> dict[str, str]:
+        with ovirtsdk4.Connection(f"{self.url}/ovirt-engine/api", "admin@internal", PASSWORD) as connection:
+            vms = connection.system_service().vms_service().list()
+        return {vm.name: f"{vm.status.value} {vm.host.id}" for vm in vms}
+
+
+def moments(points: list[str], first: int, last: int) -> list[int]:
+    """The points between which something happens outside of the process: nothing does before a "before"."""
+    return [
+        number
+        for number in range(first, last + 1)
+        if number == first or points[number - 1].startswith("after")
+    ]
+
+
+def remember_earlier_runs(world: World) -> None:
+    """Make a store with islands of storage, and with runs that have ended while nobody looked."""
+    store = KeyStore(world.store_url)
+    store.change(
+        [
+            PlacementKey(
+                level="node",
+                resource=on,
+                key_class="system",
+                name="SAN",
+                value=island,
+                weight=60.0,
+                sticky=True,
+            )
+            for on, island in (("h1", 1.0), ("h2", 2.0))
+        ],
+        set_by="ann",
+    )
+    ended = ("over", "gone")
+    store.begin_runs(
+        [Run(name, 1.0, (("Old", 1.0),), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ended]
+    )
+    store.close()
+
+
+@contextmanager
+def world(folder: Path, state: Snapshot) -> Iterator[World]:
+    folder.mkdir()
+    (folder / "state.json").write_bytes(state_file.dumps(state))
+    arguments = ["run", "--state", str(folder / "state.json"), "--listen", "127.0.0.1:0"]
+    with running(launcher.run_simulator, [*arguments, "--time-scale", TIME_SCALE]) as (process, output):
+        ready = next(line for line in output if "listening on" in line)
+        yield World(folder, ready.split()[-1])
+        process.terminate()
+        process.join()
+        assert process.exitcode == 0
+
+
+@contextmanager
+def running(target: Any, *arguments: object) -> Iterator[tuple[BaseProcess, TextIO]]:
+    """A process and what it prints; the process is gone afterwards."""
+    ours, theirs = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=target, args=(theirs, *arguments))
+    process.start()
+    theirs.close()
+    try:
+        with read(ours) as output:
+            yield process, output
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+
+
+@contextmanager
+def read(ours: Connection) -> Iterator[TextIO]:
+    with ours, open(ours.fileno(), closefd=False) as output:
+        yield output
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("state", [ONE_REPAIR, CLOSURE], ids=["one migration", "a closure"])
+def test_killed_at_any_point_the_cluster_ends_the_same(state: Snapshot, part: int, tmp_path: Path) -> None:
+    with world(tmp_path / "undisturbed", state) as undisturbed:
+        undisturbed.enforce()
+        points = undisturbed.points.read_text().splitlines()
+        expected = (undisturbed.placement(), sorted(undisturbed.migrations()), undisturbed.remembered())
+    asked = next(number for number, point in enumerate(points) if "/migrate" in point)
+
+    # What happens before the first intent and after the last is the same for any repair.
+    first, last = 1, len(points)
+    if state is not ONE_REPAIR:
+        first = 1 + max(number for number in range(asked) if points[number] == "before INSERT")
+        last = 3 + max(number for number, point in enumerate(points) if point == "after commit")
+    for fatal in moments(points, first, last)[part::PARTS]:
+        with world(tmp_path / str(fatal), state) as disturbed:
+            before = disturbed.enforce(fatal)
+            point = f"killed {disturbed.points.read_text().splitlines()[-1]}, point {fatal}"
+            after = disturbed.enforce()
+            ended = (disturbed.placement(), sorted(disturbed.migrations()), disturbed.remembered())
+            assert ended == expected, f"{point}\n{before}\n{after}"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_killed_at_any_point_the_keeper_remembers_the_same_once(part: int, tmp_path: Path) -> None:
+    with world(tmp_path / "undisturbed", RUNS) as undisturbed:
+        remember_earlier_runs(undisturbed)
+        undisturbed.enforce()
+        points = undisturbed.points.read_text().splitlines()
+        expected = undisturbed.records()
+    assert expected == KEPT
+
+    commits = [number for number, point in enumerate(points, 1) if point == "after commit"]
+    assert len(commits) == 3  # the end of a run, the beginning of others, a VM that is missing
+    first = points.index("before UPDATE") + 1
+    for fatal in moments(points, first, commits[-1])[part::PARTS]:
+        with world(tmp_path / str(fatal), RUNS) as disturbed:
+            remember_earlier_runs(disturbed)
+            before = disturbed.enforce(fatal)
+            written = disturbed.written()
+            point = f"killed {disturbed.points.read_text().splitlines()[-1]}, point {fatal}"
+            after = disturbed.enforce()
+            assert disturbed.records() == expected, f"{point}\n{before}\n{after}"
+            kept = {vm: at for vm, at in disturbed.written().items() if vm in written}
+            assert kept == {vm: at for vm, at in written.items() if vm in kept}, point

@@ -1,0 +1,111 @@
+"""One cluster's failure never ends another's cycle, and a stop is heard between two of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.intents import Store
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
+from tests.scenarios.stage import START
+
+SETTINGS = EnforcerSettings(mode=Mode.ENFORCE)
+
+
+def half(name: str) -> tuple[object, ...]:
+    """A cluster with a broken pair."""
+    return (
+        cluster(name),
+        host(f"{name}1", cluster=name),
+        host(f"{name}2", cluster=name),
+        vm(f"{name}-a", f"{name}1", cluster=name),
+        vm(f"{name}-b", f"{name}2", cluster=name),
+        group(f"{name}-pair", TOGETHER, f"{name}-a {name}-b", cluster=name),
+    )
+
+
+class Bench:
+    """A daemon on a simulated engine with two broken clusters, `one` and `two`."""
+
+    def __init__(self, engine: Engine, connection: EngineConnection, store: Store) -> None:
+        self.engine = engine
+        self.connection = connection
+        self.now = 0.0
+        self.stopping = False
+        executor = Executor(connection, store, SETTINGS, lambda: self.now)
+        self.daemon = Daemon(SETTINGS, self.read, store, executor, lambda: self.now, lambda: self.stopping)
+
+    def read(self) -> Snapshot:
+        return read_snapshot(self.connection)
+
+    def cycle(self) -> None:
+        seconds = max(1.0, self.daemon.cycle())
+        self.engine.advance(seconds)
+        self.now += seconds
+
+    def migrated(self) -> set[str]:
+        events = self.connection.sdk.system_service().events_service().list()
+        return {event.vm.name for event in events if event.code == 62}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    engine = Engine.from_snapshot(snapshot(*half("one"), *half("two")), clock=START, settings=PROMPT)
+    server = serve(engine)
+    store = Store(f"sqlite:///{tmp_path}/store.db", patience_seconds=5)
+    settings = EngineSettings(url=server.api_url, username="admin@internal")
+    with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
+        yield Bench(engine, connection, store)
+    store.close()
+    server.close()
+
+
+def test_two_clusters_are_mended_side_by_side(bench: Bench) -> None:
+    bench.cycle()
+    assert bench.migrated() == {"one-a", "two-a"}
+
+
+def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    read = bench.read
+
+    def spoilt() -> Snapshot:
+        """A VM without a size, which nobody reckons with."""
+        state = read()
+        vms = [replace(vm, memory_mb=None) if vm.id == "one-b" else vm for vm in state.vms]
+        return replace(state, vms=tuple(vms))
+
+    bench.daemon._read = spoilt
+    caplog.set_level(logging.INFO)
+    for _ in range(4):
+        bench.cycle()
+    assert bench.migrated() == {"two-a"}
+    failures = [record for record in caplog.records if record.exc_info]
+    assert len(failures) == 1
+    assert failures[0].getMessage().startswith("cluster one: ")
+
+    bench.daemon._read = read
+    while "one-a" not in bench.migrated():
+        bench.cycle()
+    assert "cluster one: all is well again" in caplog.text
+
+
+def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
+    bench.stopping = True
+    bench.daemon.run(lambda _: True)
+    assert bench.migrated() == set()

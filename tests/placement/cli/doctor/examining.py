@@ -1,0 +1,38 @@
+"""States for `ovirt-placement doctor`, what it finds in them, and ids in a simulated engine's policies."""
+
+from __future__ import annotations
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import UnitType
+from tests.builders import SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.placement.cli.live_engine import LiveEngine
+
+EMPTY = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"))
+RULED = snapshot(
+    cluster("c1", name="blue", ha_reservation=True),
+    host("h1", cluster="c1"),
+    host("h2", cluster="c1"),
+    vm("v1", "h1", cluster="c1", ha=True),
+    vm("v2", "h2", cluster="c1"),
+    group("g1", SOFT_TOGETHER, "v1 v2", cluster="c1", name="near"),
+    group("g2", TOGETHER, "v1 v2", cluster="c1", name="tied", hosts_rule=TOGETHER, hosts="h1 h2"),
+)
+
+
+def findings(live: LiveEngine, *arguments: str) -> list[str]:
+    """What doctor finds, but for the inventory, which none of these tests runs but one."""
+    found = live.data(1, "doctor", *arguments)
+    assert found["not_examined"] == []
+    return [each["what"] for each in found["findings"] if not each["what"].startswith("no inventory")]
+
+
+def unit_id(engine: Engine, kind: UnitType, name: str) -> str:
+    (found,) = (
+        unit.id for unit in engine.queries.scheduling_policy_units() if (unit.type, unit.name) == (kind, name)
+    )
+    return found
+
+
+def policy_id(engine: Engine, name: str = "ovirt-placement") -> str:
+    (found,) = (policy.id for policy in engine.queries.scheduling_policies() if policy.name == name)
+    return found

@@ -1,0 +1,153 @@
+"""What `ovirt-placement doctor` says of scheduling policies and of rules that they do not regard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from ovirt_placement.model import SchedulingPolicy as Units
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import UnitType
+from ovirt_simulator.http.users import User, default_users
+from tests.builders import SOFT_TOGETHER, cluster, group, label, snapshot, vm
+from tests.placement.cli.doctor.examining import EMPTY, RULED, findings, policy_id, unit_id
+from tests.placement.cli.live_engine import Starting
+from tests.placement.sockets import refusing_port
+
+
+def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
+    """Hard rules by a filter, soft ones and HA by a weight; a factor of 0 weighs nothing."""
+    with starting(RULED) as live:
+        assert findings(live) == []  # the engine's own units of policy none look at all of them
+        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
+        (what,) = findings(live)
+        assert what == (
+            "cluster blue: soft rules of the groups near mean nothing when VMs are placed:"
+            " its policy ovirt-placement has SoftAffinityWeight with factor 0"
+        )
+        policy = policy_id(live.engine)
+        for kind, name in (
+            (UnitType.FILTER, "AffinityFilter"),
+            (UnitType.FILTER, "VmAffinityGroups"),
+            (UnitType.FILTER, "HostAffinityFilter"),
+            (UnitType.FILTER, "VmToHostsAffinityGroups"),
+            (UnitType.WEIGHT, "HaReservationWeight"),
+        ):
+            live.engine.policies.remove_unit(policy, unit_id(live.engine, kind, name))
+        assert [what.partition(" when VMs")[0] for what in findings(live)] == [
+            "cluster blue: hard rules of the groups tied mean nothing",
+            "cluster blue: hard rules of the groups tied mean nothing",
+            "cluster blue: soft rules of the groups near mean nothing",
+            "cluster blue: HA reservation means nothing",
+        ]
+
+
+def test_rule_whose_unit_is_disabled(starting: Starting) -> None:
+    units = Units(weights={"SoftAffinityWeight": 5})
+    ruled = snapshot(
+        cluster("c1", name="blue", scheduling_policy=units, policy={"vm_affinity_weight": 0}),
+        *(part for part in (*RULED.hosts, *RULED.vms, *RULED.affinity_groups)),
+    )
+    with refusing_port() as port, starting(ruled, proxy=f"http://127.0.0.1:{port}/") as live:
+        assert findings(live)[-1].endswith(
+            "the engine has disabled SoftAffinityWeight of its policy blue-placement"
+        )
+
+
+def test_groups_that_ask_for_nothing_need_no_unit(starting: Starting) -> None:
+    """Of a soft group with one member of its own cluster, and a host rule without hosts."""
+    state = snapshot(
+        cluster("c1", name="blue", policy={"vm_affinity_weight": 0, "vm_to_host_weight": 0}),
+        cluster("c2", name="red"),
+        vm("v1", cluster="c1"),
+        vm("v2", cluster="c2"),
+        label("l", "v2"),
+        group("g", SOFT_TOGETHER, "v1", cluster="c1", vm_labels=("l",), hosts_rule=SOFT_TOGETHER),
+    )
+    with starting(state) as live:
+        assert findings(live) == []
+
+
+def test_event_tells_the_engine_once_a_day(starting: Starting) -> None:
+    def told(engine: Engine) -> list[tuple[str, str, str | None]]:
+        return [
+            (event.severity, event.description, event.cluster.id if event.cluster else None)
+            for event in engine.queries.events()
+            if event.origin == "ovirt-placement"
+        ]
+
+    with starting(RULED, clock=datetime.now(UTC)) as live:
+        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
+        findings(live)
+        assert told(live.engine) == []
+        findings(live, "--event")
+        ((severity, text, cluster_id),) = told(live.engine)
+        assert (severity, cluster_id) == ("warning", "c1")
+        assert text.startswith("cluster blue: soft rules of the groups near mean nothing")
+        (event,) = (event for event in live.engine.queries.events() if event.origin == "ovirt-placement")
+        findings(live, "--event")
+        live.engine.events.remove(event.id)
+        findings(live, "--event")  # nor again after it was dismissed
+        assert told(live.engine) == []
+        live.engine.advance(24 * 3600)
+        assert any("the engine's clock is" in what for what in findings(live, "--event"))
+        assert len(told(live.engine)) == 1
+
+
+def test_who_may_not_add_events_is_told_so(starting: Starting) -> None:
+    users = {**default_users("password"), "reader@internal": User(password="password", admin=True)}
+    ruled = snapshot(cluster("c1", name="blue", policy={"vm_affinity_weight": 0}), *RULED.vms, *RULED.hosts,
+                     *RULED.affinity_groups)  # fmt: skip
+    with starting(ruled, users=users, username="reader@internal") as live:
+        assert any("needs the permit inject_external_events" in what for what in findings(live, "--event"))
+
+
+def test_our_filters_without_the_engines_beside_them(starting: Starting) -> None:
+    with starting(EMPTY) as live:
+        live.run(0, "setup", "--cluster", "blue")
+        live.engine.policies.remove_unit(
+            policy_id(live.engine), unit_id(live.engine, UnitType.FILTER, "VmAffinityGroups")
+        )
+        (what,) = findings(live)
+    assert "has AffinityFilter without the engine's filter VmAffinityGroups beside it" in what
+
+
+def without_balance(engine: Engine) -> None:
+    policy = policy_id(engine)
+    engine.policies.remove_unit(policy, unit_id(engine, UnitType.LOAD_BALANCING, "HaReservationBalance"))
+
+
+def weighing_twice(engine: Engine) -> None:
+    engine.policies.add_weight(policy_id(engine), unit_id(engine, UnitType.WEIGHT, "VmAffinityGroups"))
+
+
+def spoilt(engine: Engine) -> None:
+    with pytest.raises(Exception, match="more than once"):
+        engine.policies.add_filter(policy_id(engine), unit_id(engine, UnitType.FILTER, "Memory"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (without_balance, "the policy ovirt-placement has no balance: that stops the load balancing of all"),
+        (weighing_twice, "weighs the same rules twice, by SoftAffinityWeight and by the engine's VmAffinity"),
+        (spoilt, "the engine holds Memory twice in the policy ovirt-placement, and refuses every change"),
+    ],
+)
+def test_traps_of_the_engine_in_a_policy(
+    starting: Starting, spoil: Callable[[Engine], None], what: str
+) -> None:
+    with starting(EMPTY) as live:
+        live.run(0, "setup", "--cluster", "blue")
+        spoil(live.engine)
+        (found,) = findings(live)
+    assert what in found
+
+
+def test_parameters_that_no_unit_knows_any_more(starting: Starting) -> None:
+    state = snapshot(cluster("c1", name="blue", scheduling_properties={"Old_Key": "1"}))
+    with starting(state) as live:
+        (what,) = findings(live)
+    assert what.startswith("cluster blue has parameters that no unit of its policy none knows: Old_Key;")

@@ -1,0 +1,91 @@
+"""What `ovirt-placement doctor` says of units that engine and proxy do not know alike."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ovirt_placement.model import SchedulingPolicy as Units
+from tests.builders import cluster, snapshot
+from tests.paths import PLUGINS
+from tests.placement.cli.doctor.examining import EMPTY, findings
+from tests.placement.cli.live_engine import Starting
+from tests.placement.sockets import refusing_port
+from tests.plugins.proxy_process import proxy_url
+
+
+def test_external_scheduler_that_is_off(starting: Starting) -> None:
+    with starting(EMPTY, proxy=None) as live:
+        (what,) = findings(live)
+    assert what.startswith("the engine knows none of our policy units: its external scheduler is off")
+
+
+def test_proxy_that_was_away_when_the_engine_started(starting: Starting) -> None:
+    with refusing_port() as port, starting(EMPTY, proxy=f"http://127.0.0.1:{port}/") as live:
+        unknown, lately = findings(live)
+    assert unknown.startswith("the engine knows none of our policy units: it could not reach the proxy at ")
+    assert lately.startswith("the engine could not reach the proxy at ")
+
+
+def test_units_that_are_disabled(starting: Starting) -> None:
+    ours = Units(
+        filters=("AffinityFilter", "HostAffinityFilter"),
+        weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1, "HaReservationWeight": 1},
+        balance="HaReservationBalance",
+    )
+    state = snapshot(cluster("c1", scheduling_policy=ours))
+    with refusing_port() as port, starting(state, proxy=f"http://127.0.0.1:{port}/") as live:
+        disabled = findings(live)[0]
+    assert disabled.startswith(
+        "the engine has disabled all of our policy units: it could not reach the proxy"
+    )
+
+
+def test_some_units_unknown_and_some_disabled(starting: Starting, tmp_path: Path) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    plugins = PLUGINS
+    (folder / "affinity.py").write_bytes((plugins / "affinity.py").read_bytes())
+    state = snapshot(cluster("c1", scheduling_policy=Units(filters=("HostAffinityFilter",))))
+    with proxy_url(os.environ, folder) as url, starting(state, proxy=url) as live:
+        unknown, disabled, *_ = findings(live)
+        assert unknown == (
+            "the engine does not know these policy units:"
+            " HostAffinityWeight, HaReservationWeight, HaReservationBalance"
+        )
+        assert disabled == (
+            "the engine has disabled policy units that the proxy did not offer: HostAffinityFilter"
+        )
+        assert any(
+            what.startswith(f"the proxy at {url} does not offer: ") for what in findings(live, "--proxy", url)
+        )
+
+
+def test_proxy_that_is_away_or_no_proxy(starting: Starting, proxy: str) -> None:
+    with starting(EMPTY) as live:
+        with refusing_port() as port:
+            (what,) = findings(live, "--proxy", f"http://127.0.0.1:{port}/")
+        assert what.startswith(f"the proxy at http://127.0.0.1:{port}/ does not answer as a scheduler proxy")
+        (what,) = findings(live, "--proxy", live.server.url)
+        assert "does not answer as a scheduler proxy" in what
+        (what,) = findings(live, "--proxy", "localhost")
+        assert "does not answer as a scheduler proxy" in what
+
+
+def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    for file in (PLUGINS).glob("*.py"):
+        text = file.read_text().replace("affinity_missing_unit", "AffinityFilter_Lacking")
+        (folder / file.name).write_text(text)
+    (folder / "rack.py").write_text(
+        "class Rack:\n    def do_filter(self, hosts, vm, args):\n        print(hosts)\n"
+    )
+    with starting(EMPTY) as live, proxy_url(os.environ, folder) as url:
+        found = findings(live, "--proxy", url)
+    changed, new = sorted(found)
+    assert changed == (
+        "AffinityFilter has other properties in the engine than in the proxy:"
+        " AffinityFilter_Lacking, affinity_missing_unit"
+    )
+    assert new == "the proxy offers Rack, and the engine does not know it"

@@ -1,0 +1,255 @@
+"""`ovirt-placement groups` against a simulated engine, which judges again whatever it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.model import Rule
+from ovirt_simulator.core.affinity_commands import Members
+from ovirt_simulator.core.entities import AffinityGroup
+from tests.builders import (
+    APART,
+    DISABLED,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    label,
+    snapshot,
+    vm,
+)
+from tests.placement.cli.live_engine import LiveEngine, Starting
+
+BLUE = cluster("c1", name="blue")
+RED = cluster("c2", name="red")
+STATE = snapshot(
+    BLUE,
+    RED,
+    host("h1", name="north", cluster="c1"),
+    host("h2", name="south", cluster="c1"),
+    host("h3", name="east", cluster="c2"),
+    vm("v1", "h1", name="web", cluster="c1"),
+    vm("v2", "h1", name="cache", cluster="c1"),
+    vm("v3", name="db", cluster="c1"),
+    vm("v4", "h3", name="far", cluster="c2"),
+    label("l1", "v2 v4", "h2"),
+    label("l2", "v1"),
+    group("g1", TOGETHER, "v1 v2", cluster="c1", name="near"),
+    group("g2", hosts_rule=SOFT_APART, hosts="h2", vms="v3", cluster="c1", name="off", priority=2.5),
+    group("g3", SOFT_TOGETHER, "v4", cluster="c2", name="lonely"),
+)
+
+
+@pytest.fixture
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
+        yield running
+
+
+def saved(live: LiveEngine, name: str) -> AffinityGroup:
+    """The group of this name as the engine holds it."""
+    (found,) = (
+        each for c in ("c1", "c2") for each in live.engine.queries.affinity_groups(c) if each.name == name
+    )
+    return found
+
+
+def names(live: LiveEngine, *arguments: str) -> list[str]:
+    return [each["name"] for each in live.data(0, "groups", "list", *arguments)]
+
+
+def test_list_shows_rules_and_members_by_name(live: LiveEngine) -> None:
+    out, _ = live.run(0, "groups", "list")
+    rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()[2:]]
+    assert rows == [
+        ["near", "blue", "1", "positive, enforcing", "web", "disabled"],
+        ["cache"],
+        ["off", "blue", "2.5", "disabled", "db", "negative", "south"],
+        ["lonely", "red", "1", "positive", "far", "disabled"],
+    ]
+
+
+def test_list_can_be_narrowed_to_a_cluster_or_a_vm(live: LiveEngine) -> None:
+    assert names(live, "--cluster", "red") == ["lonely"]
+    assert names(live, "--vm", "db") == ["off"]
+    live.engine.affinity_groups.add_member("g2", Members.VM_LABELS, "l1")
+    assert names(live, "--vm", "cache") == ["near", "off"]
+    out, _ = live.run(0, "groups", "list", "--vm", "far")
+    assert "label l1: cache, far (of cluster red)" in out
+    live.run(2, "groups", "list", "--vm", "wep")
+
+
+def test_add_sets_rules_priority_members_and_labels(live: LiveEngine) -> None:
+    out, err = live.run(
+        0, "groups", "add", "both", "--cluster", "blue", "--priority", "7.25", "--vms-rule", "negative",
+        "--hosts-rule", "positive", "--hosts-enforcing", "--vm", "v1", "--host", "north", "--vm-label", "l2",
+        "--host-label", "l1", "--description", "as told",
+    )  # fmt: skip
+    group = saved(live, "both")
+    assert out == f"added affinity group both ({group.id})\n"
+    assert err == ""
+    assert group.vms_rule == SOFT_APART
+    assert group.hosts_rule == TOGETHER
+    assert (group.vms, group.hosts) == (("v1",), ("h1",))
+    assert (group.vm_labels, group.host_labels) == (("l2",), ("l1",))
+    assert (group.priority, group.description, group.cluster) == (7.25, "as told", "c1")
+    assert live.changes == ["POST /clusters/c1/affinitygroups"]
+
+
+def test_edit_changes_what_is_named_and_nothing_else(live: LiveEngine) -> None:
+    before = saved(live, "near")
+    told = live.data(
+        0, "groups", "edit", "near", "--name", "closer", "--no-vms-enforcing",
+        "--remove-vm", "cache", "--add-vm", "db", "--add-host", "south",
+    )  # fmt: skip
+    after = saved(live, "closer")
+    assert after == replace(before, name="closer", vms_rule=SOFT_TOGETHER, vms=("v1", "v3"), hosts=("h2",))
+    assert [each["name"] for each in told["group"]["vms"]] == ["web", "db"]
+    assert told["warnings"] == []
+    live.run(
+        0, "groups", "edit", "closer", "--vms-rule", "disabled", "--remove-vm", "web", "--remove-vm", "db"
+    )
+    assert (saved(live, "closer").vms, saved(live, "closer").vms_rule) == ((), DISABLED)
+
+
+def test_edit_that_changes_nothing_asks_nothing(live: LiveEngine) -> None:
+    out, _ = live.run(0, "groups", "edit", "near", "--vms-rule", "positive", "--priority", "1")
+    assert out == "left as it is: affinity group near (g1)\n"
+    assert live.changes == []
+
+
+def test_remove_by_name_or_id(live: LiveEngine) -> None:
+    assert live.run(0, "groups", "remove", "near")[0] == "removed affinity group near (g1)\n"
+    live.run(0, "groups", "remove", "g2")
+    assert names(live) == ["lonely"]
+    _, err = live.run(2, "groups", "remove", "lonly")
+    assert err == 'ovirt-placement: no affinity group "lonly"; did you mean "lonely"?\n'
+
+
+#: What the engine would refuse: the arguments, and what is said.
+REFUSED = [
+    ("add lonely --cluster blue", 'the name "lonely" is used already; names are unique over all clusters'),
+    ("edit near --name off", 'the name "off" is used already'),
+    ("add one/two --cluster blue", 'the name "one/two": a name has 1 to 255 letters'),
+    ("add new --cluster blue --vm far", "VM far belongs to cluster red, the group to cluster blue"),
+    ("add new --cluster blue --host east", "host east belongs to cluster red"),
+    ("add new --cluster blue --vm web --vm v1", "VM web is a member already"),
+    ("edit near --add-vm web", "VM web is a member already"),
+    ("add new --cluster blue --vm-label l1 --vm-label l1", "VM label l1 is a member already"),
+    (
+        "add new --cluster blue --vm web --vm cache --vms-rule negative",
+        "VMs are to run together and apart (groups new, near; VMs web, cache)",
+    ),
+    (
+        "add new --cluster blue --vms-rule negative --vm web --vm-label l1",
+        "VMs are to run together and apart (groups new, near; VMs web, cache)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "reason"), REFUSED)
+def test_what_the_engine_would_refuse_is_refused_with_the_reason_before_it_is_asked(
+    live: LiveEngine, arguments: str, reason: str
+) -> None:
+    _, err = live.run(2, "groups", *arguments.split())
+    assert reason in err
+    assert err.count("\n") == 1
+    assert live.changes == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refused"),
+    [(TOGETHER, APART, True), (SOFT_TOGETHER, APART, False), (TOGETHER, SOFT_APART, False)],
+)
+def test_opposite_host_rules_are_refused_if_both_are_hard_and_else_warned_of(
+    first: Rule, second: Rule, refused: bool,
+    serving: Starting,
+) -> None:  # fmt: skip
+    state = replace(
+        STATE, affinity_groups=(group("g", hosts_rule=first, vms="v1", hosts="h1", cluster="c1", name="on"),)
+    )
+    enforcing = ["--hosts-enforcing"] if second.enforcing else []
+    with serving(state) as live:
+        _, err = live.run(
+            2 if refused else 0, "groups", "add", "off", "--cluster", "c1", "--vm", "web", "--host", "north",
+            "--hosts-rule", "negative", *enforcing,
+        )  # fmt: skip
+        assert "(groups " in err
+        assert "VMs web; hosts north)" in err
+        assert live.changes == ([] if refused else ["POST /clusters/c1/affinitygroups"])
+        assert err.startswith("ovirt-placement: the engine would not add off: " if refused else "warning: ")
+
+
+def test_what_the_engine_lets_through_although_it_cannot_be_meant_is_warned_of(live: LiveEngine) -> None:
+    _, err = live.run(0, "groups", "edit", "near", "--add-vm-label", "l1")
+    assert err == (
+        "warning: label l1 brings VM far of cluster red: our rules do not count it, the engine's do\n"
+    )
+    _, err = live.run(
+        0, "groups", "add", "nowhere", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing"
+    )
+    assert "there are no hosts: no host at all may take its VMs" in err
+    live.run(
+        0, "groups", "add", "n", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
+        "--vm", "web", "--host", "north",
+    )  # fmt: skip
+    told = live.data(
+        0, "groups", "add", "s", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
+        "--vm", "cache", "--host", "south",
+    )  # fmt: skip
+    assert "these hard groups cannot hold together: n, near, s" in told["warnings"]
+
+
+def test_members_one_by_one_escape_the_engines_checks_and_are_warned_of(live: LiveEngine) -> None:
+    _, err = live.run(0, "groups", "edit", "near", "--unchecked", "--add-vm", "far", "--remove-vm", "web")
+    assert saved(live, "near").vms == ("v2", "v4")
+    assert "the engine does not check this: VM far belongs to cluster red" in err
+    assert live.changes == [
+        "DELETE /clusters/c1/affinitygroups/g1/vms/v1",
+        "POST /clusters/c1/affinitygroups/g1/vms",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("members", "member", "option", "kept"),
+    [
+        (Members.HOSTS, "h3", "host", ()),
+        (Members.VM_LABELS, "l1", "vm-label", ()),
+        (Members.HOST_LABELS, "l1", "host-label", ()),
+    ],
+)
+def test_every_kind_of_member_goes_one_by_one(
+    live: LiveEngine, members: Members, member: str, option: str, kept: Any
+) -> None:
+    live.run(0, "groups", "edit", "g1", "--unchecked", f"--add-{option}", member)
+    assert getattr(saved(live, "near"), members) == (member,)
+    live.run(0, "groups", "edit", "g1", "--unchecked", f"--remove-{option}", member)
+    assert getattr(saved(live, "near"), members) == kept
+
+
+def test_a_group_that_the_unchecked_path_spoilt_is_mended_by_what_it_says(live: LiveEngine) -> None:
+    live.engine.affinity_groups.add_member("g1", Members.VMS, "v4")
+    _, err = live.run(2, "groups", "edit", "near", "--priority", "3")
+    assert "VM far belongs to cluster red" in err
+    live.run(0, "groups", "edit", "near", "--priority", "3", "--remove-vm", "far")
+    assert (saved(live, "near").vms, saved(live, "near").priority) == (("v1", "v2"), 3.0)
+
+
+def test_unchecked_is_for_members_alone(live: LiveEngine) -> None:
+    _, err = live.run(2, "groups", "edit", "near", "--unchecked", "--priority", "3")
+    assert "--unchecked goes with members only" in err
+
+
+def test_who_may_not_is_told_which_permit_it_takes(serving: Starting) -> None:
+    with serving(STATE, username="reader@internal") as live:
+        _, err = live.run(2, "groups", "add", "new", "--cluster", "blue")
+    assert (
+        "reader@internal may not change affinity groups: it needs the permit manipulate_affinity_groups"
+        in err
+    )

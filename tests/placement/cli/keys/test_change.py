@@ -1,0 +1,316 @@
+"""`ovirt-placement keys` that changes keys, against a simulated engine and a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.model import Disk, Network, Nic, VnicProfile
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.live_engine import LiveEngine, Starting
+
+TEMPLATE = "12345678-0000-4000-8000-000000000001"
+STATE = snapshot(
+    cluster("c1", name="blue"),
+    cluster("c2", name="red"),
+    host("h1", name="north", cluster="c1"),
+    host("h2", name="south", cluster="c1"),
+    host("h3", name="east", cluster="c2"),
+    vm("v1", name="web", cluster="c1"),
+    vm("v2", "h1", name="cache", cluster="c1"),
+)
+
+
+@pytest.fixture
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
+        yield running
+
+
+def listed(live: LiveEngine) -> list[tuple[Any, ...]]:
+    """What is set: on what, whose, its name, value, weight and sticky flag."""
+    fields = ("place", "class", "name", "value", "weight", "sticky")
+    return [tuple(key[field] for field in fields) for key in live.data(0, "keys", "list")]
+
+
+def refused(live: LiveEngine, *arguments: str) -> str:
+    """What is said of a change that must not be made."""
+    before = listed(live)
+    _, err = live.run(2, "keys", *arguments)
+    assert err.count("\n") == 1
+    assert listed(live) == before
+    return err.removeprefix("ovirt-placement: ").strip()
+
+
+def test_key_is_set_with_who_and_when_and_replaced_and_removed(live: LiveEngine) -> None:
+    out, _ = live.run(0, "keys", "set", "GEN", "0.5", "-60", "--on", "cluster", "blue")
+    assert out == "set cluster blue: system key GEN: 0.5 (-60)\n"
+    (key,) = live.data(0, "keys", "list")
+    assert key["set_by"]
+    assert key["set_at"].endswith("+00:00")
+    live.run(0, "keys", "set", "GEN", "1", "20", "--on", "cluster", "c1")
+    live.run(0, "keys", "set", "GEN", "2", "5", "--on", "server", "web", "--as", "customer")
+    assert listed(live) == [
+        ("cluster blue", "system", "GEN", 1.0, 20.0, False),
+        ("server web", "customer", "GEN", 2.0, 5.0, False),
+    ]
+    told = live.data(0, "keys", "unset", "GEN", "--on", "cluster", "blue")
+    assert [key["place"] for key in told["unset"]] == ["cluster blue"]
+    assert len(listed(live)) == 1
+
+
+def test_table_tells_who_set_a_key_and_when(live: LiveEngine) -> None:
+    live.run(0, "keys", "set", "GEN", "1", "20", "--on", "image", TEMPLATE)
+    title, _, row = live.run(0, "keys", "list")[0].splitlines()
+    assert title.split()[-4:] == ["set", "by", "set", "at"]
+    assert row.split()[:7] == ["image", TEMPLATE, "system", "GEN", "1", "20", "placement"]
+    assert len(row.split()) == 9
+
+
+def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) -> None:
+    assert refused(live, "define", "SAN", "--cluster", "blue", "--values", "north=1") == (
+        "cluster blue: node-key-set-differs: SAN needs a value on every host: give south one, or all that"
+        " are not named by --default"
+    )
+    assert refused(live, "set", "SAN", "1", "--on", "node", "north").startswith(
+        "host south: node-key-set-differs:"
+    )
+    live.run(
+        0,
+        "keys",
+        "define",
+        "SAN",
+        "--cluster",
+        "blue",
+        "--values",
+        "north=2",
+        "--default",
+        "1",
+        "--sticky",
+        "60",
+    )
+    assert listed(live) == [
+        ("node north", "system", "SAN", 2.0, 60.0, True),
+        ("node south", "system", "SAN", 1.0, 60.0, True),
+    ]
+    live.run(0, "keys", "set", "SAN", "3", "--on", "node", "south")
+    assert listed(live)[1] == ("node south", "system", "SAN", 3.0, 60.0, True)
+    assert refused(live, "unset", "SAN", "--on", "node", "south").startswith(
+        "host south: node-key-set-differs:"
+    )
+    live.run(0, "keys", "unset", "SAN", "--cluster", "blue")
+    assert listed(live) == []
+
+
+def test_host_that_joined_later_is_reported_until_it_is_given_the_key(serving: Starting) -> None:
+    with serving(STATE) as live:
+        live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
+        live.run(0, "keys", "check")
+    hosts = (*STATE.hosts, host("h4", name="west", cluster="c1"))
+    parts = (*STATE.clusters, *hosts, *STATE.vms)
+    with serving(snapshot(*parts)) as live:
+        (mistake,) = live.data(1, "keys", "check")
+        assert (mistake["where"], mistake["codes"]) == ("host west", ["node-key-set-differs"])
+        live.run(0, "keys", "set", "GEN", "0.5", "--on", "node", "west")
+        live.run(0, "keys", "check")
+
+
+#: Who may not set what, where, and the code that says so.
+REFUSED = [
+    ("set G 1 5 --on cluster blue --as customer", "customer-key-not-allowed-here"),
+    (f"set G 1 5 --on server_offer {TEMPLATE} --as customer", "customer-key-not-allowed-here"),
+    ("set G 1 --on node north --as customer", "customer-key-not-allowed-here"),
+    ("set G 1 --on node north --as billing-entity", "customer-key-not-allowed-here"),
+    ("set _G 1 5 --on server web", "reserved-as-system"),
+    ("set #RAM 1 5 --on server web --as billing-entity", "special-not-system"),
+    ("set #RAM 1 5 --on server web --as customer", "special-not-system"),
+    ("set #DISK 1 5 --on server web", "special-unknown"),
+    ("set #RAM 1 5 --on cluster blue", "special-cluster-value-not-0"),
+    ("set G 1 --on server web", "weight-zero"),
+    ("set G 1 0 --on server web", "weight-zero"),
+    ("set G gold 5 --on server web", "value-not-numeric"),
+    ("set G nan 5 --on server web", "value-not-numeric"),
+    ("set _ 1 5 --on server web --as customer", "name-empty"),
+    ("define #RAM --cluster blue --default 1", "special-on-node"),
+    ("define _G --cluster blue --default 1 --sticky 5", "sticky-and-reserved"),
+    ("define G --cluster blue --default 1 --sticky 0", "sticky-without-weight"),
+    ("define G --cluster blue --default gold", "value-not-numeric"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code"), REFUSED)
+def test_what_may_not_be_set_is_refused_with_its_code(live: LiveEngine, arguments: str, code: str) -> None:
+    assert code in refused(live, *arguments.split()).replace(",", ":").replace(" ", "").split(":")
+
+
+ALLOWED = [
+    ("set G 1 5 --on cluster blue --as billing-entity", "be"),
+    ("set _G 1 5 --on cluster blue --as billing-entity", "be"),
+    (f"set G 1 5 --on image {TEMPLATE} --as customer", "customer"),
+    ("set _G 1 5 --on server web --as customer", "customer"),
+    ("set #RAM 0 40 --on cluster blue", "system"),
+    ("set #RAM 2 1 --on server web", "system"),
+    (f"set G 1 5 --on customer_offer {TEMPLATE}", "system"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "key_class"), ALLOWED)
+def test_what_may_be_set_is_set(live: LiveEngine, arguments: str, key_class: str) -> None:
+    live.run(0, "keys", *arguments.split())
+    assert [key[1] for key in listed(live)] == [key_class]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("set G 1 5 --on sever web", 'no level "sever"; did you mean "server"?'),
+        ("set G 1 5 --on server wep", 'no VM "wep"; did you mean "web"?'),
+        ("set G 1 5 --on image windows", 'no image "windows"; give its id'),
+        ("define G --cluster blue --values nort=1", 'no host of cluster blue "nort"; did you mean "north"?'),
+        ("define G --cluster blue --values north", '"north": write it as HOST=VALUE'),
+        ("unset G --on server web", 'no system key "G" is set there'),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_would_be_right(
+    live: LiveEngine, arguments: str, complaint: str
+) -> None:
+    assert refused(live, *arguments.split()) == complaint
+
+
+def test_show_explain_and_check_see_what_the_store_holds(live: LiveEngine) -> None:
+    live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--values", "north=1", "south=0.5")
+    live.run(0, "keys", "set", "GEN", "1", "60", "--on", "cluster", "blue")
+    assert live.data(0, "keys", "show", "web")["system"]["GEN"]["weight"] == 60
+    explained = live.data(0, "keys", "explain", "web")
+    assert {one["host"]: one["system"]["total"] for one in explained["hosts"]} == {"h1": 60, "h2": 30}
+    assert (explained["round"], explained["choice"]) == (4, ["h1"])
+    assert live.run(0, "keys", "check")[0] == "No mistakes.\n"
+
+
+FILE = """\
+node_keys:
+  - {cluster: blue, name: SAN, values: {north: 1, south: 2}, weight: 60, sticky: true}
+keys:
+  - {level: cluster, resource: blue, name: GEN, value: 1, weight: 50}
+  - {level: server, resource: web, class: customer, name: Repel1, value: 1, weight: -100}
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    file = folder / "keys.yaml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_import_sets_keys_and_leaves_others_unless_told_to_replace(live: LiveEngine, tmp_path: Path) -> None:
+    live.run(0, "keys", "set", "OLD", "1", "5", "--on", "server", "cache")
+    live.run(0, "keys", "set", "OLD", "1", "5", "--on", "server", "cache", "--as", "customer")
+    live.run(0, "keys", "import", written(tmp_path, FILE))
+    names = [key[2] for key in listed(live)]
+    assert sorted(names) == ["GEN", "OLD", "OLD", "Repel1", "SAN", "SAN"]
+    mine = "keys: [{level: server, resource: web, name: NEW, value: 1, weight: 5}]"
+    live.run(0, "keys", "import", written(tmp_path, mine), "--as", "customer", "--replace")
+    assert [key[2] for key in listed(live) if key[1] == "customer"] == ["NEW"]
+    assert len(listed(live)) == 5
+    told = live.data(0, "keys", "import", written(tmp_path, FILE), "--replace")
+    assert sorted(key["name"] for key in told["unset"]) == ["NEW", "OLD"]
+    assert sorted(key[2] for key in listed(live)) == ["GEN", "Repel1", "SAN", "SAN"]
+
+
+RIGHT = "{level: server, resource: web, name: A, value: 1, weight: 5}"
+#: A right key comes first: it must not be set either.
+BAD = [
+    (
+        "{level: cluster, resource: blue, class: customer, name: B, value: 1, weight: 5}",
+        "cluster blue: customer key B: customer-key-not-allowed-here: ",
+    ),
+    (
+        "{level: server, resource: web, name: _B, value: x, weight: 5}",
+        "server web: system key _B: value-not-numeric, reserved-as-system: ",
+    ),
+    ("{level: node, resource: north, name: B, value: 1}", "host south: node-key-set-differs: "),
+    ("{level: server, resource: wep, name: B, value: 1, weight: 5}", 'keys[1].resource: no VM "wep"'),
+    (RIGHT, 'keys[1]: "A" is set there by keys[0] already'),
+]
+
+
+@pytest.mark.parametrize(("text", "complaint"), BAD)
+def test_import_of_one_wrong_key_imports_none(
+    live: LiveEngine, tmp_path: Path, text: str, complaint: str
+) -> None:
+    assert complaint in refused(live, "import", written(tmp_path, f"keys: [{RIGHT}, {text}]"))
+
+
+def test_import_as_somebody_takes_keys_of_that_class_only(live: LiveEngine, tmp_path: Path) -> None:
+    file = written(tmp_path, FILE)
+    assert "with --as customer only keys of class customer" in refused(
+        live, "import", file, "--as", "customer"
+    )
+    assert "with --as operator only keys of class system" in refused(live, "import", file, "--as", "operator")
+    on_cluster = "keys: [{level: cluster, resource: blue, name: A, value: 1, weight: 5}]"
+    assert "customer-key-not-allowed-here" in refused(
+        live, "import", written(tmp_path, on_cluster), "--as", "customer"
+    )
+    live.run(0, "keys", "import", written(tmp_path, on_cluster), "--as", "billing-entity")
+    assert [key[1] for key in listed(live)] == ["be"]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_what_is_exported_can_be_imported(live: LiveEngine, tmp_path: Path, form: tuple[str, ...]) -> None:
+    live.run(0, "keys", "import", written(tmp_path, FILE))
+    before = listed(live)
+    exported, _ = live.run(0, "keys", "export", *form)
+    live.run(0, "keys", "unset", "SAN", "--cluster", "blue")
+    live.run(0, "keys", "set", "OTHER", "1", "5", "--on", "server", "web")
+    live.run(0, "keys", "import", written(tmp_path, exported), "--replace")
+    assert listed(live) == before
+
+
+def test_keys_of_a_vm_that_is_gone_can_be_seen_and_removed(serving: Starting) -> None:
+    with serving(STATE) as live:
+        live.run(0, "keys", "set", "G", "1", "5", "--on", "server", "web")
+    with serving(snapshot(*STATE.clusters, *STATE.hosts)) as live:
+        assert [key[0] for key in listed(live)] == ["server v1"]
+        assert "v1" not in live.run(0, "keys", "export")[0]
+        live.run(0, "keys", "unset", "G", "--on", "server", "v1")
+        assert listed(live) == []
+
+
+def test_bad_property_of_a_vm_is_reported_and_stops_nothing(serving: Starting) -> None:
+    typed = vm("v3", name="typo", cluster="c1", custom_properties={"placement_keys": "Repel1=1"})
+    parts = (*STATE.clusters, *STATE.hosts, *STATE.vms, typed)
+    with serving(snapshot(*parts)) as live:
+        (mistake,) = live.data(1, "keys", "check")
+        assert mistake["where"] == "VM typo: custom property placement_keys"
+        assert mistake["codes"] == ["property-unreadable"]
+        assert set(live.data(0, "keys", "explain", "typo")["choice"]) == {"h1", "h2"}
+
+
+def test_what_a_vm_is_made_of_is_found_by_name_or_id(serving: Starting) -> None:
+    profile = VnicProfile(id="p1", name="fast", network="n1")
+    made = vm(
+        "v3",
+        name="made",
+        cluster="c1",
+        template=TEMPLATE,
+        disks=(Disk(id="d1", bootable=True),),
+        nics=(Nic(id="i1", name="nic1", vnic_profile="p1"),),
+    )
+    parts = snapshot(*STATE.clusters, *STATE.hosts, made)
+    world = replace(parts, networks=(Network(id="n1", name="lan"),), vnic_profiles=(profile,))
+    with serving(world) as live:
+        for name, level, word in (
+            ("A", "image", TEMPLATE),
+            ("B", "disk", "d1"),
+            ("C", "network", "lan"),
+            ("D", "nic_offer", "fast"),
+            ("E", "nic", "made/nic1"),
+        ):
+            live.run(0, "keys", "set", name, "1", "5", "--on", level, word)
+        resources = {key["name"]: key["resource"] for key in live.data(0, "keys", "list")}
+        assert resources == {"A": TEMPLATE, "B": "d1", "C": "n1", "D": "p1", "E": "i1"}
+        assert "A" in live.data(0, "keys", "show", "made")["system"]

@@ -1,0 +1,125 @@
+"""`why` and `where` where a cluster's policy enables the units of placement keys, and where it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import SchedulingPolicy, Snapshot, state_file
+from tests.builders import cluster, host, vm
+from tests.placement.rules.placement_keys.parts import key, keyed, node_key
+
+BY_KEYS = SchedulingPolicy(
+    filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 10, "SoftAffinityWeight": 1}
+)
+
+
+def state(policy: SchedulingPolicy | None, **properties: str) -> Snapshot:
+    """A new host that is refused, an old one, and one of middle age with a rival of the VM on it."""
+    return keyed(
+        cluster(scheduling_policy=policy, scheduling_properties=properties),
+        host("h1", name="new"),
+        host("h2", name="old"),
+        host("h3", name="middle"),
+        vm("v1", name="web"),
+        vm("v2", "h3", name="rival"),
+        keys=(
+            key("GEN", 1.0, 80.0, "cluster", resource="cluster1"),
+            key("PRIVATE", 1.0, -200.0, "cluster", resource="cluster1"),
+            key("Apart", 1.0, -50.0, key_class="customer", resource="v1"),
+            *(node_key(f"h{i}", "GEN", age) for i, age in ((1, 1.0), (2, 0.0), (3, 0.5))),
+            *(node_key(f"h{i}", "PRIVATE", value) for i, value in ((1, 1.0), (2, 0.0), (3, 0.0))),
+        ),
+        frozen={"v2": {"Apart": 1.0}},
+    )
+
+
+class Asking:
+    """Runs a command on a state."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._file = folder / "state.json"
+        self._capsys = capsys
+
+    def rows(self, command: str, of: Snapshot) -> list[list[str]]:
+        """The cells of the table, with its title."""
+        lines = self._run(command.split(), of).splitlines()
+        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+
+    def data(self, command: str, of: Snapshot) -> Any:
+        return json.loads(self._run([*command.split(), "--json"], of))
+
+    def _run(self, arguments: list[str], of: Snapshot) -> str:
+        self._file.write_bytes(state_file.dumps(of))
+        assert main([*arguments, "--state", str(self._file)]) == 0
+        return self._capsys.readouterr().out
+
+
+@pytest.fixture
+def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
+    return Asking(tmp_path, capsys)
+
+
+def test_why_shows_the_verdict_of_the_keys_with_nearness_score_and_round(asking: Asking) -> None:
+    title, _, *rows = asking.rows("why web", state(BY_KEYS))
+    assert title[3:] == ["system keys", "score", "round", "customer keys", "score"]
+    refusal = "the placement keys give it -120, which is not above the last threshold"
+    assert rows == [
+        ["new", "refused", refusal, "GEN: 80 x 1", "-120"],
+        ["PRIVATE: -200 x 1"],
+        ["old", "accepted", "GEN: 80 x 0", "0", "10", "0"],
+        ["PRIVATE: -200 x 0"],
+        ["middle", "accepted", "GEN: 80 x 0.5", "40", "6", "Apart: -50 x 1", "-50"],
+        ["PRIVATE: -200 x 0"],
+    ]
+    new, _, middle = asking.data("why web", state(BY_KEYS))
+    assert (new["accepted"], new["reasons"][0]["kind"]) == (False, "keys_refuse")
+    assert middle["placement_keys"]["round"] == 6
+    assert middle["placement_keys"]["customer"]["total"] == -50
+
+
+def test_where_orders_hosts_by_keys_with_the_policys_factor(asking: Asking) -> None:
+    title, _, *rows = asking.rows("where web", state(BY_KEYS))
+    assert "PlacementKeyWeight" in title
+    assert [row[0] for row in rows if len(row) > 2] == ["middle", "old"]
+    best, worst = asking.data("where web", state(BY_KEYS))
+    assert [one["weights"]["PlacementKeyWeight"]["rank"] for one in (best, worst)] == [0, 1]
+    tied = 3  # a point of each other unit, which prefers neither
+    assert (best["points"], worst["points"]) == (10 + tied, tied)
+    assert best["placement_keys"]["system"]["total"] == 40
+
+
+@pytest.mark.parametrize(
+    "policy", [None, SchedulingPolicy(), SchedulingPolicy(weights={"SoftAffinityWeight": 1})]
+)
+def test_without_the_units_keys_do_not_count_unless_asked_for(
+    asking: Asking, policy: SchedulingPolicy | None
+) -> None:
+    for command in ("why web", "where web"):
+        assert "system keys" not in asking.rows(command, state(policy))[0]
+        assert "placement_keys" not in asking.data(command, state(policy))[0]
+        assert "system keys" in asking.rows(f"{command} --placement-keys", state(policy))[0]
+    assert all(one["accepted"] for one in asking.data("why web", state(policy)))
+    assert not asking.data("why web --placement-keys", state(policy))[0]["accepted"]
+
+
+def test_the_policys_parameters_count(asking: Asking) -> None:
+    lenient = state(BY_KEYS, placement_final="-150", placement_steps="2", placement_initial="30")
+    found = asking.data("why web", lenient)
+    assert [one["placement_keys"]["round"] for one in found] == [2, 2, 1]
+    greedy = state(BY_KEYS, placement_overhead="9999999")
+    for one in asking.data("why web", greedy):
+        kinds = [reason["kind"] for reason in one["reasons"]]
+        assert kinds == ["memory_handed_out"]
+    impossible = state(BY_KEYS, placement_final="90")
+    assert asking.data("why web", impossible)[2]["placement_keys"]["round"] == 6
+
+
+def test_a_reason_that_two_filters_give_is_told_once(asking: Asking) -> None:
+    down = keyed(cluster(scheduling_policy=BY_KEYS), host("h1", status="maintenance"), vm("v1"))
+    (found,) = asking.data("why v1", down)
+    assert [reason["kind"] for reason in found["reasons"]] == ["host_not_up"]

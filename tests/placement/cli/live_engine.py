@@ -1,0 +1,115 @@
+"""A simulated engine over HTTP, and commands run on it as an administrator runs them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.application import Application
+from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.users import Users
+
+PASSWORD = "password"
+
+
+@dataclass
+class LiveEngine:
+    """An engine that runs, and the way to ask commands of it."""
+
+    engine: Engine
+    server: Server
+    #: What changed something, or tried to: method and path.
+    changes: list[str]
+    config: Path
+    capsys: pytest.CaptureFixture[str]
+    _last: float = field(default_factory=time.monotonic)
+
+    def run(self, status: int, *arguments: str) -> tuple[str, str]:
+        """Run a command that must end with this status; return what it printed, and its complaints."""
+        found, out, err = self.outcome(*arguments)
+        assert found == status, out + err
+        return out, err
+
+    def data(self, status: int, *arguments: str) -> Any:
+        return json.loads(self.run(status, *_with_options(arguments, "--json"))[0])
+
+    def outcome(self, *arguments: str) -> tuple[int, str, str]:
+        """Run a command; return its status, what it printed, and its complaints.
+
+        The engine's clock keeps pace with ours, however slow the machine is.
+        """
+        now = time.monotonic()
+        self.engine.advance(now - self._last)
+        self._last = now
+        self.capsys.readouterr()
+        found = main(_with_options(arguments, "--config", str(self.config)))
+        printed = self.capsys.readouterr()
+        return found, printed.out, printed.err
+
+
+class Starting(Protocol):
+    """Serves a state until the end of a `with`; takes what `live_engine` takes besides."""
+
+    def __call__(self, state: Snapshot, **more: Any) -> AbstractContextManager[LiveEngine]: ...
+
+
+def _with_options(arguments: Sequence[str], *options: str) -> list[str]:
+    """Options go before "--", after which none is one."""
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:at], *options, *arguments[at:]]
+
+
+@contextmanager
+def live_engine(
+    state: Snapshot,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    clock: datetime | None = None,
+    proxy: str | None = None,
+    users: Users | None = None,
+    username: str = "admin@internal",
+    more: str = "",
+    prepare: Callable[[Engine], object] = lambda engine: None,
+) -> Iterator[LiveEngine]:
+    """Serve a state; `more` goes into the configuration, `prepare` speaks to the engine first."""
+    engine = Engine.from_snapshot(state, clock=clock or datetime.now(UTC), settings=PROMPT, proxy=proxy)
+    prepare(engine)
+    changes: list[str] = []
+    _record(changes, monkeypatch)
+    server = serve(engine, users=users)
+    config = folder / "placement.toml"
+    config.write_text(
+        f'[engine]\nurl = "{server.api_url}"\nusername = "{username}"\n'
+        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n{more}'
+    )
+    monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
+    try:
+        yield LiveEngine(engine, server, changes, config, capsys)
+    finally:
+        server.close()
+
+
+def _record(changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note each request to the API that is not a GET, and serve it as ever."""
+    answer = Application._authenticated
+
+    def noting(self: Application, request: Any, path: str) -> Any:
+        if request.method != "GET":
+            changes.append(f"{request.method} {path}")
+        return answer(self, request, path)
+
+    monkeypatch.setattr(Application, "_authenticated", noting)

@@ -1,0 +1,350 @@
+"""`ovirt-placement setup` against a simulated engine with the engine's bugs, and a real proxy's units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.model import SchedulingPolicy as Units
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import SchedulingPolicy
+from ovirt_simulator.http.disturbances import Disturbance
+from tests.builders import cluster, host, snapshot
+from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
+
+NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
+
+#: The engine's 15 filters and 9 weights of its policy `none`, by reference; `none` has no others that count.
+FILTERS = {
+    "CPU", "CPUOverloaded", "Emulated-Machine", "HA", "Swap", "Memory", "NUMA", "HugePages", "Migration",
+    "VmAffinityGroups", "VmToHostsAffinityGroups", "Network", "HostedEngineSpares", "Migration-Tsc-Frequency",
+    "Host-hooks",
+}  # fmt: skip
+MANDATORY = {
+    "CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning", "HostDevice", "PinToHost",
+    "VM leases ready", "MDevice",
+}  # fmt: skip
+WEIGHTS = {
+    "OptimalForCpuEvenDistribution": 2,
+    "OptimalForMemoryEvenDistribution": 1,
+    "PreferredHosts": 99,
+    "HA": 1,
+    "CPU for high performance VMs": 4,
+    "CPU and NUMA pinning compatibility": 5,
+}
+OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter"}
+OUR_WEIGHTS = {"SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 1}
+
+
+@pytest.fixture
+def live(starting: Starting) -> Iterator[LiveEngine]:
+    with starting(STATE) as running:
+        yield running
+
+
+def policy_named(engine: Engine, name: str) -> SchedulingPolicy:
+    (found,) = (policy for policy in engine.queries.scheduling_policies() if policy.name == name)
+    return found
+
+
+def filters(engine: Engine, policy: SchedulingPolicy) -> list[str]:
+    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
+    return [names[entry.unit] for entry in policy.filters]
+
+
+def weights(engine: Engine, policy: SchedulingPolicy) -> dict[str, int]:
+    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
+    return {names[entry.unit]: entry.factor for entry in policy.weights}
+
+
+def balance(engine: Engine, policy: SchedulingPolicy) -> str | None:
+    return next(
+        (unit.name for unit in engine.queries.scheduling_policy_units() if unit.id == policy.balance), None
+    )
+
+
+def unit_id(engine: Engine, name: str) -> str:
+    (found,) = (unit.id for unit in engine.queries.scheduling_policy_units() if unit.name == name)
+    return found
+
+
+def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
+    """Check that the policy is `none` but for our filters beside, our weights in place, and our balance."""
+    policy = policy_named(engine, name)
+    assert sorted(filters(engine, policy)) == sorted(FILTERS | MANDATORY | OUR_FILTERS)
+    assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS
+    assert balance(engine, policy) == "HaReservationBalance"
+    assert policy.properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}
+
+
+def cluster_policy(engine: Engine, cluster_id: str) -> str:
+    (found,) = (each.policy_id for each in engine.queries.clusters() if each.id == cluster_id)
+    policy = engine.queries.scheduling_policy(found)
+    assert policy is not None
+    return policy.name
+
+
+def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live: LiveEngine) -> None:
+    live.run(0, "setup", "--cluster", "blue")
+    check_complete(live.engine)
+    assert (cluster_policy(live.engine, "c1"), cluster_policy(live.engine, "c2")) == (
+        "ovirt-placement",
+        "none",
+    )
+    settings = EngineSettings(url=live.server.api_url, username="admin@internal")
+    with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+        blue, _ = read_snapshot(connection).clusters
+    assert blue.scheduling_policy == Units(
+        filters=("AffinityFilter", "HostAffinityFilter"), weights=OUR_WEIGHTS, balance="HaReservationBalance"
+    )
+
+
+def test_a_second_run_changes_nothing(live: LiveEngine) -> None:
+    arguments = (
+        "setup",
+        "--cluster",
+        "blue",
+        "--cluster",
+        "c2",
+        "--property",
+        "ha_weight_scale_down=5",
+    )
+    live.run(0, *arguments)
+    live.changes.clear()
+    out, _ = live.run(0, *arguments)
+    assert live.changes == []
+    assert out == "The policy ovirt-placement is set up; nothing to change.\n"
+
+
+def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> None:
+    shown = live.data(0, "setup", "--cluster", "blue", "--dry-run")
+    assert live.changes == []
+    assert not shown["sent"]
+    out, _ = live.run(0, "setup", "--cluster", "blue", "--dry-run")
+    assert "    POST /schedulingpolicies\n    <scheduling_policy><name>ovirt-placement</name>" in out
+    live.run(0, "setup", "--cluster", "blue")
+    new = policy_named(live.engine, "ovirt-placement").id
+    assert live.changes == [f"{r['method']} {r['path']}".replace("NEW", new) for r in shown["requests"]]
+    kinds = [change.rpartition("/")[2] for change in live.changes]
+    assert kinds.index(new) > max(kinds.index("balances"), kinds.index("weights"))  # properties after units
+
+
+def test_every_request_may_be_the_one_that_fails_and_the_next_run_completes_the_policy(
+    starting: Starting,
+) -> None:
+    """Wherever it stopped: the unit attached or not, the answer lost or not. None is ever attached twice."""
+    for path, lost in (
+        ("/schedulingpolicies$", True),
+        ("/filters$", True),
+        ("/filters$", False),
+        ("/weights$", True),
+        ("/balances$", False),
+        ("/schedulingpolicies/[^/]+$", True),
+        ("/clusters/", True),
+    ):
+        with starting(STATE) as live:
+            method = "PUT" if path.endswith("+$") or path == "/clusters/" else "POST"
+            live.server.disturbances.add(
+                Disturbance(method=method, path=path, drop="answer" if lost else "request")
+            )
+            _, err = live.run(2, "setup", "--cluster", "blue")
+            assert "requests are done; this one failed: " in err
+            live.run(0, "setup", "--cluster", "blue")
+            check_complete(live.engine)
+            assert cluster_policy(live.engine, "c1") == "ovirt-placement"
+
+
+def test_what_another_attaches_meanwhile_is_not_posted_again(live: LiveEngine) -> None:
+    """The engine would keep the second one in memory and refuse every later change."""
+    live.run(0, "setup")
+    live.engine.policies.remove_unit(
+        policy_named(live.engine, "ovirt-placement").id, unit_id(live.engine, "Memory")
+    )
+    plan = live.data(0, "setup", "--dry-run")["requests"]
+    assert [request["what"] for request in plan] == ["add the filter Memory"]
+
+
+def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
+    live.run(0, "setup", "--factor", "SoftAffinityWeight=50")
+    policy = policy_named(live.engine, "ovirt-placement")
+    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | {"SoftAffinityWeight": 50}
+    live.run(0, "setup", "--factor", "PreferredHosts=7")
+    policy = policy_named(live.engine, "ovirt-placement")
+    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | {
+        "SoftAffinityWeight": 50,
+        "PreferredHosts": 7,
+    }
+    _, err = live.run(2, "setup", "--factor", "SoftAfinityWeight=3")
+    assert 'no weight that the policy can have; did you mean "SoftAffinityWeight"?' in err
+    _, err = live.run(2, "setup", "--factor", "VmAffinityGroups=3")
+    assert "no weight that the policy can have; ours in its place is SoftAffinityWeight" in err
+
+
+def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: LiveEngine) -> None:
+    """The weight was taken out and not put back: it must not be lost, nor come back with its old factor."""
+    live.run(0, "setup")
+    for method, path in (("POST", "/weights$"), ("DELETE", "/weights/")):
+        live.server.disturbances.add(Disturbance(method=method, path=path, drop="request"))
+        live.run(2, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
+    live.run(0, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
+    policy = policy_named(live.engine, "ovirt-placement")
+    expected = {"SoftAffinityWeight": 5, "PreferredHosts": 7}
+    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
+
+
+def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: LiveEngine) -> None:
+    live.run(0, "setup", "--cluster", "blue", "--property", "ha_weight_scale_down=5")
+    live.run(0, "setup", "--cluster", "blue", "--property", "affinity_missing_unit=reject")
+    expected = {
+        "CpuOverCommitDurationMinutes": "2",
+        "HighUtilization": "80",
+        "ha_weight_scale_down": "5",
+        "affinity_missing_unit": "reject",
+    }
+    assert policy_named(live.engine, "ovirt-placement").properties == expected
+    (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+    assert blue.scheduling_properties == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ("affinity_missing_unt=reject", 'did you mean "affinity_missing_unit"?'),
+        ("ha_weight_scale_down=0", "does not match (100|[1-9][0-9]?)"),
+    ],
+)
+def test_properties_that_the_engine_would_drop_or_refuse_are_refused_before(
+    live: LiveEngine, given: str, complaint: str
+) -> None:
+    _, err = live.run(2, "setup", "--property", given)
+    assert complaint in err
+    assert live.changes == []
+
+
+def test_a_cluster_that_loses_a_property_is_told_of(starting: Starting) -> None:
+    state = snapshot(
+        cluster("c1", name="blue", scheduling_properties={"Old_Key": "1", "HighUtilization": "70"})
+    )
+    with starting(state) as live:
+        out, _ = live.run(0, "setup", "--cluster", "blue")
+        assert "note: cluster blue loses its property Old_Key=1: no unit of the policy knows it" in out
+        (blue,) = live.engine.queries.clusters()
+    assert blue.scheduling_properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "70"}
+
+
+OWN = Units(filters=("Site",), weights={"Room": 3})
+
+
+def own_policy(engine: Engine) -> None:
+    """Make a policy as an administrator would: few units, and the engine's affinity weight with a factor."""
+    policy = engine.policies.add("theirs", description="of the site")
+    for name in ("Memory", "CPU"):
+        engine.policies.add_filter(policy.id, unit_id(engine, name))
+    (affinity,) = (
+        unit.id
+        for unit in engine.queries.scheduling_policy_units()
+        if (unit.name, unit.type) == ("VmAffinityGroups", "weight")
+    )
+    engine.policies.add_weight(policy.id, affinity, factor=30)
+    engine.policies.add_weight(policy.id, unit_id(engine, "PreferredHosts"), factor=9)
+
+
+def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> None:
+    with starting(STATE, prepare=own_policy) as live:
+        live.run(0, "setup", "--policy", "theirs")
+        policy = policy_named(live.engine, "theirs")
+        assert set(filters(live.engine, policy)) == MANDATORY | OUR_FILTERS | {
+            "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
+        }  # fmt: skip
+        assert weights(live.engine, policy) == {
+            "PreferredHosts": 9, "SoftAffinityWeight": 30, "HostAffinityWeight": 20, "HaReservationWeight": 1,
+        }  # fmt: skip
+        assert balance(live.engine, policy) == "HaReservationBalance"
+        live.changes.clear()
+        live.run(0, "setup", "--policy", "theirs")
+        assert live.changes == []
+
+
+def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
+    state = snapshot(cluster("c1", name="blue", scheduling_policy=Units(balance="PowerSaver")))
+    # Without a proxy the state's units stay as they are.
+    extra = Units(
+        filters=("AffinityFilter", "HostAffinityFilter"),
+        weights=OUR_WEIGHTS,
+        balance="HaReservationBalance",
+    )
+    state = snapshot(*state.clusters, cluster("c2", name="red", scheduling_policy=extra))
+    with starting(state, proxy=None) as live:
+        out, _ = live.run(0, "setup", "--policy", "blue-placement")
+        assert "note: the policy keeps its balance PowerSaver" in out
+        assert balance(live.engine, policy_named(live.engine, "blue-placement")) == "PowerSaver"
+
+
+def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
+    starting: Starting,
+) -> None:
+    known = Units(
+        filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
+        weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
+        balance="HaReservationBalance",
+    )
+    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=known))
+    with starting(state, proxy=None) as live:
+        live.run(0, "setup")
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert "PlacementKeyWeight" not in weights(live.engine, policy)
+        live.run(0, "setup", "--placement-keys")
+        live.changes.clear()
+        live.run(0, "setup", "--placement-keys")
+        live.run(0, "setup")
+        assert live.changes == []
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert weights(live.engine, policy)["PlacementKeyWeight"] == 100_000
+        assert "PlacementKeyFilter" in filters(live.engine, policy)
+
+
+def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:
+    _, err = live.run(2, "setup", "--policy", "evenly_distributed")
+    assert (
+        "the policy evenly_distributed is the engine's own and locked: choose another name by --policy" in err
+    )
+    assert live.changes == []
+
+
+def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) -> None:
+    live.run(0, "setup")
+    policy = policy_named(live.engine, "ovirt-placement")
+    with pytest.raises(Exception, match="attached more than once"):
+        live.engine.policies.add_filter(policy.id, unit_id(live.engine, "Memory"))
+    live.changes.clear()
+    _, err = live.run(2, "setup", "--factor", "SoftAffinityWeight=9")
+    assert "holds Memory twice in the policy ovirt-placement" in err
+    assert "restart ovirt-engine" in err
+    assert live.changes == []
+
+
+def test_units_that_the_engine_does_not_know_or_has_disabled_are_named(starting: Starting) -> None:
+    with starting(STATE, proxy=None) as live:
+        _, err = live.run(2, "setup")
+    assert (
+        "the engine has no filter unit AffinityFilter: it asks the proxy for its units only when it starts"
+        in err
+    )
+    state = snapshot(cluster("c1", scheduling_policy=Units(filters=("AffinityFilter", "HostAffinityFilter"))))
+    with starting(state, proxy="http://127.0.0.1:9") as live:
+        _, err = live.run(2, "setup")
+    assert "the engine has disabled AffinityFilter" in err
+
+
+def test_who_may_not_is_told_which_permit_it_takes(starting: Starting) -> None:
+    with starting(STATE, username="reader@internal") as live:
+        _, err = live.run(2, "setup")
+    assert "reader@internal may not change /schedulingpolicies: it needs the permit edit_storage_pool" in err
+    with starting(STATE, username="user@internal") as live:
+        _, err = live.run(2, "setup")
+    assert "give it the role ReadOnlyAdmin" in err

@@ -1,0 +1,118 @@
+"""`where`, `violations`, `conflicts` and `ha-check` on a state file, as an administrator runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import SchedulingPolicy, state_file
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
+
+
+class Asking:
+    """Runs a command on a state and keeps what it printed."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._file = folder / "state.json"
+        self._capsys = capsys
+
+    def rows(self, status: int, command: str, *parts: Part) -> list[list[str]]:
+        """The cells of the table's rows, below its title."""
+        text = self._run(status, command.split(), parts)
+        return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()[2:]]
+
+    def data(self, status: int, command: str, *parts: Part) -> Any:
+        return json.loads(self._run(status, [*command.split(), "--json"], parts))
+
+    def _run(self, status: int, arguments: list[str], parts: tuple[Part, ...]) -> str:
+        self._file.write_bytes(state_file.dumps(snapshot(*parts)))
+        assert main([*arguments, "--state", str(self._file)]) == status
+        return self._capsys.readouterr().out
+
+
+@pytest.fixture
+def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
+    return Asking(tmp_path, capsys)
+
+
+THREE_HOSTS = (host("h1", name="north"), host("h2", name="south"), host("h3", name="east", status="error"))
+SPLIT = (
+    *THREE_HOSTS,
+    vm("v1", "h1", name="web"),
+    vm("v2", "h1", name="cache"),
+    vm("v3", "h2", name="stray"),
+    group("g1", TOGETHER, "v1 v2 v3", name="near"),
+)
+
+
+def test_violations_show_who_is_where_and_who_stands_wrong(asking: Asking) -> None:
+    assert asking.rows(1, "violations", *SPLIT) == [
+        ["cluster1", "together (hard)", "affinity group near", "web on north"],
+        ["cache on north"],
+        ["stray on south *"],
+    ]
+    (found,) = asking.data(1, "violations", *SPLIT)["cluster1"]
+    assert (found["groups"], found["offenders"]) == (["g1"], ["v3"])
+
+
+def test_cluster_without_violations_is_status_0(asking: Asking) -> None:
+    assert asking.rows(0, "violations --cluster cluster1", *SPLIT[:4]) == []
+
+
+def test_conflicts_name_type_and_smallest_contradiction(asking: Asking) -> None:
+    clash = (*SPLIT, group("g2", APART, "v1 v3", name="far"))
+    assert asking.rows(1, "conflicts", *clash) == [
+        ["cluster1", "VMs are to run together and apart", "affinity group far", "web", "no"],
+        ["cache"],
+        ["stray"],
+        ["cluster1", "cannot hold together", "affinity group near", "web"],
+        ["affinity group far", "cache"],
+        ["stray"],
+    ]
+    found = asking.data(1, "conflicts", *clash)
+    assert found["conflicts"]["cluster1"][0]["savable"] is False
+    assert found["feasibility"]["cluster1"]["contradictions"][0]["groups"] == ["g1", "g2"]
+
+
+def test_groups_without_conflict_are_status_0(asking: Asking) -> None:
+    assert asking.rows(0, "conflicts", *SPLIT) == []
+
+
+def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
+    parts = (
+        cluster(name="blue", ha_reservation=True),
+        host("h1", name="north"),
+        host("h2", name="south", free_mb=100),
+        vm("v1", "h1", name="web", ha=True),
+    )
+    assert asking.rows(1, "ha-check", *parts) == [["blue", "1", "unsafe", "north", "web"]]
+    (found,) = asking.data(1, "ha-check --failures 2", *parts)
+    assert (found["failures"], found["safe"]) == (2, False)
+
+
+def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: Asking) -> None:
+    parts = (host("h1"), vm("v1", "h1", ha=True))
+    assert asking.rows(0, "ha-check", *parts) == []
+    assert asking.rows(1, "ha-check --cluster cluster1", *parts) == [["cluster1", "1", "unsafe", "h1", "v1"]]
+
+
+def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: Asking) -> None:
+    policy = SchedulingPolicy(weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 5})
+    parts = (
+        cluster(scheduling_policy=policy),
+        *THREE_HOSTS,
+        vm("v1", name="web"),
+        vm("v2", "h1", name="cache"),
+        group("g1", SOFT_TOGETHER, "v1 v2", name="near", hosts_rule=SOFT_TOGETHER, hosts="h2"),
+    )
+    assert asking.rows(0, "where web", *parts) == [
+        ["south", "6", "1", "0", "0", "breaks affinity group near of priority 1"],
+        ["north", "2", "0", "1", "0", "VMs to run with that are here: 1"],
+        ["breaks affinity group near of priority 1"],
+    ]
+    best, _ = asking.data(0, "where v1", *parts)
+    assert (best["host"], best["points"], best["weights"]["HostAffinityWeight"]["rank"]) == ("h2", 6, 0)

@@ -1,0 +1,120 @@
+"""`status` on a state file, on what an inventory publishes, and on an engine that nobody follows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
+from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
+from tests.placement.cli.live_engine import Starting
+from tests.plugins.published import Publisher
+
+STATE = snapshot(
+    host("h1"),
+    host("h2"),
+    host("h3", status="maintenance"),
+    vm("v1", "h1", ha=True),
+    vm("v2", "h2"),
+    vm("v3", "h2", status="migrating"),
+    vm("v4"),
+    group("split", TOGETHER, "v1 v2"),
+    group("crowded", SOFT_APART, "v2 v3"),
+    group("kept", APART, "v1 v3"),
+)
+IN_NUMBERS = {
+    "cluster": "cluster1",
+    "hosts": 3,
+    "hosts_up": 2,
+    "vms": 4,
+    "vms_running": 3,
+    "vms_on_their_way": 1,
+    "vms_highly_available": 1,
+    "groups": 3,
+    "hard_violations": 1,
+    "soft_violations": 1,
+}
+
+
+def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(STATE))
+    assert main(["status", "--state", str(file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["clusters"] == [IN_NUMBERS]
+    assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
+    assert main(["status", "--state", str(file)]) == 0
+    told, keys, _, _, _, row = capsys.readouterr().out.splitlines()
+    assert told == f"Known from the state file {file}."
+    assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
+    assert row.split()[:4] == ["cluster1", "2", "of", "3"]
+    assert row.endswith("1 hard, 1 soft")
+
+
+def test_an_engine_that_nobody_follows(serving: Starting) -> None:
+    with serving(snapshot(host("h1"), vm("v1", "h1"))) as live:
+        found = live.data(0, "status")
+        assert (found["source"]["kind"], found["source"]["where"]) == ("engine", live.server.api_url)
+        (cluster,) = found["clusters"]
+        assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
+
+
+def test_keys_that_have_no_effect_yet_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What they refer to costs the engine time."""
+    publisher = Publisher(tmp_path)
+    for level, waiting in (("cluster", False), ("disk", True), ("customer_offer", True)):
+        key = PlacementKey(level=level, resource="r", key_class="system", name="A", value=1.0, weight=1.0)
+        publisher.publish(replace(STATE, placement_keys=(key,)))
+        assert ("until then, keys on them have no effect" in status(publisher, capsys)[1]) == waiting
+
+
+def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
+    """What `status` says as JSON, and as text."""
+    assert main(["status", "--config", str(publisher.config), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["status", "--config", str(publisher.config)]) == 0
+    return found, capsys.readouterr().out
+
+
+def test_what_an_inventory_publishes_comes_with_its_ages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publisher = Publisher(tmp_path)
+    publisher.publish(STATE)
+    found, told = status(publisher, capsys)
+    assert found["source"]["kind"] == "inventory"
+    assert 0 <= found["source"]["age_seconds"] < 10
+    assert found["clusters"] == [IN_NUMBERS]
+    assert "asked what changed" in told
+
+
+@pytest.mark.parametrize(
+    ("keys_ago", "said"),
+    [
+        (0.0, "read from the store 0."),
+        (3600.0, "the store cannot be read, these are 36"),
+        (None, "the store could not be read yet"),
+    ],
+)
+def test_keys_come_with_their_numbers_and_what_became_of_the_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys_ago: float | None, said: str
+) -> None:
+    key = PlacementKey(level="node", resource="h1", key_class="system", name="GEN", value=1.0)
+    copy = StickyCopy(vm="v1", name="SAN", value=1.0, weight=60.0)
+    frozen = (FrozenKeys("v1", (("A", 1.0),)), FrozenKeys("v2", ()))
+    publisher = Publisher(tmp_path)
+    publisher.publish(
+        replace(STATE, placement_keys=(key,), frozen_keys=frozen, sticky_copies=(copy,)), keys_ago=keys_ago
+    )
+    found, told = status(publisher, capsys)
+    assert found["placement_keys"] == {"keys": 1, "frozen_sets": 2, "sticky_copies": 1}
+    assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in told
+    age = found["source"].get("keys_age_seconds")
+    assert (age is None) == (keys_ago is None)
+    assert found["source"]["store_answers"] == (keys_ago == 0.0)
+    assert age is None or keys_ago is None or keys_ago <= age < keys_ago + 60

@@ -1,0 +1,102 @@
+"""`ovirt-placement why` on a state file, as an administrator runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import SchedulingPolicy, state_file
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    file = tmp_path / "state.json"
+    file.write_bytes(
+        state_file.dumps(
+            snapshot(
+                cluster(),
+                cluster("cluster2"),
+                host("h1", name="north"),
+                host("h2", name="south", free_mb=100),
+                host("h3", name="east", status="maintenance"),
+                host("far", cluster="cluster2"),
+                vm("v1", name="web"),
+                vm("v2", "h1", name="cache"),
+                vm("v3", "h1", name="rival"),
+                vm("twin1", name="twin"),
+                vm("twin2", name="twin"),
+                group("g1", TOGETHER, "v1 v2", name="near"),
+                group("g2", APART, "v1 v3", name="far"),
+            )
+        )
+    )
+    return str(file)
+
+
+def test_table_names_rule_group_vm_and_number_for_each_host(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["why", "web", "--state", state]) == 0
+    title, _, *rows = (line.rstrip() for line in capsys.readouterr().out.splitlines())
+    assert title == "host    verdict    why"
+    assert rows == [
+        "north   refused    must not run with VM rival, which is on host north (affinity group far)",
+        "south   refused    only 100 MiB of its memory are not handed out yet",
+        "                   must run with VM cache, which is on host north (affinity group near)",
+        "east    refused    is not up",
+        "                   must run with VM cache, which is on host north (affinity group near)",
+    ]
+
+
+def test_one_host_as_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", "v2", "north", "--state", state, "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert (answer["host"], answer["name"], answer["accepted"]) == ("h1", "north", True)
+
+
+def test_reasons_are_data_in_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", "web", "h1", "--state", state, "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    (reason,) = answer["reasons"]
+    assert reason["kind"] == "negative_peer_here"
+    assert reason["veto"] is True
+    assert (reason["group"], reason["vm"], reason["host"], reason["number"]) == ("g2", "v3", "h1", None)
+
+
+def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "state.json"
+    soft = group("g", SOFT_TOGETHER, "v1 v2", name="near")
+    parts = (cluster(scheduling_policy=SchedulingPolicy()), host("h1"), host("h2"), vm("v1"), vm("v2"), soft)
+    file.write_bytes(state_file.dumps(snapshot(*parts)))
+    note = (
+        "affinity group near has a soft rule for VM v1,"
+        " and the cluster's policy does not enable SoftAffinityWeight"
+    )
+    assert main(["why", "v1", "--state", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == ["", note]
+    assert main(["why", "v1", "--state", str(file), "--json"]) == 0
+    for answer in json.loads(capsys.readouterr().out):
+        assert [reason["unit"] for reason in answer["reasons"]] == ["SoftAffinityWeight"]
+        assert answer["accepted"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["wep"], 'no VM "wep"; did you mean "web"?'),
+        (["twin"], 'VM "twin" is ambiguous: say twin1 or twin2'),
+        (["web", "norht"], 'no host of its cluster "norht"; did you mean "north"?'),
+        (["web", "far"], 'no host of its cluster "far"'),
+    ],
+)
+def test_unknown_or_ambiguous_name_is_one_line_that_helps(
+    state: str, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["why", *arguments, "--state", state]) == 2
+    assert capsys.readouterr().err == f"ovirt-placement: {complaint}\n"

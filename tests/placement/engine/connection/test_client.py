@@ -1,0 +1,211 @@
+"""The connection: what goes wrong on the way to an engine is sorted into who can do something about it."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import (
+    EngineAway,
+    EngineConnection,
+    EngineFault,
+    EngineSetupError,
+    read_password,
+)
+from ovirt_service.errors import UserError
+from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
+from tests.placement.sockets import refusing_port, silent_port
+
+
+def connected(password: str = PASSWORD, **settings: Any) -> EngineConnection:
+    return EngineConnection(
+        EngineSettings(**{"username": "admin@internal", **settings}), {"OVIRT_PASSWORD": password}
+    )
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
+    ca = trustme.CA()
+    path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    ca.cert_pem.write_to_path(path)
+    return ca, path
+
+
+@pytest.fixture(scope="module")
+def tls_engine(authority: tuple[trustme.CA, Path]) -> Iterator[EngineServer]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority[0].issue_cert("localhost").configure_cert(context)
+    with serving(EngineServer(), context) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineServer]:
+    with serving(EngineServer()) as server:
+        yield server
+
+
+def test_the_engine_is_read_over_tls_by_its_own_authority(
+    tls_engine: EngineServer, authority: tuple[trustme.CA, Path]
+) -> None:
+    with connected(url=tls_engine.url, ca_file=authority[1]) as connection:
+        assert connection.get("/vms").lstrip().startswith(b"<?xml")
+
+
+def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(other)
+    for ca_file in (other, None):
+        with (
+            connected(url=tls_engine.url, ca_file=ca_file) as connection,
+            pytest.raises(EngineSetupError, match=r"not trusted.*set ca_file.*ca-certificate"),
+        ):
+            connection.get("/vms")
+
+
+def test_another_name_is_a_wrong_set_up(tls_engine: EngineServer, authority: tuple[trustme.CA, Path]) -> None:
+    url = tls_engine.url.replace("localhost", "127.0.0.1")
+    with (
+        connected(url=url, ca_file=authority[1]) as connection,
+        pytest.raises(EngineSetupError, match=r"for another name than 127\.0\.0\.1"),
+    ):
+        connection.get("/vms")
+
+
+def test_insecure_trusts_whoever_answers(tls_engine: EngineServer) -> None:
+    with connected(url=tls_engine.url, insecure=True) as connection:
+        assert connection.get("/hosts")
+
+
+def test_an_authority_that_is_none_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
+    junk = tmp_path / "junk.pem"
+    junk.write_text("junk")
+    with (
+        connected(url=tls_engine.url, ca_file=junk) as connection,
+        pytest.raises(EngineSetupError, match="holds no CA certificate"),
+    ):
+        connection.get("/vms")
+    with pytest.raises(UserError, match=r"ca_file: .*absent\.pem: cannot be read"):
+        connected(url=tls_engine.url, ca_file=tmp_path / "absent.pem")
+
+
+def test_a_wrong_password_is_a_wrong_set_up(engine: EngineServer) -> None:
+    with (
+        connected("wrong", url=engine.url) as connection,
+        pytest.raises(EngineSetupError, match="refuses admin@internal: Cannot authenticate user"),
+    ):
+        connection.get("/vms")
+
+
+def test_an_unknown_name_is_a_wrong_set_up() -> None:
+    with (
+        connected(url=f"https://no-such-engine.invalid{API}") as connection,
+        pytest.raises(EngineSetupError, match=r'no host is named "no-such-engine\.invalid"'),
+    ):
+        connection.get("/vms")
+
+
+def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> None:
+    with (
+        connected(url=engine.url.replace("http:", "https:"), insecure=True) as connection,
+        pytest.raises(EngineSetupError, match="correct url"),
+    ):
+        connection.get("/vms")
+
+
+def test_who_does_not_listen_is_away_and_got_no_request() -> None:
+    with (
+        refusing_port() as port,
+        connected(url=f"http://127.0.0.1:{port}{API}") as connection,
+        pytest.raises(EngineAway) as away,
+    ):
+        connection.get("/vms")
+    assert not away.value.request_sent
+
+
+def test_who_does_not_answer_is_away_and_may_have_got_the_request() -> None:
+    with (
+        silent_port() as port,
+        connected(url=f"http://127.0.0.1:{port}{API}", timeout_seconds=1) as connection,
+        pytest.raises(EngineAway) as away,
+    ):
+        connection.get("/vms")
+    assert away.value.request_sent
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_an_engine_behind_a_web_server_that_waits_for_it_is_away(status: int) -> None:
+    server = EngineServer(answer=lambda path: (status, b"<html>"))
+    with serving(server), connected(url=server.url) as connection, pytest.raises(EngineAway):
+        connection.get("/vms")
+
+
+def test_a_connection_lives_on_after_the_engine_was_away() -> None:
+    status = [503]
+    server = EngineServer(answer=lambda path: (status[0], b"<html>") if status[0] != 200 else None)
+    with serving(server), connected(url=server.url) as connection:
+        with pytest.raises(EngineAway):
+            connection.get("/vms")
+        status[0] = 200
+        assert connection.get("/vms")
+
+
+def test_what_the_engine_refuses_keeps_its_reason() -> None:
+    fault = b"<fault><detail>[One., Two.]</detail><reason>Operation Failed</reason></fault>"
+    server = EngineServer(answer=lambda path: (409, fault))
+    with (
+        serving(server),
+        connected(url=server.url) as connection,
+        pytest.raises(EngineFault, match=r"/vms: the engine answers 409: One\.; Two\.") as refused,
+    ):
+        connection.get("/vms")
+    assert (refused.value.code, refused.value.fault.messages) == (409, ("One.", "Two."))
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"url": None}, "no engine: set url under"),
+        ({"url": "engine.example.com"}, "write https://ENGINE/ovirt-engine/api"),
+        ({"url": "https://engine/ovirt-engine/api", "username": None}, "no user: set username under"),
+        ({"url": "https://engine/ovirt-engine/api", "password": ""}, "no password: set password_file"),
+    ],
+)
+def test_what_is_not_set_is_named(settings: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint):
+        connected(**settings)
+
+
+def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(" with spaces \n")
+    file.chmod(0o600)
+    assert read_password(EngineSettings(password_file=file), {"OVIRT_PASSWORD": "other"}) == " with spaces "
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
+def test_a_password_that_others_may_touch_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "password"
+    file.write_text("secret")
+    file.chmod(mode)
+    with pytest.raises(UserError) as refusal:
+        read_password(EngineSettings(password_file=file), {})
+    assert str(refusal.value) == f"{file}: others may read the password: chmod 600 {file}"
+
+
+def test_a_password_file_that_is_absent_empty_or_binary_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    settings = EngineSettings(password_file=file)
+    with pytest.raises(UserError, match="cannot read the password: No such file"):
+        read_password(settings, {})
+    for content, complaint in ((b"\n", "is empty"), (b"\xff\xfe", "is not UTF-8 text")):
+        file.write_bytes(content)
+        file.chmod(0o600)
+        with pytest.raises(UserError, match=complaint):
+            read_password(settings, {})

@@ -1,0 +1,97 @@
+"""The events of a migration are found by its correlation id or its VM, even if the search finds nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.events import Event, find_migration_events, find_start_events
+from tests.placement.engine_server import PASSWORD, EngineServer, serving
+
+
+def event(number: int, code: int, correlation_id: str, vm: str) -> str:
+    return f"""<event id="{number}"><code>{code}</code><severity>normal</severity>
+      <time>2026-01-02T03:04:05.250Z</time><description>Migration</description>
+      <correlation_id>{correlation_id}</correlation_id>
+      <vm id="{vm}"><name>n</name></vm><host id="h"/><cluster id="c"/></event>"""
+
+
+EVENTS = [
+    event(9, 63, "one", "v"),
+    event(8, 13, "one", "v"),
+    event(7, 62, "two", "w"),
+    event(5, 62, "one", "v"),
+]
+
+
+def found(answer_search: bool = True, **wanted: Any) -> tuple[list[int], list[str]]:
+    """Return the ids that are found, and the requests that it took."""
+
+    def answer(path: str) -> tuple[int, bytes]:
+        events = "" if "search" in path and not answer_search else "".join(EVENTS)
+        return 200, f"<events>{events}</events>".encode()
+
+    settings = EngineSettings(username="admin@internal")
+    with serving(EngineServer(answer=answer)) as server:
+        there = EngineSettings(url=server.url, username=settings.username)
+        with EngineConnection(there, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            events = find_migration_events(connection, **wanted)
+        return [event.id for event in events], server.requests
+
+
+def test_events_of_a_correlation_id_come_oldest_first() -> None:
+    assert found(correlation_id="one") == ([5, 9], ["/events?max=1000&search=correlation_id%3Done"])
+
+
+def test_events_of_a_vm_are_found() -> None:
+    assert found(vm_id="w")[0] == [7]
+    assert found(vm_id="w", correlation_id="one")[0] == []
+
+
+def test_a_search_that_the_engine_does_not_understand_reads_as_empty_and_is_not_believed() -> None:
+    ids, requests = found(answer_search=False, correlation_id="one")
+    assert ids == [5, 9]
+    assert requests[1:] == ["/events?max=1000"]
+
+
+def test_something_must_be_searched_for() -> None:
+    with pytest.raises(ValueError, match="must be given"):
+        found()
+
+
+def test_every_field_of_an_event_is_read() -> None:
+    with serving(EngineServer(answer=lambda path: (200, f"<events>{EVENTS[0]}</events>".encode()))) as server:
+        settings = EngineSettings(url=server.url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            events = find_migration_events(connection, vm_id="v")
+    assert events == (
+        Event(
+            id=9,
+            code=63,
+            severity="normal",
+            time=1767323045.25,
+            description="Migration",
+            correlation_id="one",
+            vm="v",
+            host="h",
+            cluster="c",
+        ),
+    )
+
+
+@pytest.mark.parametrize("understood", [True, False])
+def test_events_of_starts_come_oldest_first(understood: bool) -> None:
+    events = [event(9, 32, "two", "v"), event(8, 62, "two", "v"), event(7, 153, "one", "w")]
+
+    def answer(path: str) -> tuple[int, bytes]:
+        search = "search=type%3D32+or+type%3D152+or+type%3D153+or+type%3D506" in path
+        assert search or "search" not in path
+        return 200, f"<events>{''.join(events) if understood or not search else ''}</events>".encode()
+
+    with serving(EngineServer(answer=answer)) as server:
+        settings = EngineSettings(url=server.url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            assert [event.id for event in find_start_events(connection)] == [7, 9]

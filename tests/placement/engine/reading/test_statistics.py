@@ -1,0 +1,51 @@
+"""Statistics of many VMs come in pages, and all of them come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.statistics import measured_hosts, measured_vms
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve, serve_recording
+from tests import builders as build
+from tests.placement.engine_server import RECORDING
+
+
+@pytest.fixture(params=[0, 1, 499, 500, 501, 1203])
+def connection(request: pytest.FixtureRequest) -> Iterator[EngineConnection]:
+    vms = (build.vm(f"vm{number:04}", "h") for number in range(request.param))
+    state = build.snapshot(build.host("h", free_mb=1 << 30, memory_mb=1 << 30), *vms)
+    server = serve(Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT))
+    settings = EngineSettings(url=server.api_url, username="admin@internal")
+    try:
+        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as made:
+            yield made
+    finally:
+        server.close()
+
+
+def test_all_are_measured_whatever_their_number(connection: EngineConnection) -> None:
+    at_once = read_snapshot(connection, statistics=True)
+    assert tuple(measured_vms(connection)) == at_once.vms
+    assert tuple(measured_hosts(connection)) == at_once.hosts
+
+
+def test_an_engine_without_pages_and_without_follow_is_asked_one_by_one() -> None:
+    server = serve_recording(RECORDING)
+    settings = EngineSettings(url=server.api_url, username="admin@internal")
+    try:
+        with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
+            at_once = read_snapshot(connection, statistics=True)
+            assert tuple(measured_vms(connection)) == at_once.vms
+            assert any(host.cpu_percent is not None for host in measured_hosts(connection))
+            assert [replace(host, tags=()) for host in measured_hosts(connection)] == list(at_once.hosts)
+    finally:
+        server.close()

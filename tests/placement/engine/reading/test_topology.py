@@ -1,0 +1,238 @@
+"""The reader against a real engine's answers: every field, by an oracle that shares no code with it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
+from ovirt_placement.engine.reading.policies import PolicyReader
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.model import state_file
+from ovirt_service.errors import UserError
+from tests.placement.engine_server import PASSWORD, RECORDING, EngineServer, serving
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def connection(engine: EngineServer) -> Iterator[EngineConnection]:
+    with connected(engine) as connection:
+        yield connection
+
+
+def connected(server: EngineServer) -> EngineConnection:
+    settings = EngineSettings(url=server.url, username="admin@internal")
+    return EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD})
+
+
+def recorded(name: str) -> list[ET.Element]:
+    return list(ET.parse(RECORDING / f"{name}.xml").getroot())
+
+
+def identity(element: ET.Element, path: str) -> str | None:
+    child = element.find(path)
+    return None if child is None else child.get("id")
+
+
+def product(element: ET.Element, *paths: str) -> int:
+    result = 1
+    for path in paths:
+        result *= int(element.findtext(path, "1"))
+    return result
+
+
+def expected_cluster(element: ET.Element) -> dict[str, Any]:
+    properties = element.iterfind("custom_scheduling_policy_properties/property")
+    return {
+        "id": element.get("id"),
+        "name": element.findtext("name"),
+        "ha_reservation": element.findtext("ha_reservation") == "true",
+        "data_center": identity(element, "data_center"),
+        "compatibility": f"{element.findtext('version/major')}.{element.findtext('version/minor')}",
+        "count_threads_as_cores": element.findtext("threads_as_cores") == "true",
+        "upgrade_mode": element.findtext("upgrade_in_progress") == "true",
+        "policy": {},
+        "memory_overcommit_percent": int(element.findtext("memory_policy/over_commit/percent", "")),
+        "cpu_overcommit_percent": 100,
+        "ha_failures": 1,
+        "scheduling_properties": {entry.findtext("name"): entry.findtext("value") for entry in properties},
+        "scheduling_policy": None,
+    }
+
+
+def expected_host(element: ET.Element) -> dict[str, Any]:
+    cores = product(element, "cpu/topology/sockets", "cpu/topology/cores")
+    return {
+        "id": element.get("id"),
+        "name": element.findtext("name"),
+        "cluster": identity(element, "cluster"),
+        "status": element.findtext("status"),
+        "memory_mb": int(element.findtext("memory", "")) // MIB,
+        "free_mb": int(element.findtext("max_scheduling_memory", "")) // MIB,
+        "cpu_percent": None,
+        "cores": cores,
+        "threads": cores * product(element, "cpu/topology/threads"),
+        "memory_free_mb": None,
+        "load_average_5m": None,
+        "failover": False,
+        "tags": [],
+    }
+
+
+def seconds(moment: str) -> float:
+    return (datetime.fromisoformat(moment) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+
+
+def expected_vm(element: ET.Element) -> dict[str, Any]:
+    topology = [f"cpu/topology/{part}" for part in ("sockets", "cores", "threads")]
+    return {
+        "id": element.get("id"),
+        "name": element.findtext("name"),
+        "cluster": identity(element, "cluster"),
+        "host": identity(element, "host"),
+        "status": element.findtext("status"),
+        "memory_mb": int(element.findtext("memory", "")) // MIB,
+        "guaranteed_mb": int(element.findtext("memory_policy/guaranteed", "")) // MIB,
+        "usage_mem_percent": None,
+        "usage_cpu_percent": None,
+        "vcpus": product(element, *topology),
+        "ha": element.findtext("high_availability/enabled") == "true",
+        "migratable": element.findtext("placement_policy/affinity") == "migratable",
+        "hosted_engine": "hosted_engine" in element.findtext("origin", ""),
+        "migrating_to": None,
+        "running_since": None
+        if identity(element, "host") is None
+        else seconds(element.findtext("start_time", "")),
+        "pinned_hosts": [host.get("id") for host in element.iterfind("placement_policy/hosts/host")],
+        "tags": [],
+        "custom_properties": {},
+        "template": identity(element, "template"),
+        "instance_type": identity(element, "instance_type"),
+        "owner": None,
+        "quota": identity(element, "quota"),
+        "cpu_profile": identity(element, "cpu_profile"),
+        "disks": [],
+        "nics": [],
+    }
+
+
+def every_field(entries: Any) -> list[dict[str, Any]]:
+    """Give each record as the names and values of all its fields, defaults included."""
+    return [
+        {name: json.loads(json.dumps(value)) for name, value in _fields(entry).items()} for entry in entries
+    ]
+
+
+def _fields(entry: Any) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in entry.__struct_fields__}
+
+
+def test_every_field_is_as_recorded(connection: EngineConnection) -> None:
+    snapshot = read_snapshot(connection)
+    assert every_field(snapshot.clusters) == [expected_cluster(each) for each in recorded("clusters")]
+    assert every_field(snapshot.hosts) == [expected_host(each) for each in recorded("hosts")]
+    assert every_field(snapshot.vms) == [expected_vm(each) for each in recorded("vms")]
+    assert every_field(snapshot.data_centers) == [
+        {"id": e.get("id"), "name": e.findtext("name"), "local_storage": e.findtext("local") == "true"}
+        for e in recorded("datacenters")
+    ]
+    # The recording has neither groups nor labels.
+    assert (snapshot.affinity_groups, snapshot.affinity_labels) == ((), ())
+
+
+def test_statistics_and_devices_are_as_recorded_beside_hosts_and_vms(connection: EngineConnection) -> None:
+    """The recording ignores `follow`, and has what was to be followed in files of their own."""
+    snapshot = read_snapshot(connection, statistics=True, devices=True)
+    for host in snapshot.hosts:
+        values = {
+            each.findtext("name"): float(each.findtext("values/value/datum", "nan"))
+            for each in recorded(f"hosts_{host.id}_statistics")
+        }
+        used = values["cpu.current.user"] + values["cpu.current.system"]
+        assert host.cpu_percent == (used if used or values["cpu.current.idle"] else None)
+        assert host.memory_free_mb == values["memory.free"] // MIB
+    assert [host.cpu_percent is None for host in snapshot.hosts] == [True, False]
+    assert [host.load_average_5m for host in snapshot.hosts] == [None, 0.1]
+    for vm in snapshot.vms:
+        assert [(nic.id, nic.name, nic.vnic_profile) for nic in vm.nics] == [
+            (each.get("id"), each.findtext("name"), identity(each, "vnic_profile"))
+            for each in recorded(f"vms_{vm.id}_nics")
+        ]
+        assert [(disk.id, disk.bootable) for disk in vm.disks] == [
+            (identity(each, "disk"), each.findtext("bootable") == "true")
+            for each in recorded(f"vms_{vm.id}_diskattachments")
+        ]
+    assert sum(len(vm.nics) for vm in snapshot.vms) > 5
+
+
+def test_networks_and_profiles_come_with_the_devices(connection: EngineConnection) -> None:
+    snapshot = read_snapshot(connection, devices=True)
+    assert every_field(snapshot.networks) == [
+        {"id": each.get("id"), "name": each.findtext("name")} for each in recorded("networks")
+    ]
+    assert every_field(snapshot.vnic_profiles) == [
+        {"id": e.get("id"), "name": e.findtext("name"), "network": identity(e, "network")}
+        for e in recorded("vnicprofiles")
+    ]
+
+
+TOPOLOGY = ["/clusters?follow=affinity_groups", "/hosts", "/vms", "/affinitylabels?follow=vms%2Chosts"]
+
+
+def test_the_topology_costs_four_requests_and_the_data_centers_one(
+    engine: EngineServer, connection: EngineConnection
+) -> None:
+    policies = PolicyReader()
+    read_snapshot(connection, policies=policies)
+    asked = [request for request in engine.requests if not request.startswith("/schedulingpolic")]
+    assert asked == [*TOPOLOGY, "/datacenters"]
+    engine.requests.clear()
+    read_snapshot(connection, policies=policies)  # policies are remembered
+    assert engine.requests == asked
+
+
+def test_what_is_read_is_a_state_file(connection: EngineConnection) -> None:
+    snapshot = read_snapshot(connection, statistics=True, devices=True)
+    assert state_file.loads(state_file.dumps(snapshot)) == snapshot
+
+
+def test_a_token_that_expired_is_renewed(engine: EngineServer, connection: EngineConnection) -> None:
+    before = read_snapshot(connection)
+    engine.tokens.clear()
+    assert read_snapshot(connection) == before
+    assert engine.logins == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "complaint"),
+    [
+        ("/clusters", (404, b""), "no oVirt engine's API"),
+        ("/clusters", (200, b"<html"), "sends broken XML"),
+        ("/clusters", (200, b"welcome"), "not an oVirt engine's API"),
+        (
+            "/clusters",
+            (400, b"<fault><detail>Query execution failed due to insufficient permissions.</detail></fault>"),
+            "admin@internal may not read /clusters: give it the role ReadOnlyAdmin",
+        ),
+    ],
+)
+def test_what_is_no_engine_or_hides_things_is_a_wrong_set_up(
+    path: str, answer: tuple[int, bytes], complaint: str
+) -> None:
+    server = EngineServer(answer=lambda asked: answer if asked.startswith(path) else None)
+    with serving(server), connected(server) as connection, pytest.raises(EngineSetupError, match=complaint):
+        read_snapshot(connection)
+
+
+def test_a_user_who_is_no_administrator_is_told_so() -> None:
+    hidden = b'<vms><vm id="v"><name>v</name><status>up</status></vm></vms>'
+    server = EngineServer(answer=lambda asked: (200, hidden) if asked == "/vms" else None)
+    with serving(server), connected(server) as connection, pytest.raises(UserError, match="ReadOnlyAdmin"):
+        read_snapshot(connection)

@@ -1,0 +1,196 @@
+"""Each answer of the engine to a migration becomes its type; a watch ends where the VM does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.writing import migration
+from ovirt_placement.engine.writing.migration import Progress, VmState
+from tests.placement.engine_server import API, PASSWORD, Answer, EngineServer, serving
+from tests.placement.sockets import refusing_port, silent_port
+
+
+@contextmanager
+def connected(answer: Answer) -> Iterator[tuple[EngineServer, EngineConnection]]:
+    with serving(EngineServer(answer=answer)) as server, connection(server.url) as engine:
+        yield server, engine
+
+
+def connection(url: str, **settings: Any) -> EngineConnection:
+    return EngineConnection(
+        EngineSettings(url=url, username="admin@internal", **settings), {"OVIRT_PASSWORD": PASSWORD}
+    )
+
+
+def refused(detail: str) -> bytes:
+    fault = f"<fault><detail>{detail}</detail><reason>Operation Failed</reason></fault>"
+    return f"<action>{fault}<status>failed</status></action>".encode()
+
+
+def engine_that_answers(status: int, body: bytes, missing: str = "") -> Answer:
+    """Answer a migration so; everything else is there, but for one path."""
+
+    def answer(path: str) -> tuple[int, bytes]:
+        if path.partition("?")[0].endswith("/migrate"):
+            return status, body
+        return (404, b"") if path == missing else (200, b"<thing/>")
+
+    return answer
+
+
+FILTERED = (
+    "[Cannot migrate VM. There is no host that satisfies current scheduling constraints. See below for"
+    " details:, The host h2 did not satisfy internal filter VmAffinityGroups because it matched negative"
+    " affinity rules g1.]"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "missing", "kind", "messages"),
+    [
+        (400, "[]", "", migration.Vetoed, 1),
+        (409, "[Cannot migrate VM. VM v is being migrated.]", "", migration.Conflict, 1),
+        (409, FILTERED, "", migration.Conflict, 2),
+        (400, "[There are no hosts to use. Check that the cluster contains at least one host in Up state.]",
+         "", migration.Refused, 1),
+        (400, "[Cannot migrate VM. VM is not found.]", "/vms/v", migration.Gone, 1),
+        (400, "[Cannot migrate VM. Invalid Host Id.]", "/hosts/h", migration.Gone, 1),
+        (403, "[User is not authorized to perform this action.]", "", migration.PermissionDenied, 1),
+    ],
+)  # fmt: skip
+def test_a_rejection_has_a_type_and_the_engines_sentences(
+    status: int, detail: str, missing: str, kind: type[migration.Rejection], messages: int
+) -> None:
+    with (
+        connected(engine_that_answers(status, refused(detail), missing)) as (_, engine),
+        pytest.raises(kind) as rejection,
+    ):
+        migration.migrate(engine, "v", "h", "correlation")
+    assert len(rejection.value.messages) == messages
+
+
+def test_an_accepted_migration_carries_its_correlation_id() -> None:
+    accepted = b'<action><status>complete</status><vm id="v"/></action>'
+    with connected(engine_that_answers(200, accepted)) as (server, engine):
+        migration.migrate(engine, "v", "h", "repair-1", closure=True)
+    assert server.requests == ["/vms/v/migrate?correlation_id=repair-1"]
+
+
+def test_an_action_that_failed_with_200_is_a_rejection() -> None:
+    with (
+        connected(engine_that_answers(200, refused("[Cannot migrate VM.]"))) as (_, engine),
+        pytest.raises(migration.Rejection, match="Cannot migrate VM"),
+    ):
+        migration.migrate(engine, "v", "h", "correlation")
+
+
+@pytest.mark.parametrize("name", ["", "with space", "a" * 37, "ä"])
+def test_a_correlation_id_that_the_engine_would_change_is_a_bug_of_ours(name: str) -> None:
+    with (
+        connected(engine_that_answers(200, b"<action/>")) as (server, engine),
+        pytest.raises(ValueError, match="correlation id"),
+    ):
+        migration.migrate(engine, "v", "h", name)
+    assert server.requests == []
+
+
+def test_an_engine_away_says_whether_it_may_have_been_asked() -> None:
+    with (
+        refusing_port() as port,
+        connection(f"http://127.0.0.1:{port}{API}") as engine,
+        pytest.raises(EngineAway) as away,
+    ):
+        migration.migrate(engine, "v", "h", "correlation")
+    assert not away.value.request_sent
+    with (
+        silent_port() as port,
+        connection(f"http://127.0.0.1:{port}{API}", timeout_seconds=1) as engine,
+        pytest.raises(EngineAway) as away,
+    ):
+        migration.migrate(engine, "v", "h", "correlation")
+    assert away.value.request_sent
+
+
+def test_an_answer_of_the_web_server_alone_leaves_the_outcome_open() -> None:
+    with (
+        connected(engine_that_answers(503, b"<html>busy</html>")) as (_, engine),
+        pytest.raises(EngineAway) as away,
+    ):
+        migration.migrate(engine, "v", "h", "correlation")
+    assert away.value.request_sent
+
+
+@pytest.mark.parametrize(
+    ("body", "state"),
+    [
+        (b'<vm id="v"><status>up</status><host id="h"/></vm>', VmState("up", "h")),
+        (b'<vm id="v"><status>down</status></vm>', VmState("down", None)),
+        (b'<vm id="v"/>', VmState("unassigned", None)),
+    ],
+)
+def test_a_vm_is_read_where_it_is(body: bytes, state: VmState) -> None:
+    with connected(lambda path: (200, body)) as (_, engine):
+        assert migration.read_vm(engine, "v") == state
+
+
+def test_a_vm_that_is_not_there_is_none() -> None:
+    with connected(lambda path: (404, b"")) as (_, engine):
+        assert migration.read_vm(engine, "v") is None
+
+
+ON_SOURCE, MIGRATING, HANDED_OVER = VmState("up", "a"), VmState("migrating", "a"), VmState("migrating", "b")
+
+
+@pytest.mark.parametrize(
+    ("looks", "progress"),
+    [
+        ([MIGRATING, HANDED_OVER, VmState("up", "b")], Progress.ARRIVED),
+        ([VmState("up", "b")], Progress.ARRIVED),
+        ([MIGRATING, ON_SOURCE], Progress.RETURNED),
+        ([ON_SOURCE, MIGRATING, HANDED_OVER], Progress.UNDER_WAY),
+        ([ON_SOURCE, ON_SOURCE, ON_SOURCE], Progress.UNDER_WAY),
+        ([MIGRATING, VmState("up", "c")], Progress.ELSEWHERE),
+        ([MIGRATING, VmState("down", None)], Progress.STOPPED),
+        ([MIGRATING, None], Progress.GONE),
+    ],
+)
+def test_a_watch_ends_where_the_vm_does(looks: list[VmState | None], progress: Progress) -> None:
+    watch = migration.watch("a", "b", accepted_at=100.0)
+    for second, look in enumerate(looks):
+        assert not watch.ended
+        watch = watch.step(look, 100.0 + second)
+    assert watch.progress is progress
+    assert watch.ended is (progress is not Progress.UNDER_WAY)
+
+
+def test_a_migration_that_never_showed_is_over_after_a_while() -> None:
+    watch = migration.watch("a", "b", accepted_at=100.0)
+    assert watch.step(ON_SOURCE, 104.9).progress is Progress.UNDER_WAY
+    assert watch.step(ON_SOURCE, 105.0).progress is Progress.RETURNED
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 10),
+            st.none()
+            | st.builds(VmState, st.sampled_from(["up", "migrating", "down"]), st.sampled_from("abc")),
+        )
+    )
+)
+def test_a_migrating_vm_never_ends_a_watch(looks: list[tuple[float, VmState | None]]) -> None:
+    watch = migration.watch("a", "b", accepted_at=0.0)
+    for now, look in looks:
+        after = watch.step(look, now)
+        assert not (look is not None and look.status == "migrating" and after.ended)
+        if after.ended:
+            return
+        watch = after

@@ -1,0 +1,144 @@
+"""`snapshot()` without a service, over a store in any state, and in the children of a process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.model import Pending, Snapshot
+from ovirt_placement.store.intents import Store
+from tests import builders
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.running import loaded, readings
+from tests.plugins.published import Publisher
+
+#: From the recording: a VM that is up on the one host, and the other host.
+VM = "848d9f0c-c171-48a2-864c-f454c8eeae37"
+SOURCE = "9be35c00-6523-4c2f-89d2-680a6b6da4c0"
+TARGET = "ce40bb38-f10a-43f3-8e15-d0ffad692a19"
+
+
+@pytest.fixture
+def store(config: Config) -> Iterator[Store]:
+    opened = Store(config.store.url)
+    opened.prepare(vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="one", memory_mb=77)
+    yield opened
+    opened.close()
+
+
+def test_without_a_service_the_engine_is_read_and_shared_by_threads(
+    engine: EngineServer, config: Config
+) -> None:
+    found: list[Snapshot] = []
+    askers = [
+        threading.Thread(target=lambda: found.append(inventory.snapshot(config=config, max_age=30)))
+        for _ in range(8)
+    ]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join(30)
+    assert all(snapshot is found[0] for snapshot in found)
+    assert len(found) == 8
+    assert readings(engine) == 1
+
+
+def test_without_service_and_engine_there_is_no_snapshot(engine: EngineServer, config: Config) -> None:
+    engine.answer = lambda path: (503, b"<html>")
+    with pytest.raises(NoSnapshot, match=r"no snapshot: .*the engine is starting or stopping"):
+        inventory.snapshot(config=config)
+    engine.answer = lambda path: None
+    assert inventory.snapshot(config=config).vms
+
+
+def test_an_engine_that_hangs_costs_no_more_than_the_deadline(engine: EngineServer, config: Config) -> None:
+    release = threading.Event()
+    engine.answer = lambda path: (release.wait(30), None)[1]
+    began = time.monotonic()
+    with pytest.raises(NoSnapshot, match="no snapshot in time"):
+        inventory.snapshot(config=config, deadline=0.2)
+    assert time.monotonic() - began < 5
+    release.set()
+    assert inventory.snapshot(config=config, deadline=30).vms
+
+
+def test_open_intents_are_pending_with_their_memory(config: Config, store: Store) -> None:
+    expected = (Pending(vm=VM, host=TARGET, memory_mb=77),)
+    assert inventory.snapshot(config=config, max_age=30).pending == expected
+    first = inventory.snapshot(config=config, max_age=30)
+    assert inventory.snapshot(config=config, max_age=30) is first  # what it has indexed is kept
+    store.accept(1)
+    assert inventory.snapshot(config=config, max_age=30).pending == expected
+    store.finish(1)
+    assert inventory.snapshot(config=config, max_age=30).pending == ()
+
+
+def test_a_store_that_is_not_there_is_none(config: Config) -> None:
+    assert inventory.snapshot(config=config).pending == ()
+
+
+def test_a_locked_store_holds_up_no_answer(config: Config, store: Store, tmp_path: Path) -> None:
+    store.close()
+    locker = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    locker.execute("PRAGMA locking_mode=EXCLUSIVE")
+    locker.execute("BEGIN EXCLUSIVE")
+    began = time.monotonic()
+    for _ in range(5):
+        assert inventory.snapshot(config=config, max_age=30).vms
+    assert time.monotonic() - began < 5 * 0.5  # 50 ms each, on a machine that may be very busy
+    locker.close()
+
+
+def test_a_store_that_is_broken_is_told_and_holds_up_no_answer(
+    config: Config, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "store.db").write_text("no database" * 100)
+    for _ in range(3):
+        assert inventory.snapshot(config=config, max_age=30).pending == ()
+    assert caplog.text.count("open migrations are unknown") == 1
+
+
+def test_the_child_of_a_fork_reads_for_itself(engine: EngineServer, config: Config, store: Store) -> None:
+    before = inventory.snapshot(config=config, max_age=30)
+    fork = multiprocessing.get_context("fork")
+    queue = fork.SimpleQueue()
+    child = fork.Process(
+        target=lambda: queue.put(inventory.snapshot(config=config, max_age=0, deadline=30).pending)
+    )
+    child.start()
+    child.join(30)
+    assert queue.get() == before.pending
+    assert readings(engine) == 2
+    # The parent's session with the engine is still its own.
+    logins = engine.logins
+    assert inventory.snapshot(config=config, max_age=0, deadline=30) == before
+    assert engine.logins == logins
+
+
+def test_the_child_of_a_fork_has_what_its_parent_has_decoded(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    publisher.publish(builders.snapshot(builders.host("h1"), builders.vm("v1"), builders.vm("v2")))
+    config = loaded(publisher.config)
+    before = inventory.snapshot(config=config)
+    publisher.publish(replace(before, hosts=(replace(before.hosts[0], free_mb=1),)))
+    fork = multiprocessing.get_context("fork")
+    queue = fork.SimpleQueue()
+
+    def child() -> None:
+        after = inventory.snapshot(config=config)
+        queue.put((after.hosts[0].free_mb, after.vms is before.vms))
+
+    process = fork.Process(target=child)
+    process.start()
+    process.join(30)
+    assert queue.get() == (1, True)

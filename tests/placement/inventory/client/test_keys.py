@@ -1,0 +1,125 @@
+"""Placement keys of the store where nobody publishes them, whatever became of their objects and of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.config import StoreSettings
+from ovirt_placement.inventory.client.keys import as_recorded, levels, with_keys
+from ovirt_placement.inventory.client.overlay import KeyOverlay
+from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
+from ovirt_placement.model.state_check import check
+from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
+from tests import builders
+
+DEADLINE_SECONDS = 30
+
+
+def key(level: str, resource: str, name: str = "GEN") -> PlacementKey:
+    return PlacementKey(level=level, resource=resource, key_class="system", name=name, value=1.0, weight=5.0)
+
+
+def engine() -> Snapshot:
+    return builders.snapshot(builders.host("h1"), builders.vm("v1", "h1"))
+
+
+KEPT = (
+    key("cluster", builders.CLUSTER),
+    key("server", "v1"),
+    key("node", "h1"),
+    key("vdc", "whatever"),
+    key("disk_offer", "whatever"),
+)
+
+
+def test_what_belongs_to_objects_that_are_gone_is_left_out() -> None:
+    gone = (key("cluster", "gone"), key("server", "gone"), key("node", "gone"))
+    frozen, copy = FrozenKeys("v1", (("A", 1.0),)), StickyCopy("v1", "SAN", 1.0, 60.0)
+    records = KeyRecords(
+        1, (*gone, *KEPT), (FrozenKeys("gone", ()), frozen), (StickyCopy("gone", "SAN", 1.0, 60.0), copy)
+    )
+    found = with_keys(engine(), records)
+    assert found.placement_keys == KEPT
+    assert (found.frozen_keys, found.sticky_copies) == ((frozen,), (copy,))
+    check(found)
+    kept = as_recorded(engine(), records)  # rules pass over what is gone, and the lists stay the same
+    assert (kept.placement_keys, kept.frozen_keys) == (records.keys, records.frozen)
+    assert kept.sticky_copies is records.copies
+    assert levels(records) == {"cluster", "server", "node", "vdc", "disk_offer"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[KeyStore]:
+    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
+    opened.change(KEPT, set_by="ann")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> KeyOverlay:
+    return KeyOverlay(StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS))
+
+
+def over(overlay: KeyOverlay, base: Snapshot) -> Snapshot:
+    return overlay.over(base, overlay.look())
+
+
+def soon(overlay: KeyOverlay, base: Snapshot, keys: tuple[PlacementKey, ...]) -> Snapshot:
+    """Ask until the keys are these: a busy machine may take longer than the overlay waits for its store."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while (found := over(overlay, base)).placement_keys != keys:
+        assert time.monotonic() < deadline, found.placement_keys
+    return found
+
+
+def by_place(*keys: PlacementKey) -> tuple[PlacementKey, ...]:
+    return tuple(sorted(keys, key=lambda key: (key.level, key.resource, key.key_class, key.name)))
+
+
+def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, overlay: KeyOverlay) -> None:
+    base = engine()
+    first = soon(overlay, base, by_place(*KEPT))
+    assert over(overlay, base) is first  # what it has indexed is kept
+    more = key("node", "h1", "SAN")
+    store.change([more], set_by="ann")
+    soon(overlay, base, by_place(*KEPT, more))
+    store.begin_runs([Run("v1", None, (("A", 1.0),))])
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while over(overlay, base).frozen_keys != (FrozenKeys("v1", (("A", 1.0),)),):
+        assert time.monotonic() < deadline
+
+
+def test_the_last_known_keys_outlive_a_store_that_is_away(
+    store: KeyStore, overlay: KeyOverlay, tmp_path: Path
+) -> None:
+    soon(overlay, engine(), by_place(*KEPT))
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        database.execute("DROP TABLE key_revision")
+    for _ in range(3):
+        assert over(overlay, engine()).placement_keys == by_place(*KEPT)
+    (tmp_path / "store.db").unlink()
+    assert over(overlay, engine()).placement_keys == by_place(*KEPT)
+
+
+def test_without_a_store_the_snapshot_keeps_its_own_keys(overlay: KeyOverlay) -> None:
+    base = replace(engine(), placement_keys=KEPT)
+    assert over(overlay, base) is base
+
+
+def test_a_store_without_keys_says_so_once(
+    store: KeyStore, overlay: KeyOverlay, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with sqlite3.connect(tmp_path / "store.db") as database:
+        database.execute("DROP TABLE key_revision")
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while "placement keys are unknown" not in caplog.text:
+        assert over(overlay, engine()).placement_keys == ()
+        assert time.monotonic() < deadline
+    assert caplog.text.count("placement keys are unknown") == 1

@@ -1,0 +1,108 @@
+"""Statistics are read where an enabled rule asks for them, with a service and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.on_demand.statistics import Needed, needed
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from tests import builders as build
+from tests.configuration import write_configuration
+from tests.placement.inventory.running import ended, loaded, running
+
+
+@pytest.mark.parametrize(
+    ("cluster", "wanted"),
+    [
+        ({}, Needed(hosts=False, vms=False)),
+        ({"ha_reservation": True}, Needed(hosts=True, vms=True)),
+        (
+            {"scheduling_policy": SchedulingPolicy(filters=("AffinityFilter",), weights={"X": 1})},
+            Needed(hosts=False, vms=False),
+        ),
+        (
+            {"scheduling_policy": SchedulingPolicy(balance="HaReservationBalance")},
+            Needed(hosts=True, vms=True),
+        ),
+        (
+            {"scheduling_policy": SchedulingPolicy(filters=("PlacementKeyFilter",))},
+            Needed(hosts=True, vms=False),
+        ),
+        (
+            {"scheduling_policy": SchedulingPolicy(weights={"PlacementKeyWeight": 2})},
+            Needed(hosts=True, vms=False),
+        ),
+    ],
+)
+def test_what_is_needed_is_what_enabled_rules_ask(cluster: dict[str, Any], wanted: Needed) -> None:
+    assert needed((build.cluster("plain"), build.cluster("asking", **cluster))) == wanted
+
+
+def state(*, ha_reservation: bool) -> Snapshot:
+    return build.snapshot(
+        build.cluster(ha_reservation=ha_reservation),
+        build.host("h", cpu_percent=40, load_average_5m=7.5),
+        build.vm("v", "h"),
+    )
+
+
+@contextmanager
+def simulated(folder: Path, *, ha_reservation: bool) -> Iterator[Path]:
+    engine = Engine.from_snapshot(
+        state(ha_reservation=ha_reservation), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT
+    )
+    server = serve(engine)
+    try:
+        yield write_configuration(folder, server.api_url)
+    finally:
+        server.close()
+
+
+def measured(snapshot: Snapshot) -> bool:
+    (host,), (vm,) = snapshot.hosts, snapshot.vms
+    of_host, of_vm = (host.cpu_percent, host.load_average_5m), (vm.usage_mem_percent, vm.usage_cpu_percent)
+    return (of_host, of_vm) == ((40, 7.5), (50, 10))
+
+
+def test_the_service_publishes_them_with_their_age(tmp_path: Path) -> None:
+    with simulated(tmp_path, ha_reservation=True) as file, running(file) as service:
+        config = loaded(file)
+        while not measured(inventory.snapshot(config=config)):
+            assert inventory.wait_for_change(30, config=config)
+        age = statistics_age(config)
+        assert age is not None
+        assert 0 <= age < 60
+        ended(service)
+
+
+def statistics_age(config: Config) -> float | None:
+    published = publication.read(config.inventory.directory)
+    assert published is not None
+    return published.statistics_age_seconds
+
+
+def test_where_no_rule_asks_nothing_is_measured(tmp_path: Path) -> None:
+    with simulated(tmp_path, ha_reservation=False) as file, running(file) as service:
+        config = loaded(file)
+        host = inventory.snapshot(config=config, max_age=0, deadline=30).hosts[0]
+        assert host.cpu_percent is None
+        assert statistics_age(config) is None
+        ended(service)
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_without_a_service_they_are_read_where_they_are_needed(tmp_path: Path, needed: bool) -> None:
+    with simulated(tmp_path, ha_reservation=needed) as file:
+        assert measured(inventory.snapshot(config=loaded(file))) == needed

@@ -1,0 +1,129 @@
+"""The service reads what keys of the store refer to, publishes it, and asks the engine for nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.engine.parsing.users import USER_VM_MANAGER
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.store.keys import KeyStore
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Server, serve
+from tests import builders as build
+from tests.configuration import write_configuration
+from tests.placement.inventory.running import ended, loaded, running
+
+VMS = 1100
+
+
+def state() -> Snapshot:
+    vms = (
+        build.vm(
+            f"vm{number:04}",
+            owner=f"user{number}",
+            disks=(Disk(id=f"disk{number}", bootable=True, profile="fast"),),
+            nics=(Nic(id=f"nic{number}", name="nic1", vnic_profile="p"),),
+        )
+        for number in range(VMS)
+    )
+    return replace(
+        build.snapshot(build.host("h"), *vms),
+        networks=(Network(id="net", name="net"),),
+        vnic_profiles=(VnicProfile(id="p", name="p", network="net"),),
+    )
+
+
+class Stage:
+    """An engine, a store, and the configuration of a service that follows both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine = Engine.from_snapshot(state(), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
+        self.server: Server = serve(self.engine)
+        self.file = write_configuration(folder, self.server.api_url)
+        self.config: Config = loaded(self.file)
+        self.store = KeyStore(self.config.store.url, patience_seconds=30)
+
+    def set_key(self, level: str) -> None:
+        key = PlacementKey(level=level, resource="x", key_class="system", name="A", value=1.0, weight=1.0)
+        self.store.change((key,), set_by="ann")
+
+    def until(self, holds: Callable[[Snapshot], bool]) -> Snapshot:
+        """Wait for what the service publishes."""
+        while not holds(found := inventory.snapshot(config=self.config, max_age=60, deadline=30)):
+            assert inventory.wait_for_change(30, config=self.config)
+        return found
+
+    def details_age(self) -> float | None:
+        published = publication.read(self.config.inventory.directory)
+        assert published is not None
+        return published.details_age_seconds
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    yield made
+    made.store.close()
+    made.server.close()
+
+
+def test_keys_set_while_it_runs_make_it_read_what_they_refer_to(stage: Stage) -> None:
+    with running(stage.file) as service:
+        stage.set_key("server")
+        plain = stage.until(lambda found: len(found.placement_keys) == 1)
+        assert not any(vm.disks or vm.nics or vm.owner for vm in plain.vms)
+        assert stage.details_age() is None
+        stage.set_key("disk_offer")
+        found = stage.until(lambda found: all(vm.disks for vm in found.vms))
+        assert not any(vm.nics or vm.owner for vm in found.vms)
+        assert stage.details_age() is not None
+        stage.set_key("network")
+        found = stage.until(lambda found: all(vm.nics for vm in found.vms))
+        assert (found.networks, found.vnic_profiles) == (state().networks, state().vnic_profiles)
+        stage.set_key("customer")
+        found = stage.until(lambda found: all(vm.owner for vm in found.vms))
+        assert all(vm.disks and vm.nics for vm in found.vms)
+        ended(service)
+
+
+def test_it_begins_with_what_the_keys_refer_to_that_were_set_before(stage: Stage) -> None:
+    stage.set_key("customer")
+    with running(stage.file) as service:
+        first = publication.read(stage.config.inventory.directory)
+        assert first is not None
+        assert all(vm.owner for vm in first.snapshot.vms)
+        ended(service)
+
+
+def test_it_begins_without_them_where_they_cannot_be_read(stage: Stage) -> None:
+    stage.server.disturbances.add(Disturbance(path="permissions", status=503, times=None))
+    stage.set_key("customer")
+    with running(stage.file) as service:
+        first = publication.read(stage.config.inventory.directory)
+        assert first is not None
+        assert len(first.snapshot.vms) == VMS
+        assert not any(vm.owner for vm in first.snapshot.vms)
+        assert "asking again" in ended(service)
+
+
+def test_without_such_keys_it_asks_for_nothing_more(stage: Stage) -> None:
+    stage.server.disturbances.add(
+        Disturbance(path="disk|nics|permissions|tags|networks|vnicprofiles", status=500, times=None)
+    )
+    stage.set_key("cluster")
+    with running(stage.file) as service:
+        stage.engine.devices.add_nic("vm0000", "nic2")
+        stage.engine.access.grant(USER_VM_MANAGER, "bob", vm="vm0001")
+        before = inventory.snapshot(config=stage.config, max_age=0, deadline=30)
+        assert not any(vm.nics or vm.owner for vm in before.vms)
+        assert "asking again" not in ended(service)

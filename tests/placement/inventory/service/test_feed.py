@@ -1,0 +1,85 @@
+"""The feed of events has no gaps and no doubles, and says so when it cannot go on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed, FeedBroken
+from tests.placement.inventory.events import event
+
+
+def page_of(log: dict[int, float], feed: Feed | None, now: float, at_most: int = 1000) -> tuple[Event, ...]:
+    """What an engine with these events (when each id shows) answers: the newest after an id, oldest first."""
+    after = 0 if feed is None else feed.after
+    shown = sorted(number for number, shows in log.items() if shows <= now and number > after)
+    return tuple(event(number, time=float(number)) for number in shown[-at_most:])
+
+
+@given(
+    delays=st.lists(st.tuples(st.floats(0, 3), st.floats(0, LATEST_SECONDS - 0.1)), max_size=40),
+    polls=st.lists(st.floats(0.05, 8), min_size=1, max_size=40),
+    before=st.integers(0, 5),
+)
+def test_each_event_is_given_once_however_late_it_shows(
+    delays: list[tuple[float, float]], polls: list[float], before: int
+) -> None:
+    now = 100.0
+    log = {number + 1: 0.0 for number in range(before)}
+    moment = now
+    for pause, late in delays:
+        moment += pause
+        log[len(log) + 1] = moment + late
+    feed = Feed(page_of(log, None, now), now)
+    shown_at_first = {number for number, shows in log.items() if shows <= now}
+    given_out: list[int] = []
+    for pause in [*polls, 1000.0]:
+        # An event may show until its successors are `LATEST_SECONDS` old: polls in between are many enough.
+        while pause > 0:
+            step = min(pause, LATEST_SECONDS / 2)
+            now, pause = now + step, pause - step
+            new = [one.id for one in feed.take(page_of(log, feed, now), now)]
+            assert new == sorted(new)
+            given_out += new
+    assert sorted(given_out) == sorted(set(log) - shown_at_first)
+
+
+def test_at_rest_the_last_event_is_all_that_is_asked() -> None:
+    log = dict.fromkeys(range(1, 500), 0.0)
+    feed = Feed(page_of(log, None, 0.0), 0.0)
+    assert feed.take(page_of(log, feed, 1.0), 1.0) == ()
+    assert len(page_of(log, feed, 1.0)) <= LATEST_SECONDS + 1  # one event a second, by the engine's clock
+    feed.take(page_of(log, feed, 10.0), 10.0)
+    assert [one.id for one in page_of(log, feed, 10.0)] == [499]
+
+
+@pytest.mark.parametrize(
+    ("log", "at_most"),
+    [
+        (dict.fromkeys(range(1, 20), 0.0), 1000),  # restored from a backup: ids jumped back
+        ({}, 1000),
+        (dict.fromkeys(range(1, 5000), 0.0), 1000),  # more happened than a page holds
+    ],
+    ids=["jumped back", "empty", "too much"],
+)
+def test_a_log_that_does_not_go_on_is_told(log: dict[int, float], at_most: int) -> None:
+    before = dict.fromkeys(range(1, 100), 0.0)
+    feed = Feed(page_of(before, None, 0.0), 0.0)
+    with pytest.raises(FeedBroken):
+        feed.take(page_of(log, feed, 1.0, at_most), 1.0)
+
+
+def test_another_event_with_the_same_id_is_no_continuation() -> None:
+    log = dict.fromkeys(range(1, 100), 0.0)
+    feed = Feed(page_of(log, None, 0.0), 0.0)
+    restored = tuple(event(one.id, code=1, time=one.time) for one in page_of(log, feed, 1.0))
+    with pytest.raises(FeedBroken):
+        feed.take(restored, 1.0)
+
+
+def test_an_empty_log_begins() -> None:
+    feed = Feed((), 0.0)
+    assert [one.id for one in feed.take((event(2),), 1.0)] == [2]
+    assert [one.id for one in feed.take((event(1), event(2)), 2.0)] == [1]

@@ -1,0 +1,161 @@
+"""The follower against a simulated engine, by simulated time: it comes to know what the engine shows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
+from ovirt_placement.inventory.on_demand.statistics import Needed
+from ovirt_placement.inventory.service.follower import read
+from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.generate import Sizes, generate
+from ovirt_simulator.http.disturbances import Disturbance
+from tests.placement.inventory.stage import Stage, staged, stir
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, generate(Sizes(clusters=2, hosts=8, vms=40, groups=8), 3)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, seed: int) -> None:
+    dice = random.Random(seed)
+    whole_at = stage.follower.moments.whole_at
+    for _ in range(150):
+        stir(stage, dice)
+        stage.turn()
+    stage.settle()
+    assert stage.known() == stage.shown()
+    assert stage.follower.moments.whole_at == whole_at
+    assert stage.follower.moments.read_at == stage.now
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_accident_between_engine_and_follower_loses_a_change(stage: Stage, seed: int) -> None:
+    dice = random.Random(seed)
+    accidents = (
+        Disturbance(path="/events", status=500, times=2),
+        Disturbance(path="/vms", status=503, times=1),
+        Disturbance(path="/hosts", drop="answer", times=1),
+        Disturbance(path="", drop="request", times=2),
+        Disturbance(path="/clusters", status=500, times=1),
+    )
+    for number in range(150):
+        stir(stage, dice)
+        if number % 5 == 0:
+            stage.server.disturbances.add(dice.choice(accidents))
+        if number % 11 == 0:
+            stage.server.tokens.revoke_all()
+        stage.turn()
+    stage.server.disturbances.clear()
+    stage.settle()
+    assert stage.failures > 5
+    assert stage.known() == stage.shown()
+
+
+def test_while_turns_fail_nothing_is_said_to_be_fresh(stage: Stage) -> None:
+    read_at = stage.follower.moments.read_at
+    stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
+    for _ in range(5):
+        stage.turn()
+    assert stage.follower.moments.read_at == read_at
+    stage.server.disturbances.clear()
+    stage.turn()
+    assert stage.follower.moments.read_at == stage.now
+
+
+def test_a_change_whose_reading_failed_is_not_taken_for_known(stage: Stage) -> None:
+    vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "down")
+    stage.server.disturbances.add(Disturbance(path=f"/vms/{vm.id}$", status=500, times=None))
+    stage.engine.vms.start(vm.id)
+    for _ in range(20):
+        stage.turn()
+    assert stage.failures > 0
+    assert stage.follower.moments.read_at < stage.now - 2
+    stage.server.disturbances.clear()
+    stage.turn()
+    known = stage.follower.snapshot().vm_by_id[vm.id]
+    assert known.host == stage.engine.snapshot().vm_by_id[vm.id].host is not None
+
+
+def test_after_a_long_silence_all_is_read_again(stage: Stage) -> None:
+    whole_at = stage.follower.moments.whole_at
+    stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
+    for _ in range(40):
+        stage.turn()
+    stage.server.disturbances.clear()
+    for _ in range(3):
+        stage.turn()
+    assert stage.follower.moments.whole_at > whole_at
+    assert stage.known() == stage.shown()
+
+
+def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
+    state = generate(Sizes(clusters=1, hosts=3, vms=6, groups=1), 3)
+    with staged(tmp_path, state) as stage, staged(tmp_path, state) as restored:
+        for vm in stage.engine.snapshot().vms:
+            with suppress(Rejected):
+                stage.engine.vms.migrate(vm.id)
+        stage.settle()
+        # The engine's database is restored: another log, another state, at the same address.
+        whole_at = stage.follower.moments.whole_at
+        stage.connection.url = restored.connection.url
+        stage.connection.forget()
+        stage.follower.turn()
+        assert not stage.follower.believable
+        for _ in range(3):
+            stage.turn()
+        assert stage.follower.moments.whole_at > whole_at
+        assert stage.known() == restored.shown()
+
+
+def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
+    vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
+    slow = read(stage.connection, Scope.WHOLE, stage.policies, NOTHING, stage.now)
+    stage.engine.vms.stop(vm.id)
+    for _ in range(10):
+        stage.turn()
+    assert stage.follower.snapshot().vm_by_id[vm.id].host is None
+    stage.follower.hand_in(slow)  # it began before, and ends now
+    stage.turn()
+    assert stage.follower.snapshot().vm_by_id[vm.id].host is None
+
+
+def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_read_again(
+    stage: Stage,
+) -> None:
+    assert stage.follower.moments.statistics_at == float("-inf")
+    stage.read(Scope.STATISTICS, Needs(statistics=Needed(hosts=True, vms=True)))
+    read_at = stage.now
+    for _ in range(60):
+        stage.turn()
+    assert stage.follower.moments.statistics_at == read_at
+    before = stage.follower.snapshot()
+    assert all(host.cpu_percent is not None for host in before.hosts if host.up)
+    up = next(vm for vm in before.vms if vm.status == "up" and vm.movable)
+    assert up.usage_mem_percent
+    with suppress(Rejected):
+        stage.engine.vms.migrate(up.id)
+    stage.settle()
+    assert stage.follower.snapshot().vm_by_id[up.id].usage_mem_percent == up.usage_mem_percent
+
+
+def test_at_rest_a_turn_costs_one_request_and_changes_nothing(stage: Stage) -> None:
+    stage.settle()
+    before = stage.follower.snapshot()
+    everything_else = Disturbance(
+        path="/(vms|hosts|clusters|affinitylabels|datacenters)", status=500, times=None
+    )
+    stage.server.disturbances.add(everything_else)
+    for _ in range(10):
+        stage.turn()
+    assert stage.failures == 0
+    assert stage.follower.snapshot() is before

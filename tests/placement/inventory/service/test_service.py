@@ -1,0 +1,261 @@
+"""The inventory service: one reading for all who wait, nothing left behind, an engine that comes and goes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.model import Snapshot
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.running import (
+    configured,
+    ended,
+    loaded,
+    polls,
+    readings,
+    renamed_hosts,
+    running,
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path, engine: EngineServer) -> Path:
+    return configured(tmp_path, engine)
+
+
+@pytest.fixture
+def config(file: Path) -> Config:
+    return loaded(file)
+
+
+def test_what_is_published_costs_no_request(engine: EngineServer, file: Path, config: Config) -> None:
+    with running(file) as service:
+        first = inventory.snapshot(config=config, max_age=60)
+        assert [vm.name for vm in first.vms if vm.host is None] == ["vmski1"]
+        assert inventory.snapshot(config=config, max_age=60) is first  # not even decoded again
+        assert readings(engine) == 1
+        ended(service)
+
+
+def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
+    directory = config.inventory.directory
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with running(file) as service:
+            assert {path.name for path in directory.iterdir()} == {"snapshot", "socket"}
+            service.send_signal(number)
+            assert service.wait(30) == 0
+        assert list(directory.iterdir()) == []
+
+
+def test_all_who_wait_share_one_reading(engine: EngineServer, file: Path, config: Config) -> None:
+    with running(file) as service:
+        entered, release = threading.Event(), threading.Event()
+
+        def slow(path: str) -> None:
+            if path.startswith("/clusters"):
+                entered.set()
+                release.wait(30)
+
+        engine.answer = slow
+        found: list[Snapshot] = []
+        askers = [
+            threading.Thread(
+                target=lambda: found.append(inventory.snapshot(config=config, max_age=0, deadline=30))
+            )
+            for _ in range(8)
+        ]
+        for asker in askers:
+            asker.start()
+        assert entered.wait(30)
+        release.set()
+        for asker in askers:
+            asker.join(30)
+        assert len(found) == 8
+        # The one at the start, and one or at most two for all: an asker may come when the first has begun.
+        assert 2 <= readings(engine) <= 3
+        ended(service)
+
+
+def test_a_change_wakes_who_waits_and_is_seen(engine: EngineServer, file: Path, config: Config) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        assert not inventory.wait_for_change(0.05, config=config)
+        woken: list[bool] = []
+        waiter = threading.Thread(target=lambda: woken.append(inventory.wait_for_change(30, config=config)))
+        waiter.start()
+        engine.answer = lambda path: (200, renamed_hosts("other")) if path == "/hosts" else None
+        after = inventory.snapshot(config=config, max_age=0, deadline=30)
+        waiter.join(30)
+        assert woken == [True]
+        assert [host.name for host in before.hosts if host not in after.hosts] == ["bodh1"]
+        assert [host.name for host in after.hosts if host not in before.hosts] == ["other"]
+        ended(service)
+
+
+def test_what_is_read_again_unchanged_is_the_same_snapshot(file: Path, config: Config) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        assert inventory.snapshot(config=config, max_age=0, deadline=30) is before
+        ended(service)
+
+
+def test_it_asks_for_events_and_reads_all_each_at_its_interval(engine: EngineServer, tmp_path: Path) -> None:
+    file = configured(
+        tmp_path, engine, interval_seconds=0.05, vms_interval_seconds=0.3, hosts_interval_seconds=0.1
+    )
+    third = threading.Event()
+
+    def count(path: str) -> None:
+        hosts = sum(request.startswith("/hosts") for request in engine.requests)
+        if readings(engine) >= 3 and hosts >= 6 and polls(engine) >= 9:
+            third.set()
+
+    engine.answer = count
+    with running(file) as service:
+        assert third.wait(30)
+        ended(service)
+
+
+def test_an_engine_that_goes_away_is_told_once_and_awaited(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        engine.answer = lambda path: (503, b"<html>")
+        for _ in range(3):
+            with pytest.raises(NoSnapshot, match=r"starting or stopping.*the last one is \d+ s old"):
+                inventory.snapshot(config=config, max_age=0, deadline=30)
+        engine.answer = lambda path: None
+        assert recovered(config).vms
+        log = ended(service)
+    assert log.count("asking again until it answers") == 1
+    assert log.count("the engine answers again") == 1
+    assert "Traceback" not in log
+
+
+def recovered(config: Config) -> Snapshot:
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return inventory.snapshot(config=config, max_age=0, deadline=30)
+        except NoSnapshot:
+            assert time.monotonic() < until
+
+
+def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    broken = b'<hosts><host id="h"><memory>much</memory></host></hosts>'
+    with running(file) as service:
+        engine.answer = lambda path: (200, broken) if path == "/hosts" else None
+        with pytest.raises(NoSnapshot, match="reading the engine failed"):
+            inventory.snapshot(config=config, max_age=0, deadline=30)
+        engine.answer = lambda path: None
+        assert recovered(config).vms
+        assert "Traceback" in ended(service)
+
+
+def test_an_engine_that_is_away_at_first_is_awaited(engine: EngineServer, file: Path) -> None:
+    asked = threading.Event()
+
+    def away(path: str) -> tuple[int, bytes]:
+        asked.set()
+        return 503, b"<html>"
+
+    engine.answer = away
+    with running(file, ready=False) as service:
+        assert asked.wait(30)
+        engine.answer = lambda path: None
+        assert service.stdout is not None
+        assert service.stdout.readline().startswith("ovirt-placement: publishing to ")
+        ended(service)
+
+
+def test_the_end_does_not_wait_for_an_engine_that_hangs(engine: EngineServer, file: Path) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(path: str) -> None:
+        entered.set()
+        release.wait(60)
+
+    engine.answer = hang
+    with running(file, ready=False) as service:
+        assert entered.wait(30)
+        ended(service)
+        release.set()
+
+
+def test_a_directory_may_be_deeper_than_a_sockets_path_can_tell(engine: EngineServer, tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    file = configured(deep, engine)
+    with running(file) as service:
+        before = inventory.snapshot(config=loaded(file), max_age=60)
+        assert inventory.snapshot(config=loaded(file), max_age=0, deadline=30) is before
+        assert readings(engine) == 2
+        assert engine.logins == 2  # the service's two: nobody had to read the engine for himself
+        ended(service)
+
+
+def test_one_directory_has_one_publisher(file: Path) -> None:
+    with running(file) as service:
+        second = subprocess.run(service.args, capture_output=True, text=True, timeout=60, check=False)
+        assert second.returncode == 2
+        assert second.stderr.endswith("another inventory publishes there\n")
+        ended(service)
+
+
+def test_after_a_sudden_death_readers_read_the_engine_and_a_new_service_takes_over(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        published = inventory.snapshot(config=config, max_age=60)
+        service.kill()
+        service.wait(30)
+    assert inventory.snapshot(config=config, max_age=60) is published  # old enough to die, not to be wrong
+    direct = inventory.snapshot(config=config, max_age=0)
+    assert direct == published
+    assert readings(engine) == 2
+    with running(file) as service:
+        assert inventory.snapshot(config=config, max_age=60) == published
+        ended(service)
+
+
+def test_a_service_that_hangs_costs_no_more_than_the_deadline(file: Path, config: Config) -> None:
+    with running(file) as service:
+        service.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(NoSnapshot, match="in time"):
+            inventory.snapshot(config=config, max_age=0, deadline=0.2)
+        assert time.monotonic() - began < 5
+        service.send_signal(signal.SIGCONT)
+        ended(service)
+
+
+def test_what_somebody_took_away_is_published_again(file: Path, config: Config) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        (config.inventory.directory / "snapshot").unlink()
+        assert inventory.snapshot(config=config, max_age=0, deadline=30) == before
+        ended(service)
+
+
+def test_a_poll_that_brings_nothing_new_is_proof_enough(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        asked = polls(engine)
+        for _ in range(3):
+            time.sleep(0.01)  # so that what is published is older than is allowed
+            assert inventory.snapshot(config=config, max_age=0.005, deadline=30) is before
+        assert polls(engine) - asked == 3
+        assert readings(engine) == 1
+        ended(service)

@@ -1,0 +1,156 @@
+"""Keys written as YAML and read again are the same, whatever names and ids look like; mistakes are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, key_file
+from ovirt_service.errors import UserError
+from tests.builders import cluster, host, snapshot, vm
+
+#: Few words, so that names and ids meet, and such as YAML takes for something else.
+WORDS = ("h1", "h2", "v1", "web", "1", "no", "null", "a: b", "2026-01-01", "")
+NAMES = st.sampled_from(WORDS)
+
+
+def state(host_names: tuple[str, str], vm_names: tuple[str, str], cluster_name: str) -> Snapshot:
+    """Two hosts and two VMs with these names; the first VM has everything that a key may be set on."""
+    devices = {
+        "template": "t1",
+        "owner": "null",
+        "quota": "q1",
+        "cpu_profile": "1",
+        "instance_type": "i1",
+        "disks": (Disk(id="d1", bootable=True, profile="p1"),),
+        "nics": (Nic(id="n1", name="nic1"), Nic(id="n2", name="nic1")),
+    }
+    return snapshot(
+        cluster("c1", name=cluster_name),
+        cluster("c2", name="other"),
+        *(host(i, name=name, cluster="c1") for i, name in zip(("h1", "h2"), host_names, strict=True)),
+        vm("v1", name=vm_names[0], cluster="c1", **devices),
+        vm("v2", name=vm_names[1], cluster="c1"),
+    )
+
+
+PLACES = st.sampled_from(
+    [
+        ("cluster", "c1"),
+        ("cluster", "c2"),
+        ("billing_entity", "q1"),
+        ("customer", "null"),
+        ("image_offer", "t1"),
+        ("image", "12345678-0000-4000-8000-000000000001"),
+        ("server_offer", "1"),
+        ("server", "v1"),
+        ("server", "v2"),
+        ("disk", "d1"),
+        ("disk_offer", "p1"),
+        ("nic", "n1"),
+        ("nic", "n2"),
+        ("node", "h1"),
+        ("node", "h2"),
+    ]
+)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def key_lists(draw: st.DrawFn) -> list[PlacementKey]:
+    """Keys of any kind, right or wrong, at most one for a place, a class and a name."""
+    keys = st.builds(
+        lambda place, **fields: PlacementKey(level=place[0], resource=place[1], **fields),
+        PLACES,
+        key_class=st.sampled_from(("system", "be", "customer")),
+        name=st.text(max_size=6) | NAMES,
+        value=NUMBERS | st.text(max_size=4) | NAMES,
+        weight=st.none() | NUMBERS,
+        sticky=st.booleans(),
+    )
+    return draw(
+        st.lists(keys, max_size=8, unique_by=lambda key: (key.level, key.resource, key.key_class, key.name))
+    )
+
+
+def in_order(keys: tuple[PlacementKey, ...] | list[PlacementKey]) -> list[PlacementKey]:
+    return sorted(keys, key=lambda key: (key.level, key.resource, key.key_class, key.name))
+
+
+@given(st.tuples(NAMES, NAMES), st.tuples(NAMES, NAMES), NAMES, key_lists(), st.booleans())
+def test_what_is_written_is_read_again(
+    host_names: tuple[str, str],
+    vm_names: tuple[str, str],
+    cluster_name: str,
+    keys: list[PlacementKey],
+    ascii_only: bool,
+) -> None:
+    world = state(host_names, vm_names, cluster_name)
+    as_yaml = key_file.dumps(keys, world).encode()
+    as_json = json.dumps(key_file.described(keys, world), ensure_ascii=ascii_only).encode()
+    assert in_order(key_file.loads(as_yaml, world)) == in_order(keys)
+    assert in_order(key_file.loads(as_json, world)) == in_order(keys)
+
+
+WORLD = state(("north", "south"), ("web", "cache"), "blue")
+
+
+def test_keys_of_hosts_stand_together_under_their_names() -> None:
+    keys = [
+        PlacementKey(
+            level="node", resource=i, key_class="system", name="SAN", value=value, weight=60.0, sticky=True
+        )
+        for i, value in (("h1", 1.0), ("h2", 2.5))
+    ]
+    assert key_file.dumps(keys, WORLD) == (
+        "format: 1\n"
+        "node_keys:\n"
+        "- cluster: blue\n"
+        "  name: SAN\n"
+        "  weight: 60\n"
+        "  sticky: true\n"
+        "  values: {north: 1, south: 2.5}\n"
+        "keys: []\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "the top level: expected an object, not null"),
+        ("keys: [", "not YAML: line 1, column 8: "),
+        ("\x00", "not YAML: "),
+        ("format: 2", "format: this release reads format 1, not 2"),
+        ("nodes: []", 'nodes: unknown key; did you mean "node_keys"?'),
+        ("keys: [{level: sever, resource: web, name: A, value: 1}]", 'keys[0].level: no level "sever"'),
+        ("keys: [{level: server, resource: wep, name: A, value: 1}]", 'keys[0].resource: no VM "wep"'),
+        ("keys: [{level: server, resource: web, name: NO, value: 1}]", "keys[0].name: expected text"),
+        ("keys: [{level: server, resource: web, name: A, value: 1, class: user}]", '"user" is not one of'),
+        ("node_keys: [{cluster: blue, name: A, values: {1: 1}}]", "node_keys[0].values: expected text"),
+        ("node_keys: [{cluster: blue, name: A, values: {north: 1, north: 2}}]", '"north" stands twice'),
+        ("node_keys: [{cluster: other, name: A, values: {north: 1}}]", 'host "north" is not of cluster'),
+        ("node_keys: [{cluster: blue, name: A, values: {east: 1}}]", 'node_keys[0].values: no host "east"'),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_by_their_place(text: str, complaint: str, tmp_path: Path) -> None:
+    file = tmp_path / "keys.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as told:
+        key_file.load(file, WORLD)
+    assert str(told.value).startswith(f"{file}: ")
+    assert complaint in str(told.value)
+
+
+def test_file_that_is_absent_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot read the keys"):
+        key_file.load(tmp_path / "absent.yaml", WORLD)
+
+
+def test_name_that_several_share_asks_for_an_id() -> None:
+    world = state(("same", "same"), ("web", "h1"), "blue")
+    with pytest.raises(UserError, match='"same" is ambiguous: say h1 or h2'):
+        key_file.loads(b"keys: [{level: node, resource: same, name: A, value: 1}]", world)

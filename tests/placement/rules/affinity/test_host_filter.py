@@ -1,0 +1,103 @@
+"""The hard VM-to-host filter: its choices one by one, then all together against a brute-force oracle."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.host_filter import filter_hosts
+from ovirt_placement.rules.verdict import Kind, Reason, Request, Verdict
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests.placement.rules.strategies import HOSTS, VMS, snapshots
+
+THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
+OLD = cluster(compatibility="4.3")
+
+
+def judge(state: Snapshot, vms: str) -> dict[str, Verdict]:
+    request = Request(tuple(vms.split()), ("h1", "h2", "h3"))
+    return {verdict.host: verdict for verdict in filter_hosts(state, request)}
+
+
+def accepted(state: Snapshot, vms: str) -> str:
+    return " ".join(host for host, verdict in judge(state, vms).items() if verdict.accepted)
+
+
+def test_positive_group_admits_its_hosts_only_wherever_the_vm_runs() -> None:
+    state = snapshot(*THREE_HOSTS, vm("a", "h3"), group("g", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"))
+    verdicts = judge(state, "a")
+    assert accepted(state, "a") == "h1 h2"
+    assert verdicts["h3"].reasons == (Reason(Kind.HOST_NOT_LISTED, "g", "a"),)
+
+
+def test_negative_group_keeps_off_its_hosts() -> None:
+    state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=APART, hosts="h1"))
+    assert accepted(state, "a") == "h2 h3"
+    assert judge(state, "a")["h1"].reasons == (Reason(Kind.HOST_FORBIDDEN, "g", "a"),)
+
+
+def test_all_groups_of_all_requested_vms_apply() -> None:
+    state = snapshot(
+        *THREE_HOSTS,
+        vm("a"),
+        vm("b"),
+        group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"),
+        group("g2", vms="b", hosts_rule=TOGETHER, hosts="h2 h3"),
+    )
+    assert accepted(state, "a b") == "h2"
+
+
+def test_soft_group_filters_nothing() -> None:
+    state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"))
+    assert accepted(state, "a") == "h1 h2 h3"
+
+
+def test_group_without_hosts_counts_as_not_configured_and_every_verdict_says_so() -> None:
+    state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=TOGETHER))
+    assert accepted(state, "a") == "h1 h2 h3"
+    for verdict in judge(state, "a").values():
+        assert verdict.reasons == (Reason(Kind.GROUP_WITHOUT_HOSTS, "g", "a"),)
+
+
+def test_legacy_label_restricts_its_vms_to_its_hosts_below_4_4() -> None:
+    parts = (*THREE_HOSTS, vm("a"), label("l", "a", "h2", implicit=True))
+    assert accepted(snapshot(OLD, *parts), "a") == "h2"
+    assert judge(snapshot(OLD, *parts), "a")["h1"].reasons == (Reason(Kind.HOST_NOT_LISTED, "l", "a"),)
+    assert accepted(snapshot(cluster(compatibility="4.4"), *parts), "a") == "h1 h2 h3"
+
+
+def test_label_without_the_flag_restricts_nothing() -> None:
+    assert accepted(snapshot(OLD, *THREE_HOSTS, vm("a"), label("l", "a", "h2")), "a") == "h1 h2 h3"
+
+
+def test_legacy_label_without_hosts_leaves_no_host() -> None:
+    assert accepted(snapshot(OLD, *THREE_HOSTS, vm("a"), label("l", "a", implicit=True)), "a") == ""
+
+
+def admitted_by_definition(state: Snapshot, vm_id: str, candidate: str) -> bool:
+    """The rule in the words of its definition, without any index; the cluster of the VMs is the first."""
+    rules = []
+    labels = {one.id: one for one in state.affinity_labels}
+    for one in state.affinity_groups:
+        members = set(one.vms).union(*(labels[name].vms for name in one.vm_labels))
+        listed = set(one.hosts).union(*(labels[name].hosts for name in one.host_labels))
+        if vm_id in members and one.hosts_rule.enabled and one.hosts_rule.enforcing and listed:
+            rules.append((one.hosts_rule.positive, listed))
+    if state.clusters[0].compatibility == "4.3":
+        rules += [(True, set(one.hosts)) for one in labels.values() if one.implicit and vm_id in one.vms]
+    return all((candidate in listed) == positive for positive, listed in rules)
+
+
+@given(snapshots(), st.sampled_from(VMS))
+def test_filter_is_its_definition(state: Snapshot, vm_id: str) -> None:
+    for verdict in filter_hosts(state, Request((vm_id,), HOSTS)):
+        assert verdict.accepted == admitted_by_definition(state, vm_id, verdict.host)
+
+
+@given(snapshots(), st.sets(st.sampled_from(VMS), min_size=2, max_size=3))
+def test_several_vms_get_the_hosts_that_each_gets(state: Snapshot, vms: set[str]) -> None:
+    together = filter_hosts(state, Request(tuple(vms), HOSTS))
+    alone = [filter_hosts(state, Request((vm_id,), HOSTS)) for vm_id in vms]
+    for verdict, *single in zip(together, *alone, strict=True):
+        assert verdict.accepted == all(one.accepted for one in single)

@@ -1,0 +1,254 @@
+"""The HA check, exact both ways: against an oracle that tries every assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.ha.check import HaCheck, Loss, Survival, check, judge_failure
+from tests import builders as build
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
+
+HOSTS = ("h1", "h2", "h3", "h4")
+VMS = ("a", "b", "c", "d", "e")
+
+
+def of(*parts: build.Part, failures: int = 1) -> HaCheck:
+    return check(snapshot(*parts), CLUSTER, failures)
+
+
+def big(vm_id: str, on: str, memory: int = 4096, **fields: object) -> build.Part:
+    return vm(vm_id, on, ha=True, memory_mb=memory, guaranteed_mb=memory, **fields)
+
+
+def test_survival_comes_with_a_home_for_each_vm() -> None:
+    found = of(host("h1"), host("h2"), big("a", "h1"))
+    assert found.safe is True
+    assert Survival(("h1",), {"a": "h2"}) in found.survivals
+
+
+def test_loss_names_the_vms_that_have_no_home() -> None:
+    found = of(host("h1"), host("h2", free_mb=5000), big("a", "h1"), big("b", "h1"))
+    assert found.safe is False
+    assert [loss.hosts for loss in found.losses] == [("h1",)]
+    assert len(found.losses[0].homeless) == 1
+
+
+def test_no_false_alarm_where_first_fit_gives_up() -> None:
+    """Only 6 + 3 on one host and 4 + 4 on the other fit: taking the largest first goes astray."""
+    sizes = {"a": 6000, "b": 4000, "c": 4000, "d": 3000, "e": 3000}
+    vms = [big(name, "h1", size) for name, size in sizes.items()]
+    found = of(host("h1"), host("h2", free_mb=11000), host("h3", free_mb=9000), *vms)
+    assert found.safe is True
+
+
+def test_cpu_is_compared_in_cores_not_in_percent_of_the_failing_host() -> None:
+    found = of(
+        host("h1", cores=32),
+        host("h2", cores=4, cpu_percent=70),
+        big("a", "h1", vcpus=8, usage_cpu_percent=100),
+    )
+    assert [loss.hosts for loss in found.losses] == [("h1",)]
+
+
+def test_half_a_mib_is_rounded_up_as_in_the_engine() -> None:
+    half = vm("a", "h1", ha=True, memory_mb=1001, guaranteed_mb=1, usage_mem_percent=50)
+    assert of(host("h1"), host("h2", free_mb=500), half).safe is False
+    assert of(host("h1"), host("h2", free_mb=501), half).safe is True
+
+
+def test_many_small_cpu_loads_add_up() -> None:
+    small = [big(f"v{number}", "h1", 1, vcpus=1, usage_cpu_percent=0.5) for number in range(30)]
+    assert of(host("h1"), host("h2", cores=1, cpu_percent=90), *small).safe is False
+    assert of(host("h1"), host("h2", cores=1, cpu_percent=85), *small).safe is True
+
+
+def test_hard_groups_and_pinning_count() -> None:
+    two = (host("h1"), host("h2"))
+    apart = group("g", APART, "a foe")
+    assert of(*two, big("a", "h1"), vm("foe", "h2"), apart).safe is False
+    assert of(*two, big("a", "h1", migratable=False, pinned_hosts=("h1",))).safe is False
+    assert of(*two, big("a", "h1"), group("g", vms="a", hosts_rule=APART, hosts="h2")).safe is False
+    both = group("g", APART, "a b")
+    assert of(*two, host("h3"), big("a", "h1"), big("b", "h1"), both).safe is True
+    assert of(*two, big("a", "h1"), big("b", "h1"), both).safe is False
+
+
+def test_positive_group_restarts_on_one_host() -> None:
+    parts = (host("h1"), host("h2", free_mb=5000), host("h3", free_mb=5000), big("a", "h1"), big("b", "h1"))
+    assert of(*parts).safe is True
+    assert of(*parts, group("g", TOGETHER, "a b")).safe is False
+
+
+def test_failover_host_is_a_home() -> None:
+    assert of(host("h1"), host("h2", failover=True), big("a", "h1")).safe is True
+
+
+def test_cluster_without_a_second_host_protects_nothing_or_fails() -> None:
+    assert of(host("h1"), vm("a", "h1")).safe is True
+    assert [loss.hosts for loss in of(host("h1"), big("a", "h1")).losses] == [("h1",)]
+    assert of(host("h1", status="maintenance"), big("a", "h1")).safe is True
+
+
+def test_two_failures_name_the_smallest_sets() -> None:
+    free = {"free_mb": 5000}
+    hosts = [host(name, **free) for name in ("h1", "h2", "h3")]
+    found = of(*hosts, big("a", "h1"), big("b", "h2"), big("c", "h3"), failures=2)
+    assert [loss.hosts for loss in found.losses] == [("h1", "h2"), ("h1", "h3"), ("h2", "h3")]
+    assert found.survived == 3
+    assert of(*hosts, big("a", "h1"), failures=2).safe is True
+
+
+def test_two_hosts_may_not_reckon_with_the_same_room() -> None:
+    found = of(
+        host("h1", free_mb=0),
+        host("h2", free_mb=0),
+        host("h3", free_mb=5000),
+        big("a", "h1"),
+        big("b", "h2"),
+        failures=2,
+    )
+    assert [loss.hosts for loss in found.losses] == [("h1", "h2"), ("h1", "h3"), ("h2", "h3")]
+
+
+def test_peer_that_was_leaving_the_failed_host_is_gone_with_it() -> None:
+    """It neither draws to its target nor keeps off it."""
+    leaving = vm("peer", "h1", status="migrating", migrating_to="h2")
+    hosts = (host("h1"), host("h2"), host("h3", free_mb=0))
+    assert of(*hosts, big("a", "h1"), leaving, group("g", APART, "a peer")).safe is True
+    full = (host("h1"), host("h2", free_mb=0), host("h3"))
+    assert of(*full, big("a", "h1"), leaving, group("g", TOGETHER, "a peer")).safe is True
+
+
+def test_ended_budget_is_said_and_never_guessed() -> None:
+    parts = [host(f"h{number}") for number in range(5)]
+    found = check(snapshot(*parts, big("a", "h0")), CLUSTER, 2, steps=4)
+    assert found.safe is None
+    assert found.survived + found.unjudged == 5 + 10
+    assert found.unjudged > 0
+
+
+def test_cluster_sets_how_many_failures_count() -> None:
+    hosts = [host(name) for name in ("h1", "h2")]
+    assert check(snapshot(cluster(ha_failures=2), *hosts, big("a", "h1")), CLUSTER).safe is False
+    assert check(snapshot(cluster(ha_failures=1), *hosts, big("a", "h1")), CLUSTER).safe is True
+
+
+@st.composite
+def reserving(draw: st.DrawFn) -> Snapshot:
+    """A cluster of hosts with little room and coarse sizes, so that both answers are common."""
+    sizes = st.sampled_from([1000, 2000, 3000, 4000])
+    return snapshot(
+        *(
+            host(
+                name,
+                free_mb=draw(st.sampled_from([0, 2000, 3000, 5000, 7000])),
+                cores=draw(st.sampled_from([2, 4])),
+                cpu_percent=draw(st.sampled_from([None, 0, 50, 90])),
+                status=draw(st.sampled_from(["up", "up", "up", "maintenance"])),
+            )
+            for name in HOSTS
+        ),
+        *(
+            build.vm(
+                name,
+                draw(st.sampled_from((*HOSTS, "h1", "h2", None))),
+                ha=draw(st.sampled_from([True, True, False])),
+                memory_mb=draw(sizes),
+                guaranteed_mb=draw(sizes),
+                usage_mem_percent=draw(st.sampled_from([None, 50, 100])),
+                usage_cpu_percent=draw(st.sampled_from([None, 0, 50, 100])),
+                vcpus=draw(st.sampled_from([1, 2])),
+            )
+            for name in VMS
+        ),
+        *(
+            group(
+                f"g{number}",
+                draw(st.sampled_from([TOGETHER, APART, APART])),
+                " ".join(sorted(draw(st.sets(st.sampled_from(VMS), min_size=2, max_size=3)))),
+                hosts_rule=draw(st.sampled_from([build.DISABLED, build.DISABLED, TOGETHER, APART])),
+                hosts=" ".join(sorted(draw(st.sets(st.sampled_from(HOSTS), min_size=1, max_size=3)))),
+            )
+            for number in range(draw(st.integers(0, 2)))
+        ),
+    )
+
+
+def assignments(state: Snapshot, failed: tuple[str, ...]) -> Iterator[dict[str, str]]:
+    lost = [one.id for one in state.vms if one.host in failed and one.ha]
+    homes = [one.id for one in state.hosts if one.status == "up" and one.id not in failed]
+    for chosen in product(homes, repeat=len(lost)):
+        yield dict(zip(lost, chosen, strict=True))
+
+
+def is_legal(state: Snapshot, failed: tuple[str, ...], homes: dict[str, str]) -> bool:
+    vms = {one.id: one for one in state.vms}
+    for place in state.hosts:
+        arriving = [vms[name] for name, home in homes.items() if home == place.id]
+        memory = sum(
+            max(int(one.memory_mb * (one.usage_mem_percent or 0) / 100 + 0.5), one.guaranteed_mb)
+            for one in arriving
+        )
+        cpu = sum(Fraction(one.usage_cpu_percent or 0) * one.vcpus for one in arriving)
+        idle = 0 if place.cpu_percent is None else (100 - Fraction(place.cpu_percent)) * place.cores
+        if arriving and (memory > place.free_mb or cpu > idle):
+            return False
+    staying = {one.id: one.host for one in state.vms if one.host and one.host not in failed}
+    return all(obeys(state, name, home, homes, staying) for name, home in homes.items())
+
+
+def obeys(state: Snapshot, name: str, home: str, homes: dict[str, str], staying: dict[str, str]) -> bool:
+    """Whether a restarted VM's home keeps its hard groups, given all that run elsewhere."""
+    tied = {name}
+    for _ in state.affinity_groups:
+        for one in state.affinity_groups:
+            if one.vms_rule.positive and tied & set(one.vms):
+                tied |= set(one.vms)
+    gathered = {staying[peer] for peer in tied if peer in staying}
+    with_peers = {homes[peer] for peer in tied if peer in homes}
+    if home not in gathered if gathered else with_peers != {home}:
+        return False
+    for one in state.affinity_groups:
+        if name in one.vms:
+            if one.hosts_rule.enabled and (home in one.hosts) != one.hosts_rule.positive:
+                return False
+            after = {**staying, **homes}
+            near = any(after.get(peer) == home for peer in one.vms if peer != name)
+            if not one.vms_rule.positive and near:
+                return False
+    return True
+
+
+@settings(max_examples=150)
+@given(reserving(), st.integers(1, 2))
+def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
+    up = [one.id for one in state.hosts if one.status == "up"]
+    found = check(state, CLUSTER, failures)
+    lost = [
+        failed
+        for size in range(1, failures + 1)
+        for failed in combinations(up, size)
+        if not any(is_legal(state, failed, homes) for homes in assignments(state, failed))
+    ]
+    smallest = [one for one in lost if not any(set(other) < set(one) for other in lost)]
+    assert [loss.hosts for loss in found.losses] == smallest
+    assert found.safe is (not lost)
+    assert found.unjudged == 0
+
+
+@settings(max_examples=150)
+@given(reserving(), st.sets(st.sampled_from(HOSTS), min_size=1, max_size=2))
+def test_every_survival_is_legal(state: Snapshot, failing: set[str]) -> None:
+    failed = tuple(sorted(failing))
+    outcome = judge_failure(state, CLUSTER, failed)
+    assert isinstance(outcome, Survival | Loss)
+    if isinstance(outcome, Survival):
+        up = {one.id for one in state.hosts if one.status == "up"}
+        assert outcome.homes.keys() == {one.id for one in state.vms if one.host in failing & up and one.ha}
+        assert is_legal(state, failed, outcome.homes)

@@ -1,0 +1,286 @@
+"""The store, on SQLite and on a real PostgreSQL: each transition counts once, whoever asks or dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentState, Store, StoreAway
+from ovirt_placement.store.schema import VERSION
+from ovirt_service.errors import UserError
+from tests.placement.databases import database
+
+PREPARED, ACCEPTED, DONE, FAILED, UNKNOWN = IntentState
+#: What may follow what.
+ALLOWED = {
+    (PREPARED, ACCEPTED), (PREPARED, FAILED), (PREPARED, UNKNOWN),
+    (ACCEPTED, DONE), (ACCEPTED, FAILED), (ACCEPTED, UNKNOWN),
+    (UNKNOWN, ACCEPTED), (UNKNOWN, DONE), (UNKNOWN, FAILED),
+}  # fmt: skip
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = Store(url, patience_seconds=5)
+    yield opened
+    opened.close()
+
+
+def prepared(store: Store, vm: str = "vm", correlation_id: str = "one", **fields: Any) -> Intent:
+    values = {"cluster": "c", "source": "h1", "target": "h2", **fields}
+    return store.prepare(vm=vm, correlation_id=correlation_id, **values)
+
+
+def moves(store: Store, intent_id: int) -> dict[IntentState, Callable[[], Intent]]:
+    return {
+        ACCEPTED: lambda: store.accept(intent_id),
+        DONE: lambda: store.finish(intent_id),
+        FAILED: lambda: store.fail(intent_id, "why"),
+        UNKNOWN: lambda: store.lose(intent_id, "why"),
+    }
+
+
+def aged(url: str, seconds: float) -> None:
+    """Let time pass, for what the database remembers."""
+    with database(url) as connection:
+        connection.exec_driver_sql(f"UPDATE intents SET updated = updated - {seconds}")
+
+
+def at_once(url: str, ask: Callable[[Store], object]) -> list[object]:
+    """What four get who ask a store of their own at the same moment; for some it may be an exception."""
+    start = threading.Barrier(4)
+    answers: list[object] = []
+
+    def come() -> None:
+        mine = Store(url, patience_seconds=10)
+        start.wait()
+        try:
+            answers.append(ask(mine))
+        except Exception as error:
+            answers.append(error)
+        mine.close()
+
+    threads = [threading.Thread(target=come) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: str) -> None:
+    before = prepared(store, memory_mb=512)
+    assert (before.state, before.open, before.blocking, before.memory_mb) == (PREPARED, True, True, 512)
+    assert store.accept(before.id).state is ACCEPTED
+    assert [intent.id for intent in store.open_intents()] == [before.id]
+    ended = store.finish(before.id)
+    assert (ended.state, ended.open, ended.blocking) == (DONE, False, False)
+    assert before.created == ended.created <= ended.updated
+    assert store.open_intents() == ()
+    again = Store(url)
+    found = again.intent("one")
+    assert found is not None
+    assert [found.updated] == [intent.updated for intent in again.history(within_seconds=60)]
+    again.close()
+
+
+@pytest.mark.parametrize("before", IntentState)
+@pytest.mark.parametrize("after", [state for state in IntentState if state is not PREPARED])
+def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after: IntentState) -> None:
+    store = Store(f"sqlite:///{tmp_path}/store.db")
+    intent = prepared(store)
+    steps = moves(store, intent.id)
+    if before is DONE:
+        store.accept(intent.id)
+    if before is not PREPARED:
+        steps[before]()
+    if (before, after) in ALLOWED:
+        assert steps[after]().state is after
+    else:
+        with pytest.raises(ImpossibleTransition, match=f"is {before} and cannot become {after}"):
+            steps[after]()
+        found = store.intent("one")
+        assert found is not None
+        assert found.state is before
+    store.close()
+
+
+def test_an_intent_that_was_never_written_has_no_future(store: Store) -> None:
+    with pytest.raises(ImpossibleTransition, match="intent 7 does not exist"):
+        store.accept(7)
+
+
+def test_of_two_who_accept_only_one_succeeds(store: Store, url: str) -> None:
+    intent = prepared(store)
+    answers = at_once(url, lambda mine: mine.accept(intent.id).state)
+    assert answers.count(ACCEPTED) == 1
+    assert sum(isinstance(answer, ImpossibleTransition) for answer in answers) == 3
+
+
+def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> None:
+    prepared(store, "a", "a")
+    store.lose(prepared(store, "b", "b").id, "no answer")
+    store.accept(prepared(store, "c", "c").id)
+    assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
+    aged(url, 29)
+    assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
+    aged(url, 1.5)
+    assert [intent.vm for intent in store.blocking_intents()] == ["c"]
+    assert [intent.vm for intent in store.open_intents()] == ["a", "b", "c"]
+
+
+def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
+    store.fail(prepared(store, "a", "a").id, "refused: no host")
+    aged(url, 100)
+    store.finish(store.accept(prepared(store, "b", "b").id).id)
+    prepared(store, "c", "c")
+    assert [intent.vm for intent in store.history(within_seconds=50)] == ["b"]
+    assert [intent.error for intent in store.history(within_seconds=150, vm="a")] == ["refused: no host"]
+    assert store.forget(older_than_seconds=50) == 1
+    assert [intent.vm for intent in store.history(within_seconds=150)] == ["b"]
+    assert [intent.vm for intent in store.open_intents()] == ["c"]
+
+
+def test_a_correlation_id_names_one_intent(store: Store) -> None:
+    prepared(store)
+    with pytest.raises(UserError):
+        prepared(store)
+
+
+def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
+    assert at_once(url, lambda mine: list(mine.open_intents())) == [[], [], [], []]
+    with database(url) as connection:
+        assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]
+
+
+def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
+    prepared(store)
+    with database(url) as connection:
+        connection.exec_driver_sql("UPDATE schema_version SET version = version + 1")
+    later = Store(url)
+    with pytest.raises(
+        UserError, match=f"has schema version {VERSION + 1}, and this release knows {VERSION}: upgrade"
+    ):
+        later.open_intents()
+    later.close()
+
+
+def test_a_fork_has_connections_of_its_own(store: Store) -> None:
+    prepared(store)
+
+    def child() -> None:
+        store.accept(1)
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+    assert [intent.state for intent in store.open_intents()] == [ACCEPTED]
+
+
+def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    program = (
+        f"from ovirt_placement.store.intents import Store; store = Store({url!r});"
+        "store.prepare(vm='v', cluster='c', source='a', target='b', correlation_id='x', memory_mb=1);"
+        "print('written', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        process.send_signal(signal.SIGKILL)
+    survivor = Store(url)
+    assert [(intent.vm, intent.state) for intent in survivor.open_intents()] == [("v", PREPARED)]
+    survivor.close()
+
+
+def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    store = Store(url)
+    prepared(store)
+    with database(url) as holder:
+        holder.exec_driver_sql("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        with pytest.raises(StoreAway, match="database is locked"):
+            prepared(store, "other", "other")
+        assert time.monotonic() - began < 1  # 50 ms, on a machine that may be very busy
+        assert [intent.vm for intent in store.open_intents()] == ["vm"]  # readers are not held up
+    store.close()
+
+
+def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/store.db", create=False)
+    with pytest.raises(StoreAway, match="no such file"):
+        store.open_intents()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
+    """Root may look anywhere: a name that is too long stands for a folder that is closed."""
+    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", create=False)
+    with pytest.raises(StoreAway, match="name too long"):
+        store.open_intents()
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("nonsense", "is no database URL"),
+        ("mysql://host/name", "is neither sqlite"),
+        ("sqlite://", "is neither sqlite"),
+    ],
+)
+def test_a_url_that_names_no_store_is_a_mistake(url: str, complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint):
+        Store(url)
+
+
+def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no directory .*absent; make it"):
+        prepared(Store(f"sqlite:///{tmp_path}/absent/store.db"))
+    (tmp_path / "store.db").write_text("not a database" * 100)
+    with pytest.raises(UserError, match="file is not a database"):
+        prepared(Store(f"sqlite:///{tmp_path}/store.db"))
+
+
+def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_path: Path) -> None:
+    store = Store(f"postgresql://placement:secret@/postgres?host={tmp_path}")
+    with pytest.raises(StoreAway) as away:
+        store.open_intents()
+    assert "secret" not in str(away.value)
+
+
+def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    reader, writer, restored = (
+        Store(url, create=False),
+        Store(url),
+        Store(f"sqlite:///{tmp_path}/restored.db"),
+    )
+    prepared(writer, "before", "before")
+    prepared(restored, "after", "after")
+    assert [intent.vm for intent in reader.open_intents()] == ["before"]
+    restored.close()
+    for left in ("store.db-wal", "store.db-shm"):  # else SQLite would write their content into the new file
+        (tmp_path / left).unlink()
+    (tmp_path / "restored.db").replace(tmp_path / "store.db")
+    for store in (reader, writer):
+        assert [intent.vm for intent in store.open_intents()] == ["after"]
+    (tmp_path / "store.db").unlink()
+    with pytest.raises(StoreAway, match="no such file"):
+        reader.open_intents()
+    prepared(writer, "anew", "anew")
+    assert [intent.vm for intent in reader.open_intents()] == ["anew"]
+    reader.close()
+    writer.close()

@@ -1,0 +1,263 @@
+"""HTTP as the engine's client speaks it, and as a hostile or clumsy client does."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import time
+import xmlrpc.client
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from ..running import RunningProxy, running, write_plugins
+
+PLUGINS = """
+import time
+class Keep:
+    def do_filter(self, hosts, vm, args):
+        return hosts
+class Hang:
+    def do_filter(self, hosts, vm, args):
+        time.sleep(60)
+"""
+
+CONFIG = """
+[server]
+request_seconds = 1
+idle_seconds = 2
+body_mib = 1
+most_elements = 5000
+most_connections = 70
+allowed_hosts = ["engine.example"]
+[calls]
+deadline_seconds = 2
+"""
+
+BODY = xmlrpc.client.dumps((["Keep"], ["h1", "h2"], "vm", {}), "runFilters").encode()
+
+
+@dataclass
+class Received:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def value(self) -> dict[str, object]:
+        (value,), _ = xmlrpc.client.loads(self.body)
+        assert isinstance(value, dict)
+        return value
+
+
+class Wire:
+    """A bare connection."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._stream = self.socket.makefile("rb")
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def post(self, body: bytes, *headers: str, first: str = "POST / HTTP/1.1") -> None:
+        given = {header.split(":")[0].lower() for header in headers}
+        lines = [first, *headers]
+        if "host" not in given:
+            lines.append("Host: 127.0.0.1")
+        if "content-type" not in given:
+            lines.append("Content-Type: text/xml")
+        if "content-length" not in given and "transfer-encoding" not in given:
+            lines.append(f"Content-Length: {len(body)}")
+        self.send("\r\n".join([*lines, "", ""]).encode() + body)
+
+    def receive(self) -> Received:
+        status = int(self._stream.readline().split()[1])
+        headers = {}
+        while line := self._stream.readline().strip():
+            name, _, value = line.decode().partition(": ")
+            headers[name.lower()] = value
+        body = self._stream.read(int(headers.get("content-length", "0")))
+        return Received(status, headers, body)
+
+    def closed(self) -> bool:
+        try:
+            return self._stream.read(1) == b""
+        except ConnectionError:
+            return True
+
+    def close(self) -> None:
+        self._stream.close()
+        self.socket.close()
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
+    folder = write_plugins(tmp_path_factory.mktemp("http") / "plugins", units=PLUGINS)
+    with running(folder, config=CONFIG) as started:
+        yield started
+
+
+@pytest.fixture
+def wire(proxy: RunningProxy) -> Iterator[Wire]:
+    opened = Wire(proxy.port)
+    yield opened
+    opened.close()
+
+
+def test_connections_are_kept(wire: Wire) -> None:
+    for _ in range(3):
+        wire.post(BODY)
+        received = wire.receive()
+        assert received.status == 200
+        assert received.headers["content-type"].startswith("text/xml")
+        assert received.value["result"] == ["h1", "h2"]
+
+
+def test_pipelined_requests_are_answered_in_order(wire: Wire) -> None:
+    bodies = [xmlrpc.client.dumps((["Keep"], [f"h{n}"], "vm", {}), "runFilters").encode() for n in range(4)]
+    for body in bodies:
+        wire.post(body)
+    assert [wire.receive().value["result"] for _ in bodies] == [[f"h{n}"] for n in range(4)]
+
+
+def test_a_request_may_come_byte_by_byte(wire: Wire) -> None:
+    head = "POST / HTTP/1.1\r\nHost: localhost:1\r\nContent-Type: text/xml\r\n"
+    for byte in f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY:
+        wire.send(bytes([byte]))
+    assert wire.receive().value["result"] == ["h1", "h2"]
+
+
+def test_a_client_that_has_said_all_still_gets_its_answers(wire: Wire) -> None:
+    wire.post(BODY)
+    wire.post(BODY)
+    wire.socket.shutdown(socket.SHUT_WR)
+    assert [wire.receive().status for _ in range(2)] == [200, 200]
+    assert wire.closed()
+
+
+def test_chunked_bodies(wire: Wire) -> None:
+    chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in (BODY[:7], BODY[7:90], BODY[90:]))
+    for trailer in (b"", b"Trailer: x\r\n"):
+        wire.post(chunks + b"0\r\n" + trailer + b"\r\n", "Transfer-Encoding: chunked")
+        assert wire.receive().value["result"] == ["h1", "h2"]
+
+
+def test_gzip_both_ways(wire: Wire) -> None:
+    hosts = [f"host-{number}" for number in range(500)]
+    body = xmlrpc.client.dumps((["Keep"], hosts, "vm", {}), "runFilters").encode()
+    wire.post(gzip.compress(body), "Content-Encoding: gzip", "Accept-Encoding: gzip")
+    received = wire.receive()
+    assert received.headers["content-encoding"] == "gzip"
+    assert Received(200, {}, gzip.decompress(received.body)).value["result"] == hosts
+
+
+def test_expect_continue(wire: Wire) -> None:
+    wire.post(b"", "Expect: 100-continue", f"Content-Length: {len(BODY)}")
+    assert wire.receive().status == 100
+    wire.send(BODY)
+    assert wire.receive().status == 200
+
+
+@pytest.mark.parametrize(
+    ("first", "header", "closes"),
+    [
+        ("POST / HTTP/1.0", "X: y", True),
+        ("POST / HTTP/1.0", "Connection: keep-alive", False),
+        ("POST /RPC2 HTTP/1.1", "Connection: close", True),
+        ("POST / HTTP/1.1", "Content-Type: application/xml; charset=utf-8", False),
+        ("POST / HTTP/1.1", "Host: engine.example:18781", False),
+        ("POST / HTTP/1.1", "Host: [::1]:18781", False),
+    ],
+)
+def test_well_formed_variants(wire: Wire, first: str, header: str, closes: bool) -> None:
+    wire.post(BODY, header, first=first)
+    assert wire.receive().status == 200
+    if closes:
+        assert wire.closed()
+    else:
+        wire.post(BODY)
+        assert wire.receive().status == 200
+
+
+@pytest.mark.parametrize(
+    ("first", "headers", "body", "status"),
+    [
+        ("POST / HTTP/1.1", ["Host: evil.example"], BODY, 421),
+        ("POST / HTTP/1.1", ["Host: localhost.evil.example"], BODY, 421),
+        ("POST / HTTP/1.1", ["Origin: http://evil.example"], BODY, 403),
+        ("POST / HTTP/1.1", ["Content-Type: text/plain"], BODY, 415),
+        ("POST / HTTP/1.1", ["Content-Type: application/x-www-form-urlencoded"], BODY, 415),
+        ("POST / HTTP/1.1", ["Content-Length: 2000000"], b"", 413),
+        ("POST / HTTP/1.1", ["Content-Length: -1"], b"", 400),
+        ("POST / HTTP/1.1", ["Content-Length: 5", "Content-Length: 6"], b"", 400),
+        ("POST / HTTP/1.1", ["Content-Length: 5", "Transfer-Encoding: chunked"], b"", 400),
+        ("POST / HTTP/1.1", ["Transfer-Encoding: chunked"], b"zz\r\n", 400),
+        ("POST / HTTP/1.1", ["Transfer-Encoding: chunked"], b"200000\r\n", 413),
+        ("POST / HTTP/1.1", ["Transfer-Encoding: gzip"], b"", 501),
+        ("POST / HTTP/1.1", ["Content-Encoding: gzip"], b"no gzip", 400),
+        ("POST / HTTP/1.1", ["Content-Encoding: gzip"], gzip.compress(b"x" * 2_000_000), 413),
+        ("POST / HTTP/1.1", ["Content-Encoding: br"], b"", 415),
+        ("POST / HTTP/1.1", ["Long: " + "x" * 40_000], b"", 431),
+        ("POST / HTTP/1.1", ["No header at all"], b"", 400),
+        ("POST / HTTP/2", [], b"", 400),
+        ("POST /", [], b"", 400),
+        ("POST /other HTTP/1.1", [], BODY, 404),
+        ("GET / HTTP/1.1", [], b"", 405),
+        ("OPTIONS / HTTP/1.1", ["Content-Length: 0"], b"", 405),
+    ],
+)
+def test_what_is_refused(wire: Wire, first: str, headers: list[str], body: bytes, status: int) -> None:
+    wire.post(body, *headers, first=first)
+    received = wire.receive()
+    assert received.status == status
+    assert b"Traceback" not in received.body
+    assert wire.closed()
+
+
+def test_too_many_elements_are_a_fault(wire: Wire) -> None:
+    body = xmlrpc.client.dumps((["Keep"], ["h"] * 6000, "vm", {}), "runFilters").encode()
+    wire.post(body)
+    with pytest.raises(xmlrpc.client.Fault, match="more than 5000 elements"):
+        xmlrpc.client.loads(wire.receive().body)
+
+
+def test_slow_and_silent_clients_are_cut_off(proxy: RunningProxy) -> None:
+    slow, silent = Wire(proxy.port), Wire(proxy.port)
+    slow.send(b"POST / HTTP/1.1\r\nHost:")
+    started = time.monotonic()
+    assert slow.closed()
+    assert silent.closed()
+    assert 0.9 < time.monotonic() - started < 8
+    slow.close()
+    silent.close()
+
+
+def test_connections_are_accepted_at_once_whatever_the_workers_do(proxy: RunningProxy) -> None:
+    idle = [Wire(proxy.port) for _ in range(60)]
+    hanging = [Wire(proxy.port) for _ in range(4)]
+    for wire in hanging:
+        wire.post(xmlrpc.client.dumps((["Hang"], ["h"], "vm", {}), "runFilters").encode())
+    for _ in range(20):
+        started = time.monotonic()
+        wire = Wire(proxy.port)
+        wire.post(xmlrpc.client.dumps((), "discover").encode())
+        assert wire.receive().status == 200
+        assert time.monotonic() - started < 1
+        wire.close()
+    assert {wire.receive().status for wire in hanging} == {200}
+    for wire in [*idle, *hanging]:
+        wire.close()
+
+
+def test_the_longest_idle_connection_makes_room(proxy: RunningProxy) -> None:
+    first = Wire(proxy.port)
+    first.post(BODY)
+    first.receive()
+    others = [Wire(proxy.port) for _ in range(80)]
+    assert first.closed()
+    others[-1].post(BODY)
+    assert others[-1].receive().status == 200
+    for wire in [first, *others]:
+        wire.close()

@@ -1,0 +1,100 @@
+"""When a unit is cut off, when it gets another chance, and how often its failure is told."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_scheduler_proxy.contract.damping import QUIET_SECONDS, Damping
+from ovirt_scheduler_proxy.pool.breaker import Breakers
+from ovirt_scheduler_proxy.pool.outcome import Cause
+from ovirt_scheduler_proxy.units import Kind
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("cause", "times"), [(Cause.OVERRAN, 3), (Cause.CRASHED, 5), (Cause.EXITED, 5)])
+def test_it_opens_after_so_many_failures_in_a_minute(cause: Cause, times: int) -> None:
+    clock = Clock()
+    breakers = Breakers(clock)
+    for _ in range(times - 1):
+        breakers.record("u", cause)
+        clock.now += 10
+        assert breakers.admit("u")
+    breakers.record("u", cause)
+    assert not breakers.admit("u")
+    assert breakers.admit("another")
+    assert breakers.open_keys() == ["u"]
+
+
+def test_failures_long_ago_do_not_count() -> None:
+    clock = Clock()
+    breakers = Breakers(clock)
+    for _ in range(10):
+        breakers.record("u", Cause.OVERRAN)
+        clock.now += 31
+        assert breakers.admit("u")
+
+
+@pytest.mark.parametrize("cause", [None, Cause.RAISED, Cause.NOTHING])
+def test_half_open_lets_one_through_and_closes_when_it_answers(cause: Cause | None) -> None:
+    clock = Clock()
+    breakers = _opened(clock)
+    clock.now += 29
+    assert not breakers.admit("u")
+    clock.now += 2
+    assert [breakers.admit("u") for _ in range(3)] == [True, False, False]
+    breakers.record("u", cause)
+    assert all(breakers.admit("u") for _ in range(3))
+    assert breakers.open_keys() == []
+
+
+def test_half_open_opens_again_when_it_fails() -> None:
+    clock = Clock()
+    breakers = _opened(clock)
+    clock.now += 31
+    assert breakers.admit("u")
+    breakers.record("u", Cause.OVERRAN)
+    assert not breakers.admit("u")
+    clock.now += 31
+    assert breakers.admit("u")
+
+
+def test_a_trial_that_never_reached_the_unit_is_repeated() -> None:
+    clock = Clock()
+    breakers = _opened(clock)
+    clock.now += 31
+    assert breakers.admit("u")
+    breakers.record("u", Cause.NO_WORKER)
+    assert breakers.admit("u")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from([Cause.RAISED, Cause.OVERRAN]), st.floats(0, 400))
+    )
+)
+def test_each_failure_is_told_once_in_ten_minutes(events: list[tuple[str, Cause, float]]) -> None:
+    clock = Clock()
+    damping = Damping(clock)
+    last: dict[tuple[str, Cause], float] = {}
+    for unit, cause, pause in events:
+        clock.now += pause
+        due = clock.now - last.get((unit, cause), -1e9) >= QUIET_SECONDS
+        assert damping.may_tell(unit, Kind.FILTER, cause) == due
+        if due:
+            last[unit, cause] = clock.now
+
+
+def _opened(clock: Clock) -> Breakers:
+    breakers = Breakers(clock)
+    for _ in range(3):
+        breakers.record("u", Cause.OVERRAN)
+    return breakers

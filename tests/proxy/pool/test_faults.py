@@ -1,0 +1,287 @@
+"""Each way a unit can misbehave costs its own answer only, under load, in time, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ..running import RunningProxy, eventually, running, write_plugins
+
+DEADLINE = 1.0
+CLIENTS = 8
+HOSTS = ["h1", "h2", "h3"]
+
+HEALTHY = """
+class Healthy:
+    def do_filter(self, hosts, vm, args):
+        return hosts[1:]
+    def do_score(self, hosts, vm, args):
+        return [(host, number) for number, host in enumerate(hosts)]
+"""
+
+FAULTS = """
+import ctypes, os, subprocess, sys, time, _thread
+
+class Raise:
+    def do_filter(self, hosts, vm, args):
+        raise RuntimeError("on purpose")
+
+class SysExit:
+    def do_filter(self, hosts, vm, args):
+        sys.exit(3)
+
+class OsExit:
+    def do_filter(self, hosts, vm, args):
+        os._exit(4)
+
+class Segfault:
+    def do_filter(self, hosts, vm, args):
+        ctypes.string_at(0)
+
+class LoopInPython:
+    def do_filter(self, hosts, vm, args):
+        while True:
+            pass
+
+class LoopInC:
+    def do_filter(self, hosts, vm, args):
+        sum(range(10**14))
+
+class Allocate:
+    def do_filter(self, hosts, vm, args):
+        return len(bytearray(4 << 30)) and hosts
+
+class Flood:
+    def do_filter(self, hosts, vm, args):
+        while True:
+            print("x" * 100000)
+
+class FloodInC:
+    def do_filter(self, hosts, vm, args):
+        while True:
+            os.write(2, b"x" * 100000)
+
+class Orphan:
+    def do_filter(self, hosts, vm, args):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(600)
+            os._exit(0)
+        os.wait()
+        return hosts
+
+class ForkAndReturn:
+    def do_filter(self, hosts, vm, args):
+        os.fork()
+        return hosts
+
+class ForkAndDie:
+    def do_filter(self, hosts, vm, args):
+        if os.fork() == 0:
+            time.sleep(600)
+        os._exit(5)
+
+class Subprocess:
+    def do_filter(self, hosts, vm, args):
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        raise RuntimeError("left a child")
+
+class CloseStdout:
+    def do_filter(self, hosts, vm, args):
+        os.close(1)
+        sys.stdout.close()
+        return hosts[:1]
+
+class CloseEverything:
+    def do_filter(self, hosts, vm, args):
+        os.closerange(0, 1000)
+        return hosts
+
+class Scribble:
+    def do_filter(self, hosts, vm, args):
+        for descriptor in range(3, 30):
+            try:
+                os.write(descriptor, b"\\xff" * 64)
+            except OSError:
+                pass
+        return hosts
+
+class KillItself:
+    def do_filter(self, hosts, vm, args):
+        os.kill(os.getpid(), 9)
+
+class BadRepr:
+    def do_filter(self, hosts, vm, args):
+        class Odd(list):
+            def __iter__(self):
+                raise KeyError("odd")
+            def __repr__(self):
+                raise KeyError("odder")
+        return Odd(hosts)
+
+class Recursion:
+    def do_filter(self, hosts, vm, args):
+        return self.do_filter(hosts, vm, args)
+"""
+
+#: What each unit is reported for; None where its answer is well all the same.
+CAUSES = {
+    "Raise": "raised RuntimeError: on purpose",
+    "SysExit": "called sys.exit(3)",
+    "OsExit": "exit status 4",
+    "Segfault": "SIGSEGV",
+    "LoopInPython": "did not answer in time (1 s)",
+    "LoopInC": "did not answer in time (1 s)",
+    "Allocate": "more memory than its limit",
+    "Flood": "printed more than 4 MiB",
+    "FloodInC": "Operation not permitted",
+    "Orphan": None,
+    "ForkAndReturn": None,
+    "ForkAndDie": "exit status 5",
+    "Subprocess": "left a child",
+    "CloseStdout": None,
+    "CloseEverything": "ended its worker process with exit status",
+    "Scribble": "confused its worker process",
+    "KillItself": "it was killed",
+    "BadRepr": "its answer cannot be read",
+    "Recursion": "raised RecursionError",
+}
+
+CONFIG = f"""
+[calls]
+deadline_seconds = {DEADLINE}
+[workers]
+memory_mib = 256
+most = 12
+"""
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[RunningProxy]:
+    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY, faults=FAULTS)
+    with running(folder, config=CONFIG) as started:
+        yield started
+
+
+def _ask(proxy: RunningProxy, unit: str) -> float:
+    """Ask the unit together with a healthy one; check the answer and return the time it took."""
+    started = time.monotonic()
+    answer = proxy.filters([unit, "Healthy"], HOSTS)
+    taken = time.monotonic() - started
+    accepted = {"CloseStdout": []}.get(unit, HOSTS[1:])
+    failed = answer["result_code"] == 1
+    assert answer["result"] == (HOSTS[1:] if failed else accepted)
+    return taken
+
+
+def _children_of_workers(proxy: RunningProxy) -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for worker in proxy.workers():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.extend(worker.children())
+    return found
+
+
+@pytest.mark.parametrize("unit", CAUSES)
+def test_a_fault_costs_only_its_own_answer(proxy: RunningProxy, unit: str) -> None:
+    first = proxy.filters([unit], HOSTS)
+    expected = CAUSES[unit]
+    if expected is None:
+        assert first["result_code"] == 0
+        assert first["result"] == (HOSTS[:1] if unit == "CloseStdout" else HOSTS)
+    else:
+        assert expected in first["plugin_errors"][unit][0]
+        assert first["result"] == HOSTS
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        times = list(clients.map(lambda _: _ask(proxy, unit), range(CLIENTS)))
+        healthy = list(clients.map(lambda _: proxy.filters(["Healthy"], HOSTS)["result"], range(CLIENTS)))
+    assert max(times) < DEADLINE + 1
+    assert healthy == [HOSTS[1:]] * CLIENTS
+    eventually(lambda: not _children_of_workers(proxy))
+
+
+def test_the_breaker_answers_at_once_for_a_unit_that_keeps_overrunning(proxy: RunningProxy) -> None:
+    for _ in range(3):
+        proxy.filters(["LoopInC"], HOSTS)
+    started = time.monotonic()
+    answer = proxy.filters(["LoopInC", "Healthy"], HOSTS)
+    assert time.monotonic() - started < DEADLINE / 2
+    assert answer["result"] == HOSTS[1:]
+    assert "cut off" in answer["plugin_errors"]["LoopInC"][0]
+
+
+def test_a_hanging_unit_leaves_workers_to_the_others(proxy: RunningProxy) -> None:
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        hanging = [clients.submit(proxy.filters, ["LoopInPython"], HOSTS) for _ in range(CLIENTS - 1)]
+        times = []
+        while not all(call.done() for call in hanging):
+            started = time.monotonic()
+            assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
+            times.append(time.monotonic() - started)
+        assert all(call.result()["result"] == HOSTS for call in hanging)
+    assert max(times) < DEADLINE
+
+
+def test_no_call_is_lost_while_workers_are_killed(proxy: RunningProxy) -> None:
+    stop = threading.Event()
+    killed = []
+
+    def kill_workers() -> None:
+        chance = random.Random(1)
+        while not stop.wait(0.1):
+            workers = proxy.workers()
+            if workers:
+                victim = chance.choice(workers)
+                victim.kill()
+                killed.append(victim.pid)
+
+    def call(_: int) -> int:
+        done = 0
+        with proxy.client() as client:
+            while len(killed) < 20:
+                answer = client.runFilters(["Healthy"], HOSTS, "vm", {})
+                assert answer == {
+                    "result_code": 0, "result": HOSTS[1:], "plugin_errors": {}, "errors": [],
+                }  # fmt: skip
+                done += 1
+        return done
+
+    killer = threading.Thread(target=kill_workers)
+    killer.start()
+    try:
+        with ThreadPoolExecutor(4) as clients:
+            assert sum(clients.map(call, range(4))) > 0
+    finally:
+        stop.set()
+        killer.join()
+    assert len(killed) >= 20
+
+
+def test_a_killed_zygote_is_replaced(proxy: RunningProxy) -> None:
+    (zygote,) = psutil.Process(proxy.process.pid).children()
+    workers = proxy.workers()
+    zygote.send_signal(signal.SIGKILL)
+    assert proxy.filters(["Healthy"], HOSTS)["result"] == HOSTS[1:]
+    psutil.wait_procs(workers, timeout=30)
+    assert not any(worker.is_running() for worker in workers)
+
+
+def test_the_proxy_being_killed_leaves_nothing_behind(proxy: RunningProxy) -> None:
+    with ThreadPoolExecutor(1) as clients:
+        hanging = clients.submit(proxy.filters, ["LoopInC"], HOSTS)
+        eventually(lambda: any(worker.cpu_percent(0.01) > 50 for worker in proxy.workers()))
+        left = proxy.descendants()
+        proxy.kill()
+        assert isinstance(hanging.exception(), OSError)
+    _, alive = psutil.wait_procs(left, timeout=30)
+    assert not alive

@@ -1,0 +1,115 @@
+"""What a unit may answer, against an oracle that is written from the contract."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_scheduler_proxy.worker import answers
+from ovirt_scheduler_proxy.worker.printed import NOTHING, find_answer
+
+IDS = st.sampled_from([f"h{number}" for number in range(8)])
+ASKED = st.lists(IDS, unique=True)
+NUMBERS = st.integers() | st.floats(allow_nan=False) | st.fractions()
+RUBBISH = st.none() | st.booleans() | st.text() | st.just(float("nan")) | st.lists(st.integers(), max_size=1)
+
+
+@given(ASKED, st.lists(IDS), st.sampled_from([list, tuple, set, frozenset]))
+def test_a_filter_marks_the_hosts_that_it_names(asked: list[str], named: list[str], kind: Any) -> None:
+    mask = answers.filter_answer(kind(named), asked)
+    assert [host for host, mark in zip(asked, mask, strict=True) if mark] == [h for h in asked if h in named]
+
+
+@given(ASKED, st.lists(st.tuples(IDS, NUMBERS)))
+def test_every_host_gets_a_weight_and_no_unmentioned_one_the_best(
+    asked: list[str], pairs: list[tuple[str, Any]]
+) -> None:
+    weights = array("i", answers.score_answer(pairs, asked)).tolist()
+    assert len(weights) == len(asked)
+    told = {host: [_int32(weight) for named, weight in pairs if named == host] for host in asked}
+    worst = max((max(given) for given in told.values() if given), default=0)
+    assert weights == [max(told[host], default=worst) for host in asked]
+
+
+@given(ASKED, st.tuples(IDS, RUBBISH))
+def test_what_is_no_weight_is_refused(asked: list[str], pair: tuple[str, Any]) -> None:
+    with pytest.raises(answers.Rubbish):
+        answers.score_answer([pair], asked)
+
+
+@pytest.mark.parametrize("answer", [None, "h1", 5, {"h1": 1}, iter(["h1"]), [1], [None], [["h1"]]])
+def test_what_is_no_list_of_hosts_is_refused(answer: Any) -> None:
+    with pytest.raises(answers.Rubbish):
+        answers.filter_answer(answer, ["h1"])
+
+
+@pytest.mark.parametrize("answer", [5, ["h1"], [("h1",)], [("h1", 1, "U")], [(1, 1)], ["ab"], [{"h1": 1}]])
+def test_what_is_no_list_of_pairs_is_refused(answer: Any) -> None:
+    with pytest.raises(answers.Rubbish):
+        answers.score_answer(answer, ["h1"])
+
+
+@given(ASKED, st.text(min_size=1), st.lists(IDS))
+def test_balance_names_hosts_that_were_asked_or_moves_nothing(
+    asked: list[str], vm: str, targets: list[str]
+) -> None:
+    named = [host for host in asked if host in targets]
+    found = json.loads(answers.balance_answer((vm, targets), asked))
+    assert found == ([vm, named] if named else ["", []])
+
+
+@pytest.mark.parametrize("answer", [None, ("", []), (None, ["h1"]), ("vm", [])])
+def test_nothing_to_balance(answer: Any) -> None:
+    assert json.loads(answers.balance_answer(answer, ["h1"])) == ["", []]
+
+
+@pytest.mark.parametrize("answer", ["vm", ("vm",), (5, ["h1"]), ("vm", "h1"), ("vm", [5])])
+def test_what_is_no_balance_answer_is_refused(answer: Any) -> None:
+    with pytest.raises(answers.Rubbish):
+        answers.balance_answer(answer, ["h1"])
+
+
+@given(
+    st.lists(st.text()) | st.lists(st.tuples(st.text(), st.integers())) | st.tuples(st.text(), st.lists(IDS))
+)
+def test_a_printed_literal_is_the_answer(answer: Any) -> None:
+    assert find_answer(f"{answer!r}\n", balance=False) == (answer, "")
+
+
+@given(
+    st.lists(IDS), st.lists(st.text("abc =<(", max_size=9), max_size=3), st.lists(st.text("xyz ", max_size=9))
+)
+def test_other_prints_do_not_hide_the_answer(answer: list[str], before: list[str], after: list[str]) -> None:
+    printed = "".join(f"{line}\n" for line in [*before, "!", repr(answer), *after])
+    found, rest = find_answer(printed, balance=False)
+    assert found == answer
+    assert rest.split() == " ".join([*before, "!", *after]).split()
+
+
+def test_a_vm_and_its_hosts_may_be_printed_side_by_side() -> None:
+    printed = "3333-44 ['h1', 'h2']\n"
+    assert find_answer(printed, balance=True) == (("3333-44", ["h1", "h2"]), "")
+    assert find_answer(printed, balance=False) == (NOTHING, printed)
+
+
+@pytest.mark.parametrize("printed", ["", "\n \n", "no answer", "[unfinished", "h1, h2 what", "[" * 10_000])
+def test_what_is_no_literal_is_no_answer(printed: str) -> None:
+    assert find_answer(printed, balance=True)[0] is NOTHING
+
+
+def _int32(weight: Any) -> int:
+    """Rounded half to even, held within 32 bits."""
+    if isinstance(weight, float) and math.isinf(weight):
+        return 2**31 - 1 if weight > 0 else -(2**31)
+    if isinstance(weight, Fraction):
+        weight = weight.numerator / weight.denominator
+    exact = Decimal(weight).quantize(Decimal(1), ROUND_HALF_EVEN) if abs(weight) < 2**40 else Decimal(weight)
+    return int(min(max(exact, Decimal(-(2**31))), Decimal(2**31 - 1)))

@@ -1,0 +1,182 @@
+"""Reading and writing XML-RPC agree with the standard library, the quick way agrees with the full parser."""
+
+from __future__ import annotations
+
+import xmlrpc.client
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_scheduler_proxy.xmlrpc import quick, reading, writing
+from ovirt_scheduler_proxy.xmlrpc.fault import Fault
+
+#: Characters that XML can hold. A carriage return does not survive the standard library's writer.
+CHARACTERS = st.characters(
+    codec="utf-8",
+    exclude_categories=["Cs", "Cc"],
+    exclude_characters="\ufffe\uffff",
+    include_characters="\t\n",
+)
+TEXTS = st.text(CHARACTERS, max_size=20)
+IDS = st.text("0123456789abcdef- .ä<&>]", max_size=12)
+INTEGERS = st.integers(-(2**31), 2**31 - 1)
+SCALARS = TEXTS | INTEGERS | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+PROPERTIES = st.dictionaries(IDS, IDS, max_size=3)
+CALLS = st.one_of(
+    st.tuples(st.just("runFilters"), st.tuples(st.lists(IDS), st.lists(IDS), IDS, PROPERTIES)),
+    st.tuples(
+        st.just("runCostFunctions"),
+        st.tuples(st.lists(st.tuples(IDS, INTEGERS).map(list)), st.lists(IDS), IDS, PROPERTIES),
+    ),
+    st.tuples(st.just("runLoadBalancing"), st.tuples(IDS, st.lists(IDS), PROPERTIES)),
+)
+
+EXTENSIONS = 'xmlns:ex="http://ws.apache.org/xmlrpc/namespaces/extensions"'
+
+
+def call(value: str, head: str = "") -> bytes:
+    content = f"<methodName>m</methodName><params><param>{value}</param></params>"
+    return f"<?xml version='1.0'?>{head}<methodCall {EXTENSIONS}>{content}</methodCall>".encode()
+
+
+def read(body: bytes) -> Any:
+    return reading.read_call(body, 10_000)
+
+
+@given(st.lists(VALUES, max_size=4))
+def test_reading_agrees_with_the_standard_library(parameters: list[Any]) -> None:
+    body = xmlrpc.client.dumps(tuple(parameters), "someMethod").encode()
+    expected, method = xmlrpc.client.loads(body)
+    found = read(body)
+    assert (found.method, found.parameters) == (method, list(expected))
+    assert read(body) == reading.parse_call(body)
+
+
+@given(VALUES)
+def test_writing_agrees_with_the_standard_library(value: Any) -> None:
+    (found,), _ = xmlrpc.client.loads(writing.response(value))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.text())
+def test_what_xml_cannot_hold_does_not_break_an_answer(text: str) -> None:
+    (found,), _ = xmlrpc.client.loads(writing.response([text, text]))
+    assert isinstance(found, list)
+    assert len(found) == 2
+
+
+@given(st.integers(0, 1), TEXTS, st.dictionaries(TEXTS, st.lists(TEXTS), max_size=3))
+def test_an_answer_has_its_four_keys(code: int, text: str, errors: dict[str, list[str]]) -> None:
+    (found,), _ = xmlrpc.client.loads(writing.answer(code, [text], errors))
+    assert found == {"result_code": code, "result": [text], "plugin_errors": errors, "errors": []}
+
+
+@given(st.lists(st.tuples(TEXTS, INTEGERS), max_size=5), TEXTS)
+def test_weights_have_three_fields(rows: list[tuple[str, int]], unit: str) -> None:
+    hosts, values = [host for host, _ in rows], [weight for _, weight in rows]
+    (found,), _ = xmlrpc.client.loads(writing.response(writing.array([writing.weights(hosts, values, unit)])))
+    assert found == [[host, weight, unit] for host, weight in rows]
+
+
+@given(CALLS)
+def test_the_quick_way_reads_the_same_as_the_full_parser(made: tuple[str, tuple[Any, ...]]) -> None:
+    method, parameters = made
+    body = xmlrpc.client.dumps(parameters, method).encode()
+    found = quick.read(body)
+    if found is not None:
+        full = reading.parse_call(body)
+        assert found == (full.method, full.parameters) == (method, list(parameters))
+
+
+@given(CALLS, st.data())
+def test_the_quick_way_never_accepts_what_the_full_parser_refuses(
+    made: tuple[str, tuple[Any, ...]], data: st.DataObject
+) -> None:
+    body = bytearray(xmlrpc.client.dumps(made[1], made[0]).encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(body)))
+        end = min(len(body), start + data.draw(st.integers(0, 12)))
+        body[start:end] = data.draw(
+            st.sampled_from(
+                [b"", b"<", b">", b"</value>", b"<value>", b"<string>", b"\x00", b"&", b"\xff", b" "]
+            )
+            | st.binary(max_size=4)
+        )
+    found = quick.read(bytes(body))
+    if found is not None:
+        full = reading.parse_call(bytes(body))
+        assert found == (full.method, full.parameters)
+
+
+@pytest.mark.parametrize("spelling", ["<value><string>{}</string></value>", "<value>{}</value>"])
+def test_the_quick_way_takes_what_the_engines_and_pythons_clients_send(spelling: str) -> None:
+    values = "".join(spelling.format(f"h{number}") for number in range(3))
+    pair = f"<value><array><data>{spelling.format('U')}<value><i4>2</i4></value></data></array></value>"
+    properties = f"<value><struct><member><name>k</name>{spelling.format('v')}</member></struct></value>"
+    parameters = (
+        f"<value><array><data>{pair}</data></array></value></param><param>"
+        f"<value><array><data>{values}</data></array></value></param><param>"
+        f"{spelling.format('vm')}</param><param>{properties}"
+    )
+    body = (
+        f'<?xml version="1.0" encoding="UTF-8"?><methodCall {EXTENSIONS}>'
+        f"<methodName>runCostFunctions</methodName><params><param>{parameters}</param></params></methodCall>"
+    ).encode()
+    assert quick.read(body) == ("runCostFunctions", [[["U", 2]], ["h0", "h1", "h2"], "vm", {"k": "v"}])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("<value><ex:nil/></value>", None),
+        ("<value><ex:i8>-7</ex:i8></value>", -7),
+        ("<value><ex:i2>7</ex:i2></value>", 7),
+        ("<value><ex:float>1.5</ex:float></value>", 1.5),
+        ("<value><boolean>1</boolean></value>", True),
+        ("<value><base64>aGk=</base64></value>", b"hi"),
+        ("<value>a<!-- -->b</value>", "ab"),
+        ("<value><![CDATA[<&>]]></value>", "<&>"),
+        ("<value>&lt;&#228;</value>", "<ä"),
+        ("<value/>", ""),
+    ],
+)
+def test_types_of_the_standard_and_of_apaches_extensions(value: str, expected: Any) -> None:
+    assert read(call(value)).parameters == [expected]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no xml",
+        b"<methodCall>",
+        b"<methodCall/>",
+        b"<other/>",
+        call("<value><int>1.5</int></value>"),
+        call("<value><int>1_0</int></value>"),
+        call("<value><boolean>yes</boolean></value>"),
+        call("<value><what>1</what></value>"),
+        call("<value><int>1</int><int>2</int></value>"),
+        call("<array/>"),
+        call("<value><array><data/><data/></array></value>"),
+        call("<value><struct><member><name>a</name></member></struct></value>"),
+        call("<value><dateTime.iso8601>tomorrow</dateTime.iso8601></value>"),
+        call("<value><base64>!</base64></value>"),
+        call("<value>a</value>", "<!DOCTYPE methodCall>"),
+        call("<value>&x;</value>", "<!DOCTYPE methodCall [<!ENTITY x 'y'>]>"),
+        call("<value>&x;</value>", "<!DOCTYPE methodCall [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>"),
+        call("<value><array><data>" * 100 + "</data></array></value>" * 100),
+        call("<value><array><data>" + "<value/>" * 30_000 + "</data></array></value>"),
+    ],
+)
+def test_what_is_no_call_is_a_fault(body: bytes) -> None:
+    with pytest.raises(Fault):
+        read(body)
