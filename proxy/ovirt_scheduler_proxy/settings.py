@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import os
 import sys
-import tomllib
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
+from ovirt_service import toml_file
+from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
 
 DEFAULT_FILE = Path("/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml")
@@ -119,13 +119,7 @@ def load(path: Path | None) -> Settings:
     if named is None and not DEFAULT_FILE.exists():
         return Settings()
     file = named or DEFAULT_FILE
-    try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: is not TOML: {error}") from error
-    return decode(document, file)
+    return decode(toml_file.read(file), file)
 
 
 def decode(document: dict[str, Any], file: Path) -> Settings:
@@ -133,7 +127,7 @@ def decode(document: dict[str, Any], file: Path) -> Settings:
     try:
         settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
-        raise UserError(f"{file}: {_explain(error)}") from error
+        raise UserError(f"{file}: {complaint(error, Settings)}") from error
     _check_ranges(settings, file)
     return settings
 
@@ -159,31 +153,6 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
 
 def python_of(folder: PluginFolder) -> str:
     return folder.python or sys.executable
-
-
-def _explain(error: msgspec.ValidationError) -> str:
-    """The library's message, with the nearest right name where a key is unknown."""
-    text = str(error)
-    if "unknown field" not in text:
-        return text.replace("`$.", "`").replace("Object missing required field", "there is no")
-    unknown = text.split("`")[1]
-    place, known = _table(text)
-    near = difflib.get_close_matches(unknown, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it may hold {', '.join(sorted(known))}"
-    return f"unknown key {unknown!r} in {place}: {hint}"
-
-
-def _table(text: str) -> tuple[str, list[str]]:
-    """The place that a message of the library names, and the keys that may stand there."""
-    path = text.split(" - at `$.")[1].rstrip("`") if " - at `$." in text else ""
-    if not path:
-        return "the file", [field.name for field in msgspec.structs.fields(Settings)]
-    section = path.split("[")[0].split(".")[0]
-    kind: Any = {field.name: field.type for field in msgspec.structs.fields(Settings)}[section]
-    for inner in get_args(kind):
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            kind = inner
-    return f"[{section}]", [field.name for field in msgspec.structs.fields(kind)]
 
 
 def _check_ranges(settings: Settings, file: Path) -> None:

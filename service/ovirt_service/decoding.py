@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -41,14 +41,15 @@ def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str
     what = match["what"] if match else str(error)
     path = ((match["path"] if match else None) or "").lstrip(".")
     if unknown := _UNKNOWN.fullmatch(what):
-        key = unknown["key"]
-        return f"{_joined(path, key)}: unknown key{nearest(key, _keys_at(root, path))}"
+        key, known = unknown["key"], _keys_at(root, path)
+        hint = nearest(key, known) or (f"; known are {', '.join(known)}" if known else "")
+        return f"{_joined(path, key)}: unknown key{hint}"
     if missing := _MISSING.fullmatch(what):
         return f"{_joined(path, missing['key'])}: is missing"
     if invalid := _INVALID.fullmatch(what):
         words = _words_at(root, path)
-        known = f"; one of {', '.join(words)}{nearest(invalid['word'], words)}" if words else ""
-        return f'{path}: cannot be "{invalid["word"]}"{known}'
+        hint = f"; one of {', '.join(words)}{nearest(invalid['word'], words)}" if words else ""
+        return f'{path}: cannot be "{invalid["word"]}"{hint}'
     return f"{path or 'the top level'}: {_in_words(what)}"
 
 
@@ -73,7 +74,10 @@ def _keys_at(root: type[msgspec.Struct], path: str) -> list[str]:
 
 def _words_at(root: type[msgspec.Struct], path: str) -> list[str]:
     """List the words that a value at this path may be."""
-    words = _within(_annotation_at(root, path), Enum)
+    annotation = _annotation_at(root, path)
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in get_args(annotation)]
+    words = _within(annotation, Enum)
     return [str(word.value) for word in words] if words else []
 
 

@@ -1,4 +1,4 @@
-"""Tells systemd that the proxy is ready, alive or stopping."""
+"""Tells systemd that a process is ready, alive or stopping, as sd_notify(3) does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 import contextlib
 import os
 import socket
+import threading
+import time
+from collections.abc import Callable
 
 
 class Notifier:
@@ -17,18 +20,38 @@ class Notifier:
         watched = microseconds.isdigit() and os.environ.get("WATCHDOG_PID", "") in {"", str(os.getpid())}
         #: Seconds between signs of life: a third of what systemd waits for. None when it does not watch.
         self._interval = int(microseconds) / 3e6 if watched else None
+        self._is_ready = False
 
     def ready(self) -> None:
-        self._send("READY=1")
+        """Say so once, however often it is called."""
+        if not self._is_ready:
+            self._is_ready = True
+            self._send("READY=1")
 
     def stopping(self) -> None:
         self._send("STOPPING=1")
 
-    async def keep_alive(self) -> None:
-        """Tell systemd that the event loop turns, for as long as it does."""
+    async def keep_alive(self, hangs: Callable[[], bool] = lambda: False) -> None:
+        """Tell systemd that the event loop turns, for as long as it does and nothing else hangs."""
         while self._interval is not None:
-            self._send("WATCHDOG=1")
+            self._tell_unless(hangs)
             await asyncio.sleep(self._interval)
+
+    def keep_alive_beside(self, hangs: Callable[[], bool]) -> None:
+        """The same for a loop without asyncio, from a thread that ends with the process."""
+        if self._interval is not None:
+            threading.Thread(
+                target=self._keep, args=(self._interval, hangs), name="watchdog", daemon=True
+            ).start()
+
+    def _keep(self, interval: float, hangs: Callable[[], bool]) -> None:
+        while True:
+            self._tell_unless(hangs)
+            time.sleep(interval)
+
+    def _tell_unless(self, hangs: Callable[[], bool]) -> None:
+        if not hangs():
+            self._send("WATCHDOG=1")
 
     def _send(self, state: str) -> None:
         if not self._address:

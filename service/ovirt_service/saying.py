@@ -1,0 +1,66 @@
+"""Says each thing once: again only when it changes, when it was over, or after a quiet time."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Hashable
+
+#: Whoever names the subjects may name any number of them: of more than these the oldest are forgotten.
+_MOST_SUBJECTS = 10_000
+
+
+class Said:
+    """Remembers what was said of which subject, for all threads."""
+
+    def __init__(self, quiet_seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+        """The same is said again after the quiet time; without one, only when it was over."""
+        self._quiet_seconds = quiet_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        #: The words and the moment for each subject, the oldest first.
+        self._said: dict[Hashable, tuple[str, float]] = {}
+
+    def is_news(self, subject: Hashable, words: str = "") -> bool:
+        """Whether this is to be said now; if so, it counts as said."""
+        now = self._clock()
+        with self._lock:
+            before, at = self._said.get(subject, (None, -math.inf))
+            if words == before and now - at < self._quiet_seconds:
+                return False
+            self._said.pop(subject, None)
+            self._forget(now)
+            self._said[subject] = (words, now)
+            return True
+
+    def is_over(self, subject: Hashable) -> bool:
+        """Whether something was said of it, which holds no more: from now on it is news again."""
+        with self._lock:
+            return self._said.pop(subject, None) is not None
+
+    def _forget(self, now: float) -> None:
+        """Drop what may be said again anyway, and more where that is not enough."""
+        while self._said:
+            subject, (_, at) = next(iter(self._said.items()))
+            if now - at < self._quiet_seconds and len(self._said) < _MOST_SUBJECTS:
+                return
+            del self._said[subject]
+
+
+class Complaint:
+    """Logs once that something is wrong, however often its reason changes, and once that it is over."""
+
+    def __init__(self, log: logging.Logger, wrong: str, over: str) -> None:
+        self._log = log
+        self._wrong = wrong
+        self._over = over
+        self._said = Said()
+
+    def say(self, error: str) -> None:
+        """Take note of an error, or with an empty one that there is none."""
+        if error and self._said.is_news(self._wrong):
+            self._log.warning("%s: %s", self._wrong, error)
+        elif not error and self._said.is_over(self._wrong):
+            self._log.warning("%s", self._over)

@@ -1,0 +1,29 @@
+"""Pages of metrics as Prometheus reads them."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+
+from prometheus_client.parser import text_string_to_metric_families
+
+#: A metric's name, and the values of its labels in the order of their names.
+Sample = tuple[str, ...]
+
+
+def samples(url: str) -> dict[Sample, float]:
+    """Read a page."""
+    with urllib.request.urlopen(url) as response:
+        page = response.read().decode()
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+    }
+
+
+def page_named_in(log: str) -> str:
+    """Where a process says that its page is."""
+    found = re.search(r"metrics at (http://\S+)", log)
+    assert found is not None, log
+    return found[1]

@@ -1,0 +1,61 @@
+"""systemd's end of sd_notify: a socket, and what was told there."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PATIENCE_SECONDS = 30.0
+
+
+class Systemd:
+    """Listens as systemd does to the one process that it has started."""
+
+    def __init__(self, listening: socket.socket, path: Path) -> None:
+        self._socket = listening
+        self._path = path
+
+    def environment(self, watchdog_seconds: float | None = None) -> dict[str, str]:
+        """What the process finds in its environment."""
+        told = {"NOTIFY_SOCKET": str(self._path)}
+        if watchdog_seconds is not None:
+            told["WATCHDOG_USEC"] = str(round(watchdog_seconds * 1e6))
+        return told
+
+    def hear(self) -> str:
+        """The next thing that is told."""
+        return self._socket.recv(100).decode()
+
+    def hear_until(self, awaited: str, times: int = 1) -> list[str]:
+        """All that is told until this was told so often."""
+        told: list[str] = []
+        while told.count(awaited) < times:
+            told.append(self.hear())
+        return told
+
+    def count(self, seconds: float) -> int:
+        """How often something is told within so many seconds; what was told before is forgotten."""
+        self._socket.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                self._socket.recv(100)
+        count, until = 0, time.monotonic() + seconds
+        with suppress(TimeoutError):
+            while True:
+                self._socket.settimeout(max(0.001, until - time.monotonic()))
+                self._socket.recv(100)
+                count += 1
+        self._socket.settimeout(_PATIENCE_SECONDS)
+        return count
+
+
+@contextmanager
+def systemd(folder: Path) -> Iterator[Systemd]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        path = folder / "notify"
+        listening.bind(str(path))
+        listening.settimeout(_PATIENCE_SECONDS)
+        yield Systemd(listening, path)

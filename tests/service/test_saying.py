@@ -1,0 +1,78 @@
+"""What is said once: again only when it changes, when it was over, or after a quiet time."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_service.saying import Complaint, Said
+
+QUIET_SECONDS = 600.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.floats(0, 400))))
+def test_each_subject_is_told_once_in_the_quiet_time(events: list[tuple[str, str, float]]) -> None:
+    clock = Clock()
+    said = Said(QUIET_SECONDS, clock)
+    last: dict[tuple[str, str], float] = {}
+    for unit, cause, pause in events:
+        clock.now += pause
+        due = clock.now - last.get((unit, cause), -1e9) >= QUIET_SECONDS
+        assert said.is_news((unit, cause)) == due
+        if due:
+            last[unit, cause] = clock.now
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "x", "y", None]))))
+def test_other_words_are_news_and_so_is_what_was_over(events: list[tuple[str, str | None]]) -> None:
+    said = Said()
+    last: dict[str, str] = {}
+    for subject, words in events:
+        if words is None:
+            assert said.is_over(subject) == (subject in last)
+            last.pop(subject, None)
+        else:
+            assert said.is_news(subject, words) == (last.get(subject) != words)
+            last[subject] = words
+
+
+def test_of_very_many_subjects_the_oldest_are_forgotten() -> None:
+    said = Said(QUIET_SECONDS, lambda: 0.0)
+    for number in range(10_001):
+        assert said.is_news(number)
+    assert not said.is_news(1)
+    assert said.is_news(0)
+
+
+def test_what_may_be_said_again_is_not_kept() -> None:
+    clock = Clock()
+    said = Said(QUIET_SECONDS, clock)
+    for number in range(100):
+        said.is_news(number)
+    clock.now += QUIET_SECONDS
+    said.is_news("other")
+    assert not any(said.is_over(number) for number in range(100))
+
+
+def test_a_complaint_is_made_once_whatever_the_reason_and_taken_back_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    complaint = Complaint(logging.getLogger("part"), "keys cannot be read", "keys are read again")
+    for error in ("", "locked", "locked", "away", "", "", "locked"):
+        complaint.say(error)
+    assert [record.getMessage() for record in caplog.records] == [
+        "keys cannot be read: locked",
+        "keys are read again",
+        "keys cannot be read: locked",
+    ]

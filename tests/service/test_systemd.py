@@ -1,0 +1,112 @@
+"""systemd hears when a process is ready, that it is alive as long as its loop gets on, and that it stops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.service.listening import systemd
+
+PLAIN = """
+import sys
+from ovirt_service.systemd import Notifier
+hangs = []
+notifier = Notifier()
+notifier.keep_alive_beside(lambda: bool(hangs))
+notifier.ready()
+notifier.ready()
+for line in sys.stdin:
+    hangs[:] = [line] if line == "hang\\n" else []
+    print("done", flush=True)
+notifier.stopping()
+"""
+
+ASYNC = """
+import asyncio, sys
+from ovirt_service.systemd import Notifier
+
+async def main():
+    hangs = []
+    notifier = Notifier()
+    task = asyncio.create_task(notifier.keep_alive(lambda: bool(hangs)))
+    notifier.ready()
+    notifier.ready()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        hangs[:] = [line] if line == "hang\\n" else []
+        print("done", flush=True)
+    notifier.stopping()
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def running(program: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def tell(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{word}\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "done\n"
+
+
+@pytest.mark.parametrize("program", [PLAIN, ASYNC])
+def test_a_loop_that_hangs_falls_silent_until_it_gets_on(program: str, tmp_path: Path) -> None:
+    with systemd(tmp_path) as listening, running(program, listening.environment(0.15)) as process:
+        told = listening.hear_until("WATCHDOG=1", 3)
+        assert told.count("READY=1") == 1
+        tell(process, "hang")
+        assert listening.count(1.0) <= 1, "one may have been on its way"
+        tell(process, "go on")
+        listening.hear_until("WATCHDOG=1", 3)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert listening.hear_until("STOPPING=1").count("READY=1") == 0
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("program", [PLAIN, ASYNC])
+def test_a_process_that_is_not_watched_gives_no_signs_of_life(program: str, tmp_path: Path) -> None:
+    with systemd(tmp_path) as listening, running(program, listening.environment()) as process:
+        assert listening.hear() == "READY=1"
+        assert process.stdin is not None
+        process.stdin.close()
+        assert listening.hear() == "STOPPING=1"
+
+
+def test_signs_of_life_are_for_the_process_that_is_watched_alone(tmp_path: Path) -> None:
+    with systemd(tmp_path) as listening:
+        environment = {**listening.environment(0.15), "WATCHDOG_PID": "1"}
+        with running(PLAIN, environment) as process:
+            assert listening.hear() == "READY=1"
+            assert process.stdin is not None
+            process.stdin.close()
+            assert listening.hear() == "STOPPING=1"
+
+
+def test_without_systemd_nothing_is_told() -> None:
+    environment = dict.fromkeys(("NOTIFY_SOCKET", "WATCHDOG_USEC"), "")
+    with running(PLAIN, environment) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(30) == 0

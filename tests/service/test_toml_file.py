@@ -1,0 +1,32 @@
+"""A TOML file that cannot be read is told in one line with its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ovirt_service import toml_file
+from ovirt_service.errors import UserError
+
+
+def test_what_it_holds(tmp_path: Path) -> None:
+    file = tmp_path / "part.toml"
+    file.write_text('[section]\nkey = "value"\n')
+    assert toml_file.read(file) == {"section": {"key": "value"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"[section", "not TOML: Expected"), (b"\xff", "not TOML: 'utf-8' codec")]
+)
+def test_what_is_not_toml(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "part.toml"
+    file.write_bytes(content)
+    with pytest.raises(UserError) as refusal:
+        toml_file.read(file)
+    assert str(refusal.value).startswith(f"{file}: {said}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"absent: cannot read the configuration: No such file or directory$"):
+        toml_file.read(tmp_path / "absent")
