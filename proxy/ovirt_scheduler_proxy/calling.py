@@ -10,10 +10,10 @@ from typing import Any
 
 from tabulate import tabulate
 
+from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 
 from .endpoint import TROUBLE_SHOOTING
-from .http.access import split_address
 from .settings import Settings
 
 

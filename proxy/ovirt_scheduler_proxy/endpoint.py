@@ -11,7 +11,7 @@ from .contract.arguments import read_question, take_none
 from .contract.scheduler import Scheduler
 from .http.access import check_content
 from .http.connection import Respond
-from .http.request import HttpError, Request
+from .http.request import HttpError, HttpRequest
 from .http.response import Response
 from .reporting import Reporter
 from .xmlrpc import writing
@@ -36,7 +36,7 @@ class Endpoint:
         self._reporter = reporter
         self._most_elements = most_elements
 
-    def answer(self, request: Request, respond: Respond) -> None:
+    def answer(self, request: HttpRequest, respond: Respond) -> None:
         """Raises `HttpError` for what is no call."""
         head = request.head
         if head.method == "GET" and head.path == "/metrics":

@@ -18,7 +18,7 @@ from .operation import logs
 from .operation.decisions import DecisionLog
 from .plugins.loading import load_all
 from .plugins.reloading import Reloader
-from .pool.nursery import end_all
+from .pool.zygote_process import end_all
 from .reporting import Reporter
 from .settings import Settings
 from .worker import kernel

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 
-class Kind(Enum):
+class UnitKind(Enum):
     """What a unit can do; the value is the name that worker processes know it by."""
 
     FILTER = "filter"
@@ -22,7 +22,7 @@ class Unit:
     """One policy unit of one kind, as the engine sees it."""
 
     name: str
-    kind: Kind
+    kind: UnitKind
     folder: Path
     module: str
     description: str
@@ -48,7 +48,7 @@ class Problem:
         return f"{self.file}: {subject}{self.sentence}"
 
 
-def _by_name(units: tuple[Unit, ...], kind: Kind) -> Mapping[str, Unit]:
+def _by_name(units: tuple[Unit, ...], kind: UnitKind) -> Mapping[str, Unit]:
     return MappingProxyType({unit.name: unit for unit in units if unit.kind is kind})
 
 
@@ -58,8 +58,8 @@ class Registry:
     def __init__(self, units: tuple[Unit, ...], problems: tuple[Problem, ...]) -> None:
         self.units = units
         self.problems = problems
-        self._of_kind = {kind: _by_name(units, kind) for kind in Kind}
+        self._of_kind = {kind: _by_name(units, kind) for kind in UnitKind}
 
-    def of_kind(self, kind: Kind) -> Mapping[str, Unit]:
+    def of_kind(self, kind: UnitKind) -> Mapping[str, Unit]:
         """The units of a kind by name."""
         return self._of_kind[kind]

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from ovirt_scheduler_proxy import settings
-from ovirt_scheduler_proxy.http.access import Gate, split_address
+from ovirt_scheduler_proxy.http.access import Gate
+from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
 
@@ -28,22 +29,22 @@ def load(tmp_path: Path, text: str) -> settings.Settings:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[server]\nlisen = 'x'", "unknown key 'lisen' in [server]: did you mean 'listen'?"),
-        ("[sever]", "unknown key 'sever' in the file: did you mean 'server'?"),
-        ("[units.A]\non_fail = 'accept'", "unknown key 'on_fail' in [units]: did you mean 'on_failure'?"),
+        ("[server]\nlisen = 'x'", 'server.lisen: unknown key; did you mean "listen"?'),
+        ("[sever]", 'sever: unknown key; did you mean "server"?'),
+        ("[units.A]\non_fail = 'accept'", 'units[...].on_fail: unknown key; did you mean "on_failure"?'),
         (
             "[[plugins]]\ndirectory = '/a'\npyton = ''",
-            "unknown key 'pyton' in [plugins]: did you mean 'python'?",
+            'plugins[0].pyton: unknown key; did you mean "python"?',
         ),
-        ("[log]\nxyz = 1", "unknown key 'xyz' in [log]: it may hold file, file_mib, files, level"),
-        ("[calls]\non_failure = 'maybe'", "calls.on_failure"),
+        ("[log]\nxyz = 1", "log.xyz: unknown key; known are level, file, file_mib, files"),
+        ("[calls]\non_failure = 'maybe'", 'calls.on_failure: cannot be "maybe"; one of accept, reject'),
         ("[calls]\ndeadline_seconds = 0", "calls.deadline_seconds is 0, but must be more than 0"),
         ("[workers]\nwarm = 0", "workers.warm is 0, but must be 1 or more"),
         ("[workers]\nwarm = 8\nmost = 4", "workers.most is less than workers.warm"),
-        ("[workers]\nwarm = 'many'", "workers.warm"),
-        ("[[plugins]]\npython = 'x'", "directory"),
+        ("[workers]\nwarm = 'many'", "workers.warm: expected a whole number, not text"),
+        ("[[plugins]]\npython = 'x'", "plugins[0].directory: is missing"),
         ("[server]\nallowed_clients = ['here']", "server.allowed_clients"),
-        ("[server", "is not TOML"),
+        ("[server", "not TOML"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
@@ -56,7 +57,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="cannot read the configuration: No such file"):
         settings.load(tmp_path / "absent.toml")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..pool.outcome import Outcome
-from ..units import Kind
+from ..units import UnitKind
 from .arguments import Question
 
 
@@ -32,11 +32,11 @@ class Answer(msgspec.Struct, frozen=True):
     @property
     def balance(self) -> list[Any] | None:
         """The VM to move and where to, where that was asked."""
-        return self.result if self.question.kind is Kind.BALANCE else None
+        return self.result if self.question.kind is UnitKind.BALANCE else None
 
     def weights(self) -> dict[str, list[int]]:
         """The weights of each unit that scored, in the order of the hosts."""
-        if self.question.kind is not Kind.SCORE:
+        if self.question.kind is not UnitKind.SCORE:
             return {}
         scored = [asked for asked in self.asked if asked.outcome.failure is None]
         return {asked.unit: array("i", asked.outcome.body).tolist() for asked in scored}

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..units import Kind
+from ..units import UnitKind
 from ..xmlrpc.fault import INVALID_PARAMETERS, UNKNOWN_METHOD, Fault
 
 #: Cluster policy properties: names and values, both text.
@@ -18,7 +18,7 @@ class Question(msgspec.Struct, frozen=True):
     """What the engine asks: these units about these hosts, for a VM unless it is about balance."""
 
     method: str
-    kind: Kind
+    kind: UnitKind
     units: list[str]
     hosts: list[str]
     vm: str
@@ -45,7 +45,7 @@ def _run_filters(method: str, parameters: Sequence[Any]) -> Question:
     filters, hosts, vm, properties = _take(method, parameters, ("filters", "hosts", "vm", "properties"))
     return Question(
         method,
-        Kind.FILTER,
+        UnitKind.FILTER,
         _texts(method, "filters", filters),
         _texts(method, "hosts", hosts),
         _text(method, "vm", vm),
@@ -58,7 +58,7 @@ def _run_cost_functions(method: str, parameters: Sequence[Any]) -> Question:
     cost_functions, hosts, vm, properties = _take(method, parameters, names)
     return Question(
         method,
-        Kind.SCORE,
+        UnitKind.SCORE,
         _weighted_names(method, cost_functions),
         _texts(method, "hosts", hosts),
         _text(method, "vm", vm),
@@ -70,7 +70,7 @@ def _run_load_balancing(method: str, parameters: Sequence[Any]) -> Question:
     balance, hosts, properties = _take(method, parameters, ("balance", "hosts", "properties"))
     return Question(
         method,
-        Kind.BALANCE,
+        UnitKind.BALANCE,
         [_text(method, "balance", balance)],
         _texts(method, "hosts", hosts),
         "",

@@ -10,29 +10,33 @@ from typing import Any
 
 import msgspec
 
+from ovirt_service.saying import Said
+
 from ..pool.breaker import OPEN_SECONDS, Breakers
-from ..pool.flight import Job, run
+from ..pool.jobs import Job, run
 from ..pool.outcome import Cause, Failure, Outcome, failed
 from ..pool.pool import Pool
-from ..units import Kind, Registry, Unit
+from ..units import Registry, Unit, UnitKind
 from ..worker.frames import pack
 from . import merging
 from .answer import Answer, Asked
 from .arguments import Question
-from .damping import Damping
 
 log = logging.getLogger(__name__)
 
+#: A failure of a unit is told to the administrator again after so many seconds, and not with every VM.
+_QUIET_SECONDS = 600.0
+
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
-_WIDTHS = {Kind.FILTER: 1, Kind.SCORE: 4, Kind.BALANCE: None}
+_WIDTHS = {UnitKind.FILTER: 1, UnitKind.SCORE: 4, UnitKind.BALANCE: None}
 
 #: What a unit would answer about no hosts at all.
-_NO_HOSTS = {Kind.FILTER: b"", Kind.SCORE: b"", Kind.BALANCE: b'["",[]]'}
+_NO_HOSTS = {UnitKind.FILTER: b"", UnitKind.SCORE: b"", UnitKind.BALANCE: b'["",[]]'}
 
 _CONSEQUENCES = {
-    Kind.FILTER: "it filtered no host",
-    Kind.SCORE: "its weights do not count",
-    Kind.BALANCE: "nothing is balanced",
+    UnitKind.FILTER: "it filtered no host",
+    UnitKind.SCORE: "its weights do not count",
+    UnitKind.BALANCE: "nothing is balanced",
 }
 
 
@@ -52,12 +56,12 @@ class Scheduler:
         self.breakers = Breakers()
         self._deadline = deadline
         self._rejects = rejects
-        self._damping = Damping()
+        self._said = Said(_QUIET_SECONDS)
 
     def discover(self) -> dict[str, dict[str, list[str]]]:
         """Every unit with its description and properties, under exactly the keys that the engine knows."""
         registry = self.plugins.registry
-        keys = {"filters": Kind.FILTER, "scores": Kind.SCORE, "balance": Kind.BALANCE}
+        keys = {"filters": UnitKind.FILTER, "scores": UnitKind.SCORE, "balance": UnitKind.BALANCE}
         return {
             key: {unit.name: [unit.description, unit.properties] for unit in registry.of_kind(kind).values()}
             for key, kind in keys.items()
@@ -77,9 +81,9 @@ class Scheduler:
         """
         outcomes, jobs = self._prepare(question)
 
-        def finish(landed: list[Outcome]) -> None:
+        def finish(found: list[Outcome]) -> None:
             try:
-                answer = self._finish(question, outcomes, jobs, landed, damped)
+                answer = self._finish(question, outcomes, jobs, found, damped)
             except Exception:
                 log.exception("the answers of the units could not be put together")
                 answer = None
@@ -89,7 +93,7 @@ class Scheduler:
 
     def fallen(self, answer: Answer) -> dict[str, list[str]]:
         """For each host that fell, the units that dropped it."""
-        if answer.question.kind is not Kind.FILTER:
+        if answer.question.kind is not UnitKind.FILTER:
             return {}
         return merging.fallen_hosts(answer.asked, answer.question.hosts, self._rejects)
 
@@ -119,10 +123,10 @@ class Scheduler:
         question: Question,
         outcomes: dict[str, Outcome],
         jobs: dict[str, Job],
-        landed: list[Outcome],
+        found: list[Outcome],
         damped: bool,
     ) -> Answer:
-        for (name, job), outcome in zip(jobs.items(), landed, strict=True):
+        for (name, job), outcome in zip(jobs.items(), found, strict=True):
             whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
             self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
             outcomes[name] = whole
@@ -131,10 +135,10 @@ class Scheduler:
         return Answer(question, asked, result, self._errors(question, asked, damped), hosts_out)
 
     def _merge(self, question: Question, asked: list[Asked]) -> tuple[Any, int]:
-        if question.kind is Kind.FILTER:
+        if question.kind is UnitKind.FILTER:
             hosts = merging.merge_filters(asked, question.hosts, self._rejects)
             return hosts, len(hosts)
-        if question.kind is Kind.SCORE:
+        if question.kind is UnitKind.SCORE:
             return merging.merge_scores(asked, question.hosts), len(question.hosts)
         vm, targets = merging.read_balance(asked[0].outcome)
         return [vm, targets], len(targets)
@@ -145,14 +149,14 @@ class Scheduler:
             item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
             for item in asked
             if item.outcome.failure is not None
-            and (not damped or self._damping.may_tell(item.unit, question.kind, item.outcome.failure.cause))
+            and (not damped or self._said.is_news((item.unit, question.kind, item.outcome.failure.cause)))
         }
 
-    def _sentence(self, unit: str, kind: Kind, failure: Failure) -> str:
+    def _sentence(self, unit: str, kind: UnitKind, failure: Failure) -> str:
         consequence = _CONSEQUENCES[kind]
         if failure.cause is Cause.REFUSED:
             consequence = "no host is accepted"
-        elif kind is Kind.FILTER and self._rejects(unit):
+        elif kind is UnitKind.FILTER and self._rejects(unit):
             consequence = "no host is accepted, as its on_failure asks"
         told = failure.sentence
         if failure.cause is Cause.OVERRAN:
@@ -161,7 +165,7 @@ class Scheduler:
 
     @staticmethod
     def _encode(question: Question) -> bytes:
-        if question.kind is Kind.BALANCE:
+        if question.kind is UnitKind.BALANCE:
             return msgspec.json.encode([question.hosts, question.properties])
         return msgspec.json.encode([question.hosts, question.vm, question.properties])
 

@@ -6,20 +6,13 @@ import ipaddress
 import ssl
 from collections.abc import Iterable
 
+from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 
 from ..settings import Server
 from .request import Head, HttpError
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-
-
-def split_address(listen: str) -> tuple[str, int]:
-    """HOST:PORT as its two parts; an IPv6 host stands in brackets. Raises `UserError`."""
-    host, colon, port = listen.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise UserError(f"listen address {listen!r} is not HOST:PORT, as 127.0.0.1:18781 is")
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def is_loopback(host: str) -> bool:

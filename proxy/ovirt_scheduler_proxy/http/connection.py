@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from .request import Head, HttpError, Request, RequestParser
+from .request import Head, HttpError, HttpRequest, RequestParser
 from .response import TEXT, Response, render
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ Respond = Callable[[Response], None]
 #: Judges a head before its body is read. Raises `HttpError`.
 Check = Callable[[Head], None]
 #: Answers a request. May raise `HttpError`.
-Answer = Callable[[Request, Respond], None]
+Answer = Callable[[HttpRequest, Respond], None]
 
 
 class Connection(asyncio.Protocol):

@@ -1,4 +1,4 @@
-"""The listening socket and its connections: how many there may be, and how long each may dawdle."""
+"""The listening socket and its connections: how many there may be, and how slow each may be."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import ssl
 import time
 from dataclasses import dataclass
 
+from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 
-from .access import Gate, split_address
+from .access import Gate
 from .connection import Answer, Connection
 
 log = logging.getLogger(__name__)
 
-#: Seconds between looks for clients that dawdle.
+#: Seconds between looks for slow clients.
 _SWEEP_INTERVAL = 0.5
 
 #: The kernel completes connections for us while the event loop is busy; so many may wait.
@@ -94,7 +95,7 @@ class Listener:
         self._connections.discard(connection)
 
     def _make_room(self) -> None:
-        """There are as many connections as there may be: the one that dawdles the longest has to go."""
+        """There are as many connections as there may be: the one that is slow the longest has to go."""
         waiting = [(each.waiting_since, each) for each in self._connections if each.waiting_since is not None]
         victim = min(waiting, key=lambda pair: pair[0])[1] if waiting else next(iter(self._connections))
         log.warning("there are %d connections already: closing one", len(self._connections))

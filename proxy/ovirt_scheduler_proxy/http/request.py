@@ -33,7 +33,7 @@ class Head(msgspec.Struct, frozen=True):
         return wish != "close" if self.version == "HTTP/1.1" else wish == "keep-alive"
 
 
-class Request(msgspec.Struct, frozen=True):
+class HttpRequest(msgspec.Struct, frozen=True):
     head: Head
     body: bytes
 
@@ -66,7 +66,7 @@ class RequestParser:
     def feed(self, received: bytes) -> None:
         self._buffer += received
 
-    def next(self) -> Request | None:
+    def next(self) -> HttpRequest | None:
         """The next whole request; None while it has not come in full."""
         if self.head is None and not self._read_head():
             return None
@@ -76,7 +76,7 @@ class RequestParser:
         body = self._unpacked(head, bytes(self._body))
         self.head = None
         self._body = bytearray()
-        return Request(head, body)
+        return HttpRequest(head, body)
 
     def _read_head(self) -> bool:
         end = self._buffer.find(_END_OF_HEAD)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..contract.scheduler import Plugins
-from ..pool.pool import Pool, PoolSettings, start_nursery
+from ..pool.pool import Pool, PoolSettings, start_zygote
 from ..settings import PluginFolder, Settings, python_of
 from .reading import Folder, read
 
@@ -32,7 +32,7 @@ async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
         load_timeout=workers.load_seconds,
         log_level=logging.getLogger().getEffectiveLevel(),
     )
-    pool = Pool(pool_settings, await asyncio.to_thread(start_nursery, pool_settings))
+    pool = Pool(pool_settings, await asyncio.to_thread(start_zygote, pool_settings))
     try:
         await asyncio.wait_for(pool.warm.wait(), _WARM_UP)
     except TimeoutError:

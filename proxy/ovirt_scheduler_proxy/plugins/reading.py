@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..units import Kind, Problem, Registry, Unit
+from ..units import Problem, Registry, Unit, UnitKind
 from . import properties
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A plugin folder and the reports about its modules, as `inside.probing` makes them."""
+    """A plugin folder and the reports about its modules, as `worker.probing` makes them."""
 
     path: Path
     modules: Iterable[dict[str, Any]]
@@ -44,7 +44,7 @@ def read(folders: Iterable[Folder]) -> Registry:
 
 def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
     return [
-        Unit(described["name"], Kind(kind), folder, module, description, described["properties"])
+        Unit(described["name"], UnitKind(kind), folder, module, description, described["properties"])
         for kind, description in described["kinds"].items()
     ]
 

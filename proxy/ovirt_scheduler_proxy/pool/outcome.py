@@ -19,7 +19,7 @@ class Cause(Enum):
     OVERRAN = "overran"
     MEMORY = "memory"
     FLOOD = "flood"
-    RUBBISH = "rubbish"
+    INVALID = "invalid"
     NOTHING = "nothing"
     CUT_OFF = "cut_off"
     NO_WORKER = "no_worker"

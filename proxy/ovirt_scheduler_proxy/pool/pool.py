@@ -12,12 +12,12 @@ from typing import Any
 
 from ovirt_service.errors import UserError
 
-from .back_off import BackOff
-from .lending import WORKERS_PER_UNIT, Lending, Ticket
-from .nursery import Event, Nursery, end_strays
+from .allocation import WORKERS_PER_UNIT, Allocation, Ticket
+from .next_try import NextTry
 from .outcome import Cause, Failure
 from .starting import Starting
 from .worker import Worker
+from .zygote_process import Event, ZygoteProcess, end_strays
 
 log = logging.getLogger(__name__)
 
@@ -44,14 +44,14 @@ class PoolSettings:
     log_level: int
 
 
-def start_nursery(settings: PoolSettings) -> Nursery:
+def start_zygote(settings: PoolSettings) -> ZygoteProcess:
     """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot.
 
     A module that ends or holds up the process, though trying it out went well, is left to the workers.
     """
     late: list[str] = []
     while True:
-        nursery = Nursery(
+        zygote = ZygoteProcess(
             settings.python,
             {
                 "folder": str(settings.folder),
@@ -61,38 +61,38 @@ def start_nursery(settings: PoolSettings) -> Nursery:
                 "log_level": settings.log_level,
             },
         )
-        if nursery.wait_until_loaded():
-            return nursery
-        nursery.close()
-        if nursery.loading is None:
+        if zygote.wait_until_loaded():
+            return zygote
+        zygote.close()
+        if zygote.loading is None:
             break
-        log.error("%s/%s.py could be loaded once but not twice", settings.folder, nursery.loading)
-        late.append(nursery.loading)
+        log.error("%s/%s.py could be loaded once but not twice", settings.folder, zygote.loading)
+        late.append(zygote.loading)
     raise UserError(
         f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
-        f" the plugins (exit status {nursery.process.returncode}); it must be a Python 3.9 or later"
+        f" the plugins (exit status {zygote.process.returncode}); it must be a Python 3.9 or later"
     )
 
 
 class Pool:
     """Lives on an event loop: all methods are for its thread."""
 
-    def __init__(self, settings: PoolSettings, nursery: Nursery) -> None:
+    def __init__(self, settings: PoolSettings, zygote: ZygoteProcess) -> None:
         self.settings = settings
-        self.modules: list[dict[str, Any]] = nursery.modules
+        self.modules: list[dict[str, Any]] = zygote.modules
         #: Workers that ended, once ready, without our asking, since the start.
         self.restarts = 0
         #: Set as soon as the warm workers stand ready.
         self.warm = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._nursery = nursery
-        self._lending = Lending()
+        self._zygote = zygote
+        self._allocation = Allocation()
         #: Every worker whose end was not yet reported, and those of them that are ready and not discarded.
         self._known: dict[int, Worker] = {}
         self._workers: dict[int, Worker] = {}
         #: How many workers are asked for but not ready.
         self._coming = 0
-        self._back_off = BackOff(self._loop.time)
+        self._next_try = NextTry(self._loop.time)
         #: Whether new workers import modules that cannot be shared at once, or only when a call needs them.
         self._eager = True
         late = sum(not module["shareable"] for module in self.modules)
@@ -101,20 +101,20 @@ class Pool:
         self._closing = asyncio.Event()
         units = sum(len(unit["kinds"]) for module in self.modules for unit in module["units"])
         self._most = min(settings.most, max(settings.warm, WORKERS_PER_UNIT * units))
-        self._loop.add_reader(nursery.control, self._hear)
+        self._loop.add_reader(zygote.control, self._hear)
         self._watching = self._loop.call_later(_WATCH_INTERVAL, self._watch)
         self._fill_up()
 
     def request(self, unit: str, granted: Callable[[Worker], None]) -> Ticket:
         """Ask for a worker to run the unit; `granted` is called with it, at once or later."""
         ticket = Ticket(unit, granted)
-        if not self._lending.request(ticket):
+        if not self._allocation.request(ticket):
             self._fill_up()
         return ticket
 
     def withdraw(self, ticket: Ticket) -> None:
         """Give up a wish that was not granted."""
-        self._lending.withdraw(ticket)
+        self._allocation.withdraw(ticket)
 
     def give_back(self, unit: str, worker: Worker, retire: bool = False) -> None:
         """The call is over and the worker is well, but for what `retire` says."""
@@ -125,14 +125,14 @@ class Pool:
             self.discard(unit, worker)
         else:
             standing = self._workers.get(worker.pid) is worker
-            self._lending.take_back(unit, worker if standing else None)
+            self._allocation.take_back(unit, worker if standing else None)
 
     def discard(self, unit: str, worker: Worker) -> None:
         """The worker is not to be used again: kill it and start another at once."""
         worker.user = None
         worker.kill()
         self._forget(worker)
-        self._lending.take_back(unit, None)
+        self._allocation.take_back(unit, None)
         self._fill_up()
 
     def stop_reading(self, worker: Worker) -> None:
@@ -146,29 +146,29 @@ class Pool:
         """Use no worker any more, and wait until all have ended."""
         self._closing.set()
         self._watching.cancel()
-        if self._nursery.open:
-            self._loop.remove_reader(self._nursery.control)
+        if self._zygote.open:
+            self._loop.remove_reader(self._zygote.control)
         for worker in self._known.values():
             self._loop.remove_reader(worker.connection)
         if self._restarting is not None:
             await self._restarting
-        await asyncio.to_thread(self._nursery.close)
+        await asyncio.to_thread(self._zygote.close)
 
     def _fill_up(self) -> None:
         """Start as many workers as are missing, unless they keep failing to start."""
         standing = len(self._workers)
-        target = min(max(self.settings.warm, standing + self._lending.wanted()), self._most)
+        target = min(max(self.settings.warm, standing + self._allocation.wanted()), self._most)
         missing = target - standing - self._coming
-        if missing <= 0 or self._restarting is not None or self._back_off.remaining or self._closing.is_set():
+        if missing <= 0 or self._restarting is not None or self._next_try.remaining or self._closing.is_set():
             return
         for _ in range(missing):
             self._coming += 1
-            self._nursery.spawn(self._eager)
+            self._zygote.spawn(self._eager)
 
     def _start_failed(self, reason: str) -> None:
         """Try again later, and each time later."""
         self._coming -= 1
-        delay = self._back_off.failed()
+        delay = self._next_try.failed()
         if delay is not None:
             log.error("no new worker for %s: %s; next try in %.1f s", self.settings.folder, reason, delay)
             self._loop.call_later(delay, self._fill_up)
@@ -177,11 +177,11 @@ class Pool:
         """Take what the zygote tells."""
         while not self._closing.is_set():
             try:
-                event = self._nursery.receive()
+                event = self._zygote.receive()
             except BlockingIOError:
                 return
             if event is None:
-                self._replace_nursery()
+                self._replace_zygote()
                 return
             self._take(event)
 
@@ -218,16 +218,16 @@ class Pool:
             return
         worker.first_size = worker.size()
         self._coming -= 1
-        self._back_off.succeeded()
+        self._next_try.succeeded()
         self._workers[worker.pid] = worker
-        self._lending.add(worker)
+        self._allocation.add(worker)
         if len(self._workers) >= self.settings.warm:
             self.warm.set()
 
     def _forget(self, worker: Worker) -> bool:
         """Never lend the worker again. Returns whether it was one to be lent."""
         self._loop.remove_reader(worker.connection)
-        self._lending.remove(worker)
+        self._allocation.remove(worker)
         if self._workers.get(worker.pid) is not worker:
             return False
         del self._workers[worker.pid]
@@ -239,7 +239,7 @@ class Pool:
             return
         worker.status = status
         worker.reported = True
-        self.restarts += self._forget(worker) and worker.verdict is None
+        self.restarts += self._forget(worker) and worker.ended_for is None
         if worker.user is not None:
             worker.user.ended()
         self._fill_up()
@@ -253,36 +253,36 @@ class Pool:
             # An idle worker goes at half the limit already, before a call is hurt.
             if grown > limit or (grown > limit // 2 and worker.user is None):
                 log.warning("worker %d of %s grew by %d MiB", worker.pid, self.settings.folder, grown >> 20)
-                worker.verdict = Failure(Cause.MEMORY, "outgrew its memory limit")
+                worker.ended_for = Failure(Cause.MEMORY, "outgrew its memory limit")
                 if worker.user is None:
                     self._forget(worker)
                 worker.kill()
         self._fill_up()
 
-    def _replace_nursery(self) -> None:
+    def _replace_zygote(self) -> None:
         """The zygote has ended, and the kernel has ended its workers with it: start all anew."""
         log.error("the process that starts the workers of %s has ended; restarting it", self.settings.folder)
-        self._loop.remove_reader(self._nursery.control)
-        self._restarting = self._loop.create_task(self._restart_nursery(self._nursery))
+        self._loop.remove_reader(self._zygote.control)
+        self._restarting = self._loop.create_task(self._restart_zygote(self._zygote))
         if self._coming:
-            self._back_off.failed()  # it may have been the start of a worker that ended it
+            self._next_try.failed()  # it may have been the start of a worker that ended it
         for worker in list(self._known.values()):
             worker.kill()
             self._ended(worker.pid, None)
         self._coming = 0
 
-    async def _restart_nursery(self, old: Nursery) -> None:
+    async def _restart_zygote(self, old: ZygoteProcess) -> None:
         await asyncio.to_thread(old.close)
         await asyncio.to_thread(end_strays)
-        while self._nursery is old and not self._closing.is_set():
+        while self._zygote is old and not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), self._back_off.remaining)
+                await asyncio.wait_for(self._closing.wait(), self._next_try.remaining)
             try:
-                self._nursery = await asyncio.to_thread(start_nursery, self.settings)
+                self._zygote = await asyncio.to_thread(start_zygote, self.settings)
             except UserError as error:
                 log.error("%s", error)
-                self._back_off.failed()
+                self._next_try.failed()
         self._restarting = None
         if not self._closing.is_set():
-            self._loop.add_reader(self._nursery.control, self._hear)
+            self._loop.add_reader(self._zygote.control, self._hear)
             self._fill_up()

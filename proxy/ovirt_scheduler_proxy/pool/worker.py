@@ -41,7 +41,7 @@ class Worker:
         #: Resident bytes when it became ready.
         self.first_size = 0
         #: The failure that we ended it for, where it was us and not the unit.
-        self.verdict: Failure | None = None
+        self.ended_for: Failure | None = None
         #: Whether its end was reported, and how it ended, where that is known.
         self.reported = False
         self.status: int | None = None
@@ -61,14 +61,14 @@ class Worker:
         except (OSError, IndexError):
             return 0
 
-    def last_words(self) -> str:
+    def stderr_text(self) -> str:
         """What it wrote to stderr in its last call: where a crash happened, for the log."""
         return read_memory(self._stderr)
 
-    def death(self) -> Failure | None:
+    def why_it_ended(self) -> Failure | None:
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""
-        if self.verdict is not None:
-            return self.verdict
+        if self.ended_for is not None:
+            return self.ended_for
         if not self.reported and self.lives():
             return Failure(Cause.CRASHED, "closed its worker's connection to the proxy")
         if self.status is None or self.status == -signal.SIGKILL:

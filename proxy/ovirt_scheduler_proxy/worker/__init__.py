@@ -1,1 +1,1 @@
-"""What runs inside the processes that hold plugins: standard library only, any Python from 3.9 on."""
+"""What runs in the processes that hold plugins: standard library only, any Python from 3.9 on."""

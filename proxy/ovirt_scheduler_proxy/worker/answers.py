@@ -16,7 +16,7 @@ WORST_WEIGHT = 2**31 - 1
 _COLLECTIONS = (list, tuple, set, frozenset)
 
 
-class Rubbish(Exception):
+class InvalidAnswer(Exception):
     """A unit's answer has not the form that its method asks for; the text says what was wrong with it."""
 
 
@@ -24,7 +24,7 @@ def filter_answer(answer: Any, hosts: Sequence[str]) -> bytes:
     """One byte for each host asked about, in order: 1 where the unit accepts it."""
     for host in _collection(answer, "a list of host ids"):
         if not isinstance(host, str):
-            raise Rubbish(f"its list of hosts holds {_shown(host)}, which is no host id")
+            raise InvalidAnswer(f"its list of hosts holds {_shown(host)}, which is no host id")
     return bytes(map(frozenset(answer).__contains__, hosts))
 
 
@@ -37,10 +37,12 @@ def score_answer(answer: Any, hosts: Sequence[str]) -> bytes:
     weights: dict[str, int] = {}
     for pair in _collection(answer, "a list of pairs of host id and weight"):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise Rubbish(f"its list of weights holds {_shown(pair)}, which is no pair of host id and weight")
+            raise InvalidAnswer(
+                f"its list of weights holds {_shown(pair)}, which is no pair of host id and weight"
+            )
         host, value = pair
         if not isinstance(host, str):
-            raise Rubbish(f"its list of weights holds the host {_shown(host)}, which is no host id")
+            raise InvalidAnswer(f"its list of weights holds the host {_shown(host)}, which is no host id")
         plain = type(value) is int and LEAST_WEIGHT <= value <= WORST_WEIGHT
         weight = value if plain else _weight(value, host)
         if weight >= weights.get(host, LEAST_WEIGHT):
@@ -55,12 +57,12 @@ def balance_answer(answer: Any, hosts: Sequence[str]) -> bytes:
     if answer is None:
         return b'["", []]'
     if not isinstance(answer, (list, tuple)) or len(answer) != 2:
-        raise Rubbish(f"it answered {_shown(answer)} where a VM id and a list of host ids are wanted")
+        raise InvalidAnswer(f"it answered {_shown(answer)} where a VM id and a list of host ids are wanted")
     vm, targets = answer
     if vm is None or vm == "":
         return b'["", []]'
     if not isinstance(vm, str):
-        raise Rubbish(f"it named the VM {_shown(vm)}, which is no VM id")
+        raise InvalidAnswer(f"it named the VM {_shown(vm)}, which is no VM id")
     accepted = filter_answer(targets, hosts)
     named = list(compress(hosts, accepted))
     # A VM without a target is no migration: an empty list of targets must not read as "anywhere".
@@ -69,17 +71,17 @@ def balance_answer(answer: Any, hosts: Sequence[str]) -> bytes:
 
 def _collection(answer: Any, wanted: str) -> Any:
     if not isinstance(answer, _COLLECTIONS):
-        raise Rubbish(f"it answered {_shown(answer)} where {wanted} is wanted")
+        raise InvalidAnswer(f"it answered {_shown(answer)} where {wanted} is wanted")
     return answer
 
 
 def _weight(value: Any, host: str) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise Rubbish(f"its weight of host {host} is {_shown(value)}, which is no number")
+        raise InvalidAnswer(f"its weight of host {host} is {_shown(value)}, which is no number")
     # An integer is compared as it is: the largest ones fit into no float.
     number: float = int(value) if isinstance(value, numbers.Integral) else float(value)
     if math.isnan(number):
-        raise Rubbish(f"its weight of host {host} is not a number (NaN)")
+        raise InvalidAnswer(f"its weight of host {host} is not a number (NaN)")
     return round(max(LEAST_WEIGHT, min(number, WORST_WEIGHT)))
 
 

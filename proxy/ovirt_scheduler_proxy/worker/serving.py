@@ -154,16 +154,16 @@ class Worker:
                 result = self._printed_answer(reply, kind)
             if reply.cause is None:
                 reply.body = _CHECKS[kind](result, hosts)
-        except answers.Rubbish as rubbish:
-            reply.fail("rubbish", str(rubbish))
+        except answers.InvalidAnswer as invalid:
+            reply.fail("invalid", str(invalid))
         except Exception as error:
-            reply.fail("rubbish", f"its answer cannot be read: {_told(error)}")
+            reply.fail("invalid", f"its answer cannot be read: {_told(error)}")
 
     def _printed_answer(self, reply: Reply, kind: str) -> Any:
         result, rest = printed.find_answer(reply.printed, balance=kind == "balance")
         if result is printed.NOTHING and kind != "balance" and rest.strip():
             last = rest.strip().splitlines()[-1][:80]
-            reply.fail("rubbish", f"printed {last!r}, which is no answer")
+            reply.fail("invalid", f"printed {last!r}, which is no answer")
         elif (result is None or result is printed.NOTHING) and kind != "balance":
             reply.fail("nothing", "neither returned nor printed an answer")
         reply.printed = rest

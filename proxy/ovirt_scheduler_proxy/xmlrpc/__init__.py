@@ -1,1 +1,1 @@
-"""XML-RPC on the wire: reads what the engine's Apache client sends and writes what it understands."""
+"""XML-RPC: reads what the engine's Apache client sends and writes what it understands."""

@@ -1,15 +1,11 @@
-"""When a unit is cut off, when it gets another chance, and how often its failure is told."""
+"""When a unit is cut off, and when it gets another chance."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ovirt_scheduler_proxy.contract.damping import QUIET_SECONDS, Damping
 from ovirt_scheduler_proxy.pool.breaker import Breakers
 from ovirt_scheduler_proxy.pool.outcome import Cause
-from ovirt_scheduler_proxy.units import Kind
 
 
 class Clock:
@@ -74,23 +70,6 @@ def test_a_trial_that_never_reached_the_unit_is_repeated() -> None:
     assert breakers.admit("u")
     breakers.record("u", Cause.NO_WORKER)
     assert breakers.admit("u")
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("ab"), st.sampled_from([Cause.RAISED, Cause.OVERRAN]), st.floats(0, 400))
-    )
-)
-def test_each_failure_is_told_once_in_ten_minutes(events: list[tuple[str, Cause, float]]) -> None:
-    clock = Clock()
-    damping = Damping(clock)
-    last: dict[tuple[str, Cause], float] = {}
-    for unit, cause, pause in events:
-        clock.now += pause
-        due = clock.now - last.get((unit, cause), -1e9) >= QUIET_SECONDS
-        assert damping.may_tell(unit, Kind.FILTER, cause) == due
-        if due:
-            last[unit, cause] = clock.now
 
 
 def _opened(clock: Clock) -> Breakers:

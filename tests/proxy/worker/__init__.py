@@ -1,1 +1,1 @@
-"""Tests of workers, from inside."""
+"""Tests of what runs in a worker process."""

@@ -19,7 +19,9 @@ from ovirt_scheduler_proxy.worker.printed import NOTHING, find_answer
 IDS = st.sampled_from([f"h{number}" for number in range(8)])
 ASKED = st.lists(IDS, unique=True)
 NUMBERS = st.integers() | st.floats(allow_nan=False) | st.fractions()
-RUBBISH = st.none() | st.booleans() | st.text() | st.just(float("nan")) | st.lists(st.integers(), max_size=1)
+NO_WEIGHT = (
+    st.none() | st.booleans() | st.text() | st.just(float("nan")) | st.lists(st.integers(), max_size=1)
+)
 
 
 @given(ASKED, st.lists(IDS), st.sampled_from([list, tuple, set, frozenset]))
@@ -39,21 +41,21 @@ def test_every_host_gets_a_weight_and_no_unmentioned_one_the_best(
     assert weights == [max(told[host], default=worst) for host in asked]
 
 
-@given(ASKED, st.tuples(IDS, RUBBISH))
+@given(ASKED, st.tuples(IDS, NO_WEIGHT))
 def test_what_is_no_weight_is_refused(asked: list[str], pair: tuple[str, Any]) -> None:
-    with pytest.raises(answers.Rubbish):
+    with pytest.raises(answers.InvalidAnswer):
         answers.score_answer([pair], asked)
 
 
 @pytest.mark.parametrize("answer", [None, "h1", 5, {"h1": 1}, iter(["h1"]), [1], [None], [["h1"]]])
 def test_what_is_no_list_of_hosts_is_refused(answer: Any) -> None:
-    with pytest.raises(answers.Rubbish):
+    with pytest.raises(answers.InvalidAnswer):
         answers.filter_answer(answer, ["h1"])
 
 
 @pytest.mark.parametrize("answer", [5, ["h1"], [("h1",)], [("h1", 1, "U")], [(1, 1)], ["ab"], [{"h1": 1}]])
 def test_what_is_no_list_of_pairs_is_refused(answer: Any) -> None:
-    with pytest.raises(answers.Rubbish):
+    with pytest.raises(answers.InvalidAnswer):
         answers.score_answer(answer, ["h1"])
 
 
@@ -73,7 +75,7 @@ def test_nothing_to_balance(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", ["vm", ("vm",), (5, ["h1"]), ("vm", "h1"), ("vm", [5])])
 def test_what_is_no_balance_answer_is_refused(answer: Any) -> None:
-    with pytest.raises(answers.Rubbish):
+    with pytest.raises(answers.InvalidAnswer):
         answers.balance_answer(answer, ["h1"])
 
 

@@ -41,7 +41,7 @@ class Event:
     worker: Worker | None = None
 
 
-class Nursery:
+class ZygoteProcess:
     """A running zygote process. It loads the plugins first, and then starts workers on demand."""
 
     def __init__(self, python: str, settings: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class Nursery:
                     f" cannot be started: {error.strerror}"
                 ) from error
         self.control = ours
-        #: What the folder's modules reported when they were loaded: see `inside.probing`.
+        #: What the folder's modules reported when they were loaded: see `worker.probing`.
         self.modules: list[dict[str, Any]] = []
         #: The module that it is loading now, after having tried it out.
         self.loading: str | None = None

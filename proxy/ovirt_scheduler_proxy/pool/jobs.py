@@ -28,7 +28,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class _Head(msgspec.Struct):
-    """The head of a worker's reply that has more to tell than its time: see `inside.serving.Reply`."""
+    """The head of a worker's reply that has more to tell than its time: see `worker.serving.Reply`."""
 
     cause: str | None
     sentence: str
@@ -50,38 +50,38 @@ def run(jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], No
 
 
 class _Call:
-    """The flights of one call and the timer that ends them."""
+    """The jobs of one call while they run, and the timer that ends them."""
 
     def __init__(self, jobs: Sequence[Job], deadline: float, done: Callable[[list[Outcome]], None]) -> None:
         loop = asyncio.get_running_loop()
         self._done = done
         self._open = len(jobs)
         self._timer = loop.call_at(deadline, self._expire)
-        self._flights = [_Flight(job, loop, self._landed) for job in jobs]
-        for flight in self._flights:
-            flight.start()
+        self._running = [_RunningJob(job, loop, self._one_ended) for job in jobs]
+        for job in self._running:
+            job.start()
 
-    def _landed(self) -> None:
+    def _one_ended(self) -> None:
         self._open -= 1
         if self._open == 0:
             self._timer.cancel()
-            self._done([flight.outcome for flight in self._flights])
+            self._done([job.outcome for job in self._running])
 
     def _expire(self) -> None:
-        for flight in self._flights:
-            flight.expire()
+        for job in self._running:
+            job.expire()
 
 
-class _Flight:
-    """One unit on its way: waits for a worker, then for its answer. It is the worker's user meanwhile."""
+class _RunningJob:
+    """One unit that is asked: waits for a worker, then for its answer. It is the worker's user meanwhile."""
 
-    #: What stands here until the unit has landed.
+    #: What stands here until the job has ended.
     outcome = failed(Cause.NO_WORKER, "was not asked")
 
-    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop, landed: Callable[[], None]) -> None:
+    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop, on_end: Callable[[], None]) -> None:
         self._job = job
         self._loop = loop
-        self._landed = landed
+        self._on_end = on_end
         self._over = False
         self._attempts = 0
         self._worker: Worker | None = None
@@ -98,11 +98,11 @@ class _Flight:
         worker = self._worker
         if worker is None:
             self._job.pool.withdraw(self._ticket)
-            self._land(failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them"))
+            self._end(failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them"))
             return
-        words = worker.last_words()
+        errors = worker.stderr_text()
         self._release(worker, discard=True)
-        self._land(failed(Cause.OVERRAN, "did not answer in time", errors=words))
+        self._end(failed(Cause.OVERRAN, "did not answer in time", errors=errors))
 
     def readable(self) -> None:
         worker = self._worker
@@ -117,7 +117,7 @@ class _Flight:
             received, frame = b"", None
         except BadFrame:
             self._release(worker, discard=True)
-            self._land(failed(Cause.CRASHED, "confused its worker process"))
+            self._end(failed(Cause.CRASHED, "confused its worker process"))
             return
         if frame is not None:
             self._read(worker, *frame)
@@ -159,32 +159,32 @@ class _Flight:
     def _read(self, worker: Worker, head: bytes, body: bytes) -> None:
         if head.isdigit():
             self._release(worker, discard=False)
-            self._land(Outcome(body, seconds=int(head) / 1e6))
+            self._end(Outcome(body, seconds=int(head) / 1e6))
             return
         try:
             told = _decode_head(head)
             cause = Cause(told.cause) if told.cause is not None else None
         except (msgspec.MsgspecError, ValueError):
             self._release(worker, discard=True)
-            self._land(failed(Cause.CRASHED, "confused its worker process"))
+            self._end(failed(Cause.CRASHED, "confused its worker process"))
             return
         self._release(worker, discard=False, retire=told.retire)
         failure = Failure(cause, told.sentence) if cause is not None else None
-        self._land(Outcome(body, failure, told.seconds, told.printed, told.errors))
+        self._end(Outcome(body, failure, told.seconds, told.printed, told.errors))
 
     def _gone(self, worker: Worker) -> None:
         """The worker has ended. Unless that was the unit's own doing, try another."""
         if self._worker is not worker:
             return
-        words = worker.last_words()
-        failure = worker.death()
+        errors = worker.stderr_text()
+        failure = worker.why_it_ended()
         self._release(worker, discard=True)
         if failure is None and self._attempts < RETRIES:
             self._attempts += 1
             self.start()
             return
         failure = failure or Failure(Cause.CRASHED, "lost its worker process several times: it was killed")
-        self._land(Outcome(failure=failure, errors=words))
+        self._end(Outcome(failure=failure, errors=errors))
 
     def _release(self, worker: Worker, discard: bool, retire: bool = False) -> None:
         if self._unsent:
@@ -195,7 +195,7 @@ class _Flight:
         else:
             self._job.pool.give_back(self._job.key, worker, retire)
 
-    def _land(self, outcome: Outcome) -> None:
+    def _end(self, outcome: Outcome) -> None:
         self._over = True
         self.outcome = outcome
-        self._landed()
+        self._on_end()

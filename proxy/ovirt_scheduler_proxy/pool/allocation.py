@@ -21,7 +21,7 @@ class Ticket:
         self.granted = granted
 
 
-class Lending:
+class Allocation:
     """Idle workers, waiting tickets, and how many workers each unit holds."""
 
     def __init__(self) -> None:
