@@ -21,18 +21,21 @@ def write_configuration(
     *,
     name: str = "placement.toml",
     user: str = "admin@internal",
+    engine: str = "",
     inventory: str = "",
     store: str = "",
+    store_url: str | None = None,
     more: str = "",
 ) -> Path:
     """Write a configuration, and the password beside it; `url` is the API's.
 
-    `inventory` and `store` are further lines of these sections, and `more` is what follows them.
+    `engine`, `inventory` and `store` are further lines of these sections, and `more` is what follows them.
     """
     file = folder / name
     file.write_text(
         f'[engine]\nurl = "{url}"\nusername = "{user}"\npassword_file = "{write_password(folder)}"\n'
+        f"{engine}\n"
         f'[inventory]\ndirectory = "{folder}/inventory"\n{inventory}\n'
-        f'[store]\nurl = "sqlite:///{folder}/store.db"\n{store}\n{more}'
+        f'[store]\nurl = "{store_url or f"sqlite:///{folder}/store.db"}"\n{store}\n{more}'
     )
     return file

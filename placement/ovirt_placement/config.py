@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -11,20 +10,27 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ovirt_service import toml_file
 from ovirt_service.decoding import complaint, nearest
 from ovirt_service.errors import UserError
 
 DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
 PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
+#: What an engine is called where nobody gives it a name: one engine needs none.
+DEFAULT_ENGINE = "default"
 SECTIONS = ("engine", "inventory", "store", "enforcer")
 
 Seconds = Annotated[float, Meta(gt=0)]
+#: It becomes part of paths and of the names of units; never "." or "..".
+EngineName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=64)]
 Settings = TypeVar("Settings", bound=msgspec.Struct)
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the engine is and who we are there; the password is read when a connection is made."""
 
+    #: Tells its rows in the store from those of other engines, for ever.
+    name: EngineName = DEFAULT_ENGINE
     #: Ends in /ovirt-engine/api.
     url: str | None = None
     #: With its profile, as in admin@internal.
@@ -40,7 +46,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    #: Where snapshots are published.
+    #: Where snapshots are published; of an engine with a name, the folder of that name there.
     directory: Path = Path("/run/ovirt-placement")
     #: How often the engine is asked for new events.
     interval_seconds: Seconds = 0.3
@@ -54,6 +60,8 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     details_interval_seconds: Seconds = 600.0
     #: How old a snapshot may be for a decision. With events up to 0.5 s late, what happened 1 s ago is seen.
     max_age_seconds: Seconds = 0.5
+    #: HOST:PORT where Prometheus reads the service's metrics; empty: nowhere.
+    metrics: str = ""
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,8 +79,19 @@ class Config:
         self.source = source
         self._sections = sections
         self.engine = self.section("engine", EngineSettings)
-        self.inventory = self.section("inventory", InventorySettings)
+        self.inventory = self._inventory()
         self.store = self.section("store", StoreSettings)
+
+    def _inventory(self) -> InventorySettings:
+        """Give every engine but the default one a directory of its own, where the file names none."""
+        inventory = self.section("inventory", InventorySettings)
+        if self.engine.name == DEFAULT_ENGINE or "directory" in self._sections.get("inventory", {}):
+            return inventory
+        return msgspec.structs.replace(inventory, directory=inventory.directory / self.engine.name)
+
+    def unit(self, service: str) -> str:
+        """Name the systemd unit that runs this service for the engine."""
+        return service if self.engine.name == DEFAULT_ENGINE else f"{service}@{self.engine.name}"
 
     def section(self, name: str, settings: type[Settings]) -> Settings:
         """Decode one section as a frozen record that forbids unknown fields; absent, all its defaults.
@@ -107,12 +126,7 @@ def _path(wanted: type, value: Any) -> Any:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        sections = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not TOML: {error}") from None
+    sections = toml_file.read(path)
     for name, section in sections.items():
         if name not in SECTIONS:
             kind = f"section [{name}]" if isinstance(section, dict) else f'key "{name}" outside of a section'

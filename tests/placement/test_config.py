@@ -111,6 +111,30 @@ def test_a_variable_that_is_neither_true_nor_false_is_a_mistake() -> None:
         config.load(None, {"OVIRT_INSECURE": "maybe"})
 
 
+def test_an_engine_with_a_name_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    unnamed = config.load(written(tmp_path, ""), {})
+    assert (unnamed.engine.name, unnamed.inventory.directory) == ("default", Path("/run/ovirt-placement"))
+    named = config.load(written(tmp_path, '[engine]\nname = "east-1.x_2"\n'), {})
+    assert named.inventory.directory == Path("/run/ovirt-placement/east-1.x_2")
+    said = written(tmp_path, '[engine]\nname = "east"\n[inventory]\ndirectory = "/run/ovirt-placement"\n')
+    assert config.load(said, {}).inventory.directory == Path("/run/ovirt-placement")
+
+
+def test_an_engine_with_a_name_has_units_of_its_own(tmp_path: Path) -> None:
+    assert config.load(written(tmp_path, ""), {}).unit("ovirt-enforcer") == "ovirt-enforcer"
+    named = config.load(written(tmp_path, '[engine]\nname = "east"\n'), {})
+    assert named.unit("ovirt-enforcer") == "ovirt-enforcer@east"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../east", "a/b", "-east", "ea st", "east\\n", "ö", "e" * 65]
+)
+def test_a_name_that_is_no_part_of_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    file = written(tmp_path, f'[engine]\nname = "{name}"\n')
+    with pytest.raises(UserError, match=r"\[engine\] name: expected text "):
+        config.load(file, {})
+
+
 def test_the_sample_holds_every_key_with_its_default() -> None:
     sample = CHECKOUT / "packaging" / "ovirt-placement.toml"
     defaults = config.Config({}, "")

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection
-
 from ovirt_placement.store.database import Database
+from ovirt_placement.store.rows import EngineRows
 
 
 class StoreAccess:
@@ -18,8 +17,13 @@ class StoreAccess:
     absent or out of reach, and `UserError` if a person must set something right.
     """
 
-    def __init__(self, url: str, *, patience_seconds: float = 0.05, create: bool = True) -> None:
-        """Name the database; with `create` false, one that does not exist is `StoreAway`, not made."""
+    def __init__(self, url: str, *, engine: str, patience_seconds: float = 0.05, create: bool = True) -> None:
+        """Name the database, and the engine whose rows are meant.
+
+        With `create` false nothing is written: a database that does not exist, or that an earlier release has
+        left, is `StoreAway`.
+        """
+        self._engine = engine
         self._database = Database(url, patience_seconds=patience_seconds, create=create)
         self._process = os.getpid()
 
@@ -27,9 +31,9 @@ class StoreAccess:
         self._database.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self) -> Iterator[EngineRows]:
         if self._process != os.getpid():
             self._database = self._database.after_fork()
             self._process = os.getpid()
         with self._database.transaction() as connection:
-            yield connection
+            yield EngineRows(connection, self._engine)

@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url, text
 
-from ovirt_placement.store.schema import VERSION
-from ovirt_placement.store.upgrade import is_made, make_or_upgrade, version
+from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
 from ovirt_service.errors import UserError
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
@@ -103,17 +102,7 @@ class Database:
             self._engine.dispose()
             self._checked = False
             self._check_place(present)
-            found = self._version()
-            if found is None and not self._create:
-                raise StoreUnmade(f"store {self.name}: has no tables yet")
-            if found is not None and found > VERSION:
-                raise UserError(
-                    f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
-                    " upgrade ovirt-placement on this machine, or set [store] url to another store"
-                )
-            # A reader may not write: it makes do with what an earlier release has left.
-            if self._create and found != VERSION:
-                self._make_or_upgrade()
+            self._check_version()
             self._file, self._checked = self._present_file(), True
 
     def _present_file(self) -> _File:
@@ -140,10 +129,26 @@ class Database:
                 f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
             )
 
-    def _version(self) -> int | None:
-        """Return the version of the tables; None if there are none."""
+    def _check_version(self) -> None:
+        """Make the tables this release's; a reader, who may not write, leaves that to the first who does."""
         with self._engine.connect() as connection:
-            return version(connection) if is_made(connection) else None
+            found = version(connection)
+        if found == VERSION:
+            return
+        if found is not None and found > VERSION:
+            raise UserError(
+                f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
+                " upgrade ovirt-placement on this machine, or set [store] url to another store"
+            )
+        if self._create:
+            self._make_or_upgrade()
+        elif found is None:
+            raise StoreUnmade(f"store {self.name}: has no tables yet")
+        else:
+            raise StoreAway(
+                f"store {self.name}: has schema version {found} of an earlier release, and this one needs"
+                f" {VERSION}: start ovirt-enforcer, which upgrades it and keeps what it holds"
+            )
 
     def _make_or_upgrade(self) -> None:
         """Make the tables once, whoever comes first; the loser of the race finds them made."""

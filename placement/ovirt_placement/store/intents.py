@@ -6,14 +6,16 @@ started again. Every transition is one transaction, and every time is the databa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, Select, insert, select, update
+from sqlalchemy import ColumnElement, Row
 
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.rows import without_engine
 from ovirt_placement.store.schema import intents, now
 
 __all__ = ["BLOCKING_SECONDS", "ImpossibleTransition", "Intent", "IntentState", "Store", "StoreAway"]
@@ -31,6 +33,7 @@ class IntentState(StrEnum):
 
 
 _OPEN = (IntentState.PREPARED, IntentState.ACCEPTED, IntentState.UNKNOWN)
+_ENDED = (IntentState.DONE, IntentState.FAILED)
 _MAY_FOLLOW = {
     IntentState.ACCEPTED: (IntentState.PREPARED, IntentState.UNKNOWN),
     IntentState.DONE: (IntentState.ACCEPTED, IntentState.UNKNOWN),
@@ -38,8 +41,7 @@ _MAY_FOLLOW = {
     IntentState.UNKNOWN: (IntentState.PREPARED, IntentState.ACCEPTED),
 }
 
-
-_COLUMNS = (*intents.c, (now() - intents.c.updated).label("age_seconds"))
+_COLUMNS = (*without_engine(intents), (now() - intents.c.updated).label("age_seconds"))
 
 
 class ImpossibleTransition(Exception):
@@ -85,7 +87,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Store(StoreAccess):
-    """Intents in a database."""
+    """The intents of one engine, in a database."""
 
     def prepare(
         self,
@@ -109,8 +111,8 @@ class Store(StoreAccess):
             "created": now(),
             "updated": now(),
         }
-        with self._transaction() as connection:
-            return _intent(connection.execute(insert(intents).values(values).returning(*_COLUMNS)).one())
+        with self._transaction() as rows:
+            return _intent(rows.execute(rows.insert(intents).values(values).returning(*_COLUMNS)).one())
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""
@@ -128,14 +130,9 @@ class Store(StoreAccess):
         """Record that it is not known whether the engine accepted, or how the migration ended."""
         return self._move(intent_id, IntentState.UNKNOWN, error)
 
-    def intent(self, correlation_id: str) -> Intent | None:
-        """Find the intent of a correlation id."""
-        found = self._list(select(*_COLUMNS).where(intents.c.correlation_id == correlation_id))
-        return found[0] if found else None
-
     def open_intents(self) -> tuple[Intent, ...]:
         """List the intents whose end is not known, oldest first: what a start must reconcile."""
-        return self._list(select(*_COLUMNS).where(intents.c.state.in_([state.value for state in _OPEN])))
+        return self._list(_in(_OPEN))
 
     def blocking_intents(self) -> tuple[Intent, ...]:
         """List the open intents that reserve their target against other VMs."""
@@ -143,39 +140,40 @@ class Store(StoreAccess):
 
     def history(self, *, within_seconds: float, vm: str | None = None) -> tuple[Intent, ...]:
         """List the intents that ended (done or failed) lately, oldest first: what cooldowns count."""
-        query = select(*_COLUMNS).where(
-            intents.c.state.in_([IntentState.DONE.value, IntentState.FAILED.value]),
-            intents.c.updated > now() - within_seconds,
-        )
-        return self._list(query if vm is None else query.where(intents.c.vm == vm))
+        lately = (_in(_ENDED), intents.c.updated > now() - within_seconds)
+        return self._list(*lately, *(() if vm is None else (intents.c.vm == vm,)))
 
     def forget(self, *, older_than_seconds: float) -> int:
         """Delete the intents that ended longer ago; return how many there were."""
-        ended = intents.c.state.in_([IntentState.DONE.value, IntentState.FAILED.value])
-        with self._transaction() as connection:
-            old = intents.delete().where(ended, intents.c.updated < now() - older_than_seconds)
-            return connection.execute(old).rowcount
+        with self._transaction() as rows:
+            old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < now() - older_than_seconds)
+            return rows.execute(old).rowcount
 
     def _move(self, intent_id: int, state: IntentState, error: str | None = None) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake."""
-        before = [earlier.value for earlier in _MAY_FOLLOW[state]]
-        change = (
-            update(intents)
-            .where(intents.c.id == intent_id, intents.c.state.in_(before))
-            .values(state=state.value, updated=now(), error=error)
-            .returning(*_COLUMNS)
-        )
-        with self._transaction() as connection:
-            if row := connection.execute(change).one_or_none():
+        with self._transaction() as rows:
+            change = (
+                rows.update(intents)
+                .where(intents.c.id == intent_id, _in(_MAY_FOLLOW[state]))
+                .values(state=state.value, updated=now(), error=error)
+                .returning(*_COLUMNS)
+            )
+            if row := rows.execute(change).one_or_none():
                 return _intent(row)
-            found = connection.execute(select(intents.c.state).where(intents.c.id == intent_id)).scalar()
+            present = rows.select(intents, intents.c.state).where(intents.c.id == intent_id)
+            found = rows.execute(present).scalar()
         raise ImpossibleTransition(
             f"intent {intent_id} {f'is {found}' if found else 'does not exist'} and cannot become {state}"
         )
 
-    def _list(self, query: Select[Any]) -> tuple[Intent, ...]:
-        with self._transaction() as connection:
-            return tuple(map(_intent, connection.execute(query.order_by(intents.c.id))))
+    def _list(self, *conditions: ColumnElement[bool]) -> tuple[Intent, ...]:
+        with self._transaction() as rows:
+            query = rows.select(intents, *_COLUMNS).where(*conditions).order_by(intents.c.id)
+            return tuple(map(_intent, rows.execute(query)))
+
+
+def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
+    return intents.c.state.in_([state.value for state in states])
 
 
 def _intent(row: Row[Any]) -> Intent:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Row, Table, Text, cast, delete, insert, select, union, update
+from sqlalchemy import Row, Table, Text, cast, text, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     frozen_keys,
     key_revision,
@@ -85,22 +87,17 @@ class KeyRecords(msgspec.Struct, frozen=True):
 
 
 class KeyStore(StoreAccess):
-    """Placement keys in a database."""
+    """The placement keys of one engine, in a database."""
 
     #: Frozen sets by their text, as they were read last: nearly all are the same the next time.
     _sets: Mapping[str, _Pairs] = MappingProxyType({})
 
     def all_keys(self) -> tuple[SetKey, ...]:
         """List the keys of every level and host, by place."""
-        with self._transaction() as connection:
-            return tuple(map(_set_key, connection.execute(_KEYS)))
+        with self._transaction() as rows:
+            return _set_keys(rows)
 
-    def change(self, put: Iterable[PlacementKey] = (), *, set_by: str) -> None:
-        """Put keys, all or none. Nothing is validated here."""
-        wanted = KeyChange(put=tuple(put))
-        self.change_as(lambda _: wanted, set_by=set_by)
-
-    def change_as(self, decide: Callable[[tuple[PlacementKey, ...]], KeyChange], *, set_by: str) -> KeyChange:
+    def change(self, decide: Callable[[tuple[PlacementKey, ...]], KeyChange], *, set_by: str) -> KeyChange:
         """Make the change that is decided on the keys as they stand, and return it.
 
         From the decision until it is written nobody else changes a key: who decides that all hosts of a
@@ -108,96 +105,95 @@ class KeyStore(StoreAccess):
         changed then. A key that is put takes the place of one that stands there. One that says the same
         already stays, with who set it.
         """
-        with self._transaction() as connection:
-            _revise(connection)
-            standing = {
-                KeyPlace.of(found.key): found.key for found in map(_set_key, connection.execute(_KEYS))
-            }
+        with self._transaction() as rows:
+            _revise(rows)
+            standing = {KeyPlace.of(found.key): found.key for found in _set_keys(rows)}
             change = decide(tuple(standing.values()))
             for key in change.remove:
                 if standing.pop(place := KeyPlace.of(key), None) is not None:
-                    _remove_key(connection, place)
+                    _remove_key(rows, place)
             for place, key in {KeyPlace.of(key): key for key in change.put}.items():
                 before = standing.get(place)
                 if before is not None and _same(before, key):
                     continue
                 if before is not None:
-                    _remove_key(connection, place)
-                connection.execute(insert(placement_keys).values(**_row(place, key, set_by)))
+                    _remove_key(rows, place)
+                rows.execute(rows.insert(placement_keys).values(**_row(place, key, set_by)))
         return change
 
     def runs(self) -> dict[str, float | None]:
         """Tell of the VMs with a frozen set when the engine said that this run began."""
-        with self._transaction() as connection:
-            rows = connection.execute(select(frozen_keys.c.vm, frozen_keys.c.started))
-            return {row.vm: row.started for row in rows}
+        with self._transaction() as rows:
+            found = rows.execute(rows.select(frozen_keys, frozen_keys.c.vm, frozen_keys.c.started))
+            return {run.vm: run.started for run in found}
 
     def begin_runs(self, runs: Sequence[Run]) -> None:
         """Freeze the keys of VMs that started, in place of those of an earlier run."""
         if not runs:
             return
-        with self._transaction() as connection:
-            _revise(connection)
-            _delete_of_vms(connection, frozen_keys, [run.vm for run in runs])
-            _delete_of_vms(connection, sticky_copies, [run.vm for run in runs if run.copies is not None])
+        with self._transaction() as rows:
+            _revise(rows)
+            _delete_of_vms(rows, frozen_keys, [run.vm for run in runs])
+            _delete_of_vms(rows, sticky_copies, [run.vm for run in runs if run.copies is not None])
             frozen = [
                 {"vm": run.vm, "started": run.started, "keys": [list(pair) for pair in run.keys]}
                 for run in runs
             ]
-            connection.execute(insert(frozen_keys).values(recorded=now()), frozen)
+            rows.execute(rows.insert(frozen_keys).values(recorded=now()), frozen)
             copies = [msgspec.structs.asdict(copy) for run in runs for copy in run.copies or ()]
             if copies:
-                connection.execute(insert(sticky_copies), copies)
+                rows.execute(rows.insert(sticky_copies), copies)
 
     def end_runs(self, vms: Sequence[str]) -> None:
         """Drop the frozen sets of VMs that stopped; their sticky copies stay."""
         if not vms:
             return
-        with self._transaction() as connection:
-            _revise(connection)
-            _delete_of_vms(connection, frozen_keys, vms)
+        with self._transaction() as rows:
+            _revise(rows)
+            _delete_of_vms(rows, frozen_keys, vms)
 
     def remembered_vms(self) -> frozenset[str]:
         """Tell which VMs have a frozen set or sticky copies."""
-        with self._transaction() as connection:
-            return frozenset(
-                connection.execute(union(select(frozen_keys.c.vm), select(sticky_copies.c.vm))).scalars()
-            )
+        with self._transaction() as rows:
+            with_either = union(*(rows.select(table, table.c.vm) for table in (frozen_keys, sticky_copies)))
+            return frozenset(rows.execute(with_either).scalars())
 
     def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
         """Remember that these VMs are missing, and no others; for how many seconds each has been by now."""
-        with self._transaction() as connection:
-            ages = select(missing_vms.c.vm, (now() - missing_vms.c.since).label("seconds"))
-            before = {row.vm: row.seconds for row in connection.execute(ages)}
-            _delete_of_vms(connection, missing_vms, [vm for vm in before if vm not in vms])
+        with self._transaction() as rows:
+            seconds = (now() - missing_vms.c.since).label("seconds")
+            ages = rows.execute(rows.select(missing_vms, missing_vms.c.vm, seconds))
+            before = {row.vm: row.seconds for row in ages}
+            _delete_of_vms(rows, missing_vms, [vm for vm in before if vm not in vms])
             fresh = [vm for vm in vms if vm not in before]
             if fresh:
-                connection.execute(insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
+                rows.execute(rows.insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
             return {vm: before.get(vm, 0.0) for vm in vms}
 
     def forget_vms(self, vms: Sequence[str]) -> None:
         """Drop all that VMs are remembered by; the keys that people set on them stay."""
         if not vms:
             return
-        with self._transaction() as connection:
-            _revise(connection)
+        with self._transaction() as rows:
+            _revise(rows)
             for table in (frozen_keys, sticky_copies, missing_vms):
-                _delete_of_vms(connection, table, vms)
+                _delete_of_vms(rows, table, vms)
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
-        with self._transaction() as connection:
-            return _revision(connection)
+        with self._transaction() as rows:
+            return _revision(rows)
 
     def records(self) -> KeyRecords:
         """Return everything as of one revision, or later: then the next revision tells so."""
-        with self._transaction() as connection:
+        with self._transaction() as rows:
             # The revision first: what is written meanwhile is then read again, never overlooked.
-            revision = _revision(connection)
-            keys = tuple(_set_key(row).key for row in connection.execute(_KEYS))
-            frozen = connection.execute(_FROZEN).all()
+            revision = _revision(rows)
+            keys = tuple(found.key for found in _set_keys(rows))
+            # Unpacked: to take a column by its name takes seven times as long.
+            frozen: Sequence[Any] = rows.execute(rows.select(frozen_keys, *_FROZEN)).all()
             self._sets = {text: self._sets.get(text) or _pairs(text) for _, text in frozen}
-            copies = connection.execute(select(sticky_copies).order_by(*sticky_copies.primary_key))
+            copies = rows.execute(rows.select(sticky_copies).order_by(*sticky_copies.primary_key))
             return KeyRecords(
                 revision,
                 keys,
@@ -212,21 +208,33 @@ _PLACE = (
     placement_keys.c["class"],
     placement_keys.c.name,
 )
-_KEYS = select(placement_keys).order_by(*_PLACE)
-_FROZEN = select(frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
+_FROZEN = (frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
+
+#: The first of an engine is drawn, lest a store that is made anew pass for the former.
+_FIRST_REVISIONS = range(1, 2**30)
+_REVISE = text(
+    "INSERT INTO key_revision (engine, revision) VALUES (:engine, :first)"
+    " ON CONFLICT (engine) DO UPDATE SET revision = key_revision.revision + 1"
+)
 
 
 def _pairs(text: str) -> _Pairs:
     return tuple((name, value) for name, value in json.loads(text))
 
 
-def _revision(connection: Connection) -> int:
-    return int(connection.execute(select(key_revision.c.revision)).scalar_one())
+def _revision(rows: EngineRows) -> int:
+    """Return the revision of an engine's keys: 0 as long as nobody has written any."""
+    found = rows.execute(rows.select(key_revision, key_revision.c.revision)).scalar_one_or_none()
+    return int(found or 0)
 
 
-def _revise(connection: Connection) -> None:
+def _revise(rows: EngineRows) -> None:
     """Take the next revision: first of all, since who does so makes every other writer wait."""
-    connection.execute(update(key_revision).values(revision=key_revision.c.revision + 1))
+    rows.execute(_REVISE, {"engine": rows.engine, "first": secrets.choice(_FIRST_REVISIONS)})
+
+
+def _set_keys(rows: EngineRows) -> tuple[SetKey, ...]:
+    return tuple(map(_set_key, rows.execute(rows.select(placement_keys).order_by(*_PLACE))))
 
 
 def _set_key(row: Row[Any]) -> SetKey:
@@ -260,11 +268,11 @@ def _same(one: PlacementKey, other: PlacementKey) -> bool:
     return (one.value, one.weight, one.sticky) == (_storable(other.value), other.weight, other.sticky)
 
 
-def _remove_key(connection: Connection, place: KeyPlace) -> None:
+def _remove_key(rows: EngineRows, place: KeyPlace) -> None:
     here = [column == wanted for column, wanted in zip(_PLACE, place, strict=True)]
-    connection.execute(delete(placement_keys).where(*here))
+    rows.execute(rows.delete(placement_keys).where(*here))
 
 
-def _delete_of_vms(connection: Connection, table: Table, vms: Sequence[str]) -> None:
+def _delete_of_vms(rows: EngineRows, table: Table, vms: Sequence[str]) -> None:
     for start in range(0, len(vms), _AT_ONCE):
-        connection.execute(delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))
+        rows.execute(rows.delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))

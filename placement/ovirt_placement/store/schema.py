@@ -1,15 +1,16 @@
-"""The store's tables and its clock: the database's own, so that machines need not agree on the time."""
+"""The store's tables and its clock: the database's own, so that machines need not agree on the time.
+
+Every row belongs to an engine, by its configured name. Whoever changes a table here writes a migration that
+makes the same of it. SQLite keeps tables by their key, without a rowid: an engine's rows are read in one go.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Float, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
-
-#: What this release writes. A store with a higher one is left alone.
-VERSION = 3
 
 metadata = MetaData()
 
@@ -19,21 +20,26 @@ intents = Table(
     "intents",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("vm", String, nullable=False, index=True),
+    Column("engine", String, nullable=False),
+    Column("vm", String, nullable=False),
     Column("cluster", String, nullable=False),
     Column("source", String),
     Column("target", String, nullable=False),
     Column("memory_mb", Integer),
+    # Of all engines together: it is drawn at random.
     Column("correlation_id", String, nullable=False, unique=True),
-    Column("state", String, nullable=False, index=True),
+    Column("state", String, nullable=False),
     Column("created", Float(53), nullable=False),
     Column("updated", Float(53), nullable=False),
     Column("error", Text),
+    Index("ix_intents_engine_vm", "engine", "vm"),
+    Index("ix_intents_engine_state", "engine", "state"),
 )
 
 placement_keys = Table(
     "placement_keys",
     metadata,
+    Column("engine", String, primary_key=True),
     Column("level", String, primary_key=True),
     Column("resource", String, primary_key=True),
     Column("class", String, primary_key=True),
@@ -45,36 +51,47 @@ placement_keys = Table(
     Column("sticky", Boolean, nullable=False),
     Column("set_by", String, nullable=False),
     Column("set_at", Float(53), nullable=False),
+    sqlite_with_rowid=False,
 )
 
 frozen_keys = Table(
     "frozen_keys",
     metadata,
+    Column("engine", String, primary_key=True),
     Column("vm", String, primary_key=True),
     Column("keys", JSON, nullable=False),
     Column("started", Float(53)),
     Column("recorded", Float(53), nullable=False),
+    sqlite_with_rowid=False,
 )
 
 sticky_copies = Table(
     "sticky_copies",
     metadata,
+    Column("engine", String, primary_key=True),
     Column("vm", String, primary_key=True),
     Column("name", String, primary_key=True),
     Column("value", Float(53), nullable=False),
     Column("weight", Float(53), nullable=False),
+    sqlite_with_rowid=False,
 )
 
-#: Another number after every writing of one of the three tables of keys.
-key_revision = Table("key_revision", metadata, Column("revision", Integer, nullable=False))
-
+#: Another number after every writing of an engine's rows in one of the three tables of keys.
+key_revision = Table(
+    "key_revision",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("revision", Integer, nullable=False),
+)
 
 #: VMs that are remembered and that the engine does not have, since when.
 missing_vms = Table(
     "missing_vms",
     metadata,
+    Column("engine", String, primary_key=True),
     Column("vm", String, primary_key=True),
     Column("since", Float(53), nullable=False),
+    sqlite_with_rowid=False,
 )
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentState, Store, StoreAway
-from ovirt_placement.store.schema import VERSION
+from ovirt_placement.store.versions import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
+from tests.stored import intent_of
 
 PREPARED, ACCEPTED, DONE, FAILED, UNKNOWN = IntentState
 #: What may follow what.
@@ -30,7 +31,7 @@ ALLOWED = {
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    opened = Store(url, patience_seconds=5)
+    opened = Store(url, engine="default", patience_seconds=5)
     yield opened
     opened.close()
 
@@ -61,7 +62,7 @@ def at_once(url: str, ask: Callable[[Store], object]) -> list[object]:
     answers: list[object] = []
 
     def come() -> None:
-        mine = Store(url, patience_seconds=10)
+        mine = Store(url, engine="default", patience_seconds=10)
         start.wait()
         try:
             answers.append(ask(mine))
@@ -86,8 +87,8 @@ def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: s
     assert (ended.state, ended.open, ended.blocking) == (DONE, False, False)
     assert before.created == ended.created <= ended.updated
     assert store.open_intents() == ()
-    again = Store(url)
-    found = again.intent("one")
+    again = Store(url, engine="default")
+    found = intent_of(again, "one")
     assert found is not None
     assert [found.updated] == [intent.updated for intent in again.history(within_seconds=60)]
     again.close()
@@ -96,7 +97,7 @@ def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: s
 @pytest.mark.parametrize("before", IntentState)
 @pytest.mark.parametrize("after", [state for state in IntentState if state is not PREPARED])
 def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after: IntentState) -> None:
-    store = Store(f"sqlite:///{tmp_path}/store.db")
+    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default")
     intent = prepared(store)
     steps = moves(store, intent.id)
     if before is DONE:
@@ -108,7 +109,7 @@ def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after
     else:
         with pytest.raises(ImpossibleTransition, match=f"is {before} and cannot become {after}"):
             steps[after]()
-        found = store.intent("one")
+        found = intent_of(store, "one")
         assert found is not None
         assert found.state is before
     store.close()
@@ -166,7 +167,7 @@ def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
     prepared(store)
     with database(url) as connection:
         connection.exec_driver_sql("UPDATE schema_version SET version = version + 1")
-    later = Store(url)
+    later = Store(url, engine="default")
     with pytest.raises(
         UserError, match=f"has schema version {VERSION + 1}, and this release knows {VERSION}: upgrade"
     ):
@@ -190,7 +191,7 @@ def test_a_fork_has_connections_of_its_own(store: Store) -> None:
 def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     program = (
-        f"from ovirt_placement.store.intents import Store; store = Store({url!r});"
+        f"from ovirt_placement.store.intents import Store; store = Store({url!r}, engine='default');"
         "store.prepare(vm='v', cluster='c', source='a', target='b', correlation_id='x', memory_mb=1);"
         "print('written', flush=True); input()"
     )
@@ -200,14 +201,14 @@ def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
         process.send_signal(signal.SIGKILL)
-    survivor = Store(url)
+    survivor = Store(url, engine="default")
     assert [(intent.vm, intent.state) for intent in survivor.open_intents()] == [("v", PREPARED)]
     survivor.close()
 
 
 def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
-    store = Store(url)
+    store = Store(url, engine="default")
     prepared(store)
     with database(url) as holder:
         holder.exec_driver_sql("BEGIN EXCLUSIVE")
@@ -220,7 +221,7 @@ def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
 
 
 def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> None:
-    store = Store(f"sqlite:///{tmp_path}/store.db", create=False)
+    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", create=False)
     with pytest.raises(StoreAway, match="no such file"):
         store.open_intents()
     assert list(tmp_path.iterdir()) == []
@@ -228,7 +229,7 @@ def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> No
 
 def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
     """Root may look anywhere: a name that is too long stands for a folder that is closed."""
-    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", create=False)
+    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", engine="default", create=False)
     with pytest.raises(StoreAway, match="name too long"):
         store.open_intents()
 
@@ -243,19 +244,19 @@ def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
 )
 def test_a_url_that_names_no_store_is_a_mistake(url: str, complaint: str) -> None:
     with pytest.raises(UserError, match=complaint):
-        Store(url)
+        Store(url, engine="default")
 
 
 def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no directory .*absent; make it"):
-        prepared(Store(f"sqlite:///{tmp_path}/absent/store.db"))
+        prepared(Store(f"sqlite:///{tmp_path}/absent/store.db", engine="default"))
     (tmp_path / "store.db").write_text("not a database" * 100)
     with pytest.raises(UserError, match="file is not a database"):
-        prepared(Store(f"sqlite:///{tmp_path}/store.db"))
+        prepared(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
 
 
 def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_path: Path) -> None:
-    store = Store(f"postgresql://placement:secret@/postgres?host={tmp_path}")
+    store = Store(f"postgresql://placement:secret@/postgres?host={tmp_path}", engine="default")
     with pytest.raises(StoreAway) as away:
         store.open_intents()
     assert "secret" not in str(away.value)
@@ -264,9 +265,9 @@ def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_pa
 def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     reader, writer, restored = (
-        Store(url, create=False),
-        Store(url),
-        Store(f"sqlite:///{tmp_path}/restored.db"),
+        Store(url, engine="default", create=False),
+        Store(url, engine="default"),
+        Store(f"sqlite:///{tmp_path}/restored.db", engine="default"),
     )
     prepared(writer, "before", "before")
     prepared(restored, "after", "after")

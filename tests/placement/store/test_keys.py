@@ -10,16 +10,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
-from ovirt_placement.store.schema import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
+from tests.stored import put_keys
 
 
 @pytest.fixture
 def store(url: str) -> Iterator[KeyStore]:
-    opened = KeyStore(url, patience_seconds=30)
+    opened = KeyStore(url, engine="default", patience_seconds=30)
     yield opened
     opened.close()
 
@@ -43,7 +42,7 @@ def copy(name: str, value: float = 1.0, vm: str = "v1") -> StickyCopy:
 
 
 def test_a_key_is_known_with_who_set_it_and_when(store: KeyStore) -> None:
-    store.change([key("GEN"), key("GEN", level="server", resource="v1")], set_by="ann")
+    put_keys(store, [key("GEN"), key("GEN", level="server", resource="v1")])
     (on_cluster, on_server) = store.all_keys()
     assert (on_cluster.key, on_server.key) == (key("GEN"), key("GEN", level="server", resource="v1"))
     assert on_cluster.set_by == on_server.set_by == "ann"
@@ -51,8 +50,8 @@ def test_a_key_is_known_with_who_set_it_and_when(store: KeyStore) -> None:
 
 
 def test_a_key_replaces_the_one_in_its_place_only(store: KeyStore) -> None:
-    store.change([key("GEN"), key("GEN", key_class="be"), key("SAN")], set_by="ann")
-    store.change([key("GEN", 2.0), key("SAN")], set_by="bob")
+    put_keys(store, [key("GEN"), key("GEN", key_class="be"), key("SAN")])
+    put_keys(store, [key("GEN", 2.0), key("SAN")], set_by="bob")
     found = [(one.key.key_class, one.key.name, one.key.value, one.set_by) for one in store.all_keys()]
     assert found == [
         ("be", "GEN", 1.0, "ann"),
@@ -62,29 +61,29 @@ def test_a_key_replaces_the_one_in_its_place_only(store: KeyStore) -> None:
 
 
 def test_what_is_decided_on_the_keys_that_stand_is_done(store: KeyStore) -> None:
-    store.change([key("GEN"), key("SAN")], set_by="ann")
+    put_keys(store, [key("GEN"), key("SAN")])
 
     def decide(standing: tuple[PlacementKey, ...]) -> KeyChange:
         assert standing == (key("GEN"), key("SAN"))
         return KeyChange(put=(key("SAN", 2.0),), remove=(key("GEN"), key("OTHER")))
 
-    assert store.change_as(decide, set_by="bob").put == (key("SAN", 2.0),)
+    assert store.change(decide, set_by="bob").put == (key("SAN", 2.0),)
     assert [one.key for one in store.all_keys()] == [key("SAN", 2.0)]
 
 
 def test_a_change_is_whole_or_nothing(store: KeyStore) -> None:
-    store.change([key("GEN")], set_by="ann")
+    put_keys(store, [key("GEN")])
     revision = store.revision()
     broken = key("SAN\ud800")  # no database takes half a character
     change = KeyChange(put=(key("NEW"), broken), remove=(key("GEN"),))
     with pytest.raises((UserError, UnicodeError)):
-        store.change_as(lambda _: change, set_by="ann")
+        store.change(lambda _: change, set_by="ann")
 
     def refuse(standing: tuple[PlacementKey, ...]) -> KeyChange:
         raise UserError("not so")
 
     with pytest.raises(UserError, match="not so"):
-        store.change_as(refuse, set_by="ann")
+        store.change(refuse, set_by="ann")
     assert [one.key.name for one in store.all_keys()] == ["GEN"]
     assert store.revision() == revision
 
@@ -98,7 +97,7 @@ def test_a_change_is_whole_or_nothing(store: KeyStore) -> None:
 def test_values_come_back_as_they_were_written(
     store: KeyStore, value: float | str, weight: float | None
 ) -> None:
-    store.change([key("GEN", value, weight)], set_by="ann")
+    put_keys(store, [key("GEN", value, weight)])
     (found,) = (one.key for one in store.all_keys())
     assert found.weight == weight
     assert str(found.value) == str(value)
@@ -127,7 +126,7 @@ def test_a_run_takes_the_place_of_an_earlier_one(store: KeyStore) -> None:
 
 def test_every_writing_has_a_revision_of_its_own(store: KeyStore) -> None:
     seen = [store.revision()]
-    store.change([key("GEN")], set_by="ann")
+    put_keys(store, [key("GEN")])
     seen.append(store.revision())
     store.begin_runs([Run("v1", None, ())])
     seen.append(store.revision())
@@ -149,19 +148,19 @@ def test_nobody_decides_on_keys_that_another_changes_meanwhile(url: str) -> None
         return KeyChange(put=(key("TURNS", before + 1),))
 
     def take_turns(name: str) -> None:
-        store = KeyStore(url, patience_seconds=30)
+        store = KeyStore(url, engine="default", patience_seconds=30)
         start.wait()
         for _ in range(turns):
-            store.change_as(count, set_by=name)
+            store.change(count, set_by=name)
         store.close()
 
-    KeyStore(url).change(set_by="ann")  # makes the tables
+    put_keys(KeyStore(url, engine="default"), ())  # makes the tables
     threads = [threading.Thread(target=take_turns, args=(name,)) for name in authors]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    reader = KeyStore(url)
+    reader = KeyStore(url, engine="default")
     assert [one.key.value for one in reader.all_keys()] == [turns * len(authors)]
     reader.close()
 
@@ -179,7 +178,7 @@ def test_a_vm_is_missing_since_it_was_first_missed(url: str, store: KeyStore) ->
 
 def test_a_vm_that_is_forgotten_leaves_nothing_but_what_people_set(store: KeyStore) -> None:
     set_on_it = key("GEN", level="server", resource="v1")
-    store.change([set_on_it], set_by="ann")
+    put_keys(store, [set_on_it])
     store.begin_runs([Run(vm, None, (), (copy("SAN", vm=vm),)) for vm in ("v1", "v2")])
     store.end_runs(["v2"])
     store.mark_missing(["v1", "v2"])
@@ -190,49 +189,6 @@ def test_a_vm_that_is_forgotten_leaves_nothing_but_what_people_set(store: KeySto
     assert store.records().revision != revision
     assert store.records().keys == (set_on_it,)
     assert store.records().copies == (copy("SAN", vm="v2"),)
-
-
-def test_a_store_of_the_former_release_is_upgraded_and_keeps_what_it_has(url: str) -> None:
-    former = Store(url)
-    former.prepare(vm="v1", cluster="c", source=None, target="h1", correlation_id="one")
-    former.close()
-    with database(url) as connection:  # version 1 had intents only
-        for table in ("placement_keys", "frozen_keys", "sticky_copies", "key_revision", "missing_vms"):
-            connection.exec_driver_sql(f"DROP TABLE {table}")
-        connection.exec_driver_sql("UPDATE schema_version SET version = 1")
-    reader = KeyStore(url, create=False)
-    with pytest.raises(UserError, match="key_revision"):
-        reader.records()
-    reader_of_intents = Store(url, create=False)
-    assert len(reader_of_intents.open_intents()) == 1
-    writer = KeyStore(url, patience_seconds=30)
-    writer.change([key("GEN")], set_by="ann")
-    assert len(writer.records().keys) == len(reader.records().keys) == 1
-    assert len(reader_of_intents.open_intents()) == 1
-    with database(url) as connection:
-        assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]
-    for opened in (reader, reader_of_intents, writer):
-        opened.close()
-
-
-def test_a_store_without_missing_vms_is_upgraded_and_its_values_stay_what_they_are(url: str) -> None:
-    former = KeyStore(url)
-    former.change([key("GEN", 0.5), key("SITE", "1")], set_by="ann")
-    revision = former.revision()
-    former.close()
-    with database(url) as connection:  # version 2 had values as they are
-        connection.exec_driver_sql("DROP TABLE missing_vms")
-        connection.exec_driver_sql("UPDATE placement_keys SET value = '0.5' WHERE name = 'GEN'")
-        connection.exec_driver_sql("UPDATE placement_keys SET value = '\"1\"' WHERE name = 'SITE'")
-        connection.exec_driver_sql("UPDATE schema_version SET version = 2")
-    for create in (False, True):
-        opened = KeyStore(url, create=create)
-        assert [one.key.value for one in opened.all_keys()] == [0.5, "1"]
-        assert opened.revision() == revision
-        opened.close()
-    writer = KeyStore(url)
-    assert writer.mark_missing(["v1"]) == {"v1": 0.0}
-    writer.close()
 
 
 def test_frozen_sets_that_stayed_are_not_read_twice(store: KeyStore) -> None:

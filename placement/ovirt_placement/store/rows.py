@@ -1,0 +1,53 @@
+"""One engine's rows within a transaction: those of the others are neither seen nor touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Delete,
+    Executable,
+    Insert,
+    Select,
+    Table,
+    Update,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+
+class EngineRows:
+    """Where every statement of a store begins, so that none forgets which engine it is about."""
+
+    def __init__(self, connection: Connection, engine: str) -> None:
+        self._connection = connection
+        self.engine = engine
+
+    def select(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+        """Select these columns, or all but the engine's name."""
+        return select(*(columns or without_engine(table))).where(table.c.engine == self.engine)
+
+    def insert(self, table: Table) -> Insert:
+        return insert(table).values(engine=self.engine)
+
+    def update(self, table: Table) -> Update:
+        return update(table).where(table.c.engine == self.engine)
+
+    def delete(self, table: Table) -> Delete:
+        return delete(table).where(table.c.engine == self.engine)
+
+    def execute(
+        self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
+        return self._connection.execute(statement, values)
+
+
+def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """List the columns of a table but for the engine's name, which whoever asks knows."""
+    return tuple(column for column in table.columns if column.name != "engine")

@@ -1,0 +1,42 @@
+"""Brings a store's tables up to this release's version, step by step; a fresh store takes all the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, inspect, select, update
+
+from ovirt_placement.store.migrations import (
+    version_0001_intents,
+    version_0002_placement_keys,
+    version_0003_missing_vms,
+    version_0004_engines,
+)
+from ovirt_placement.store.schema import schema_version
+
+#: In their order; the first makes version 1. None may change once it stood in a release.
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    version_0001_intents.migrate,
+    version_0002_placement_keys.migrate,
+    version_0003_missing_vms.migrate,
+    version_0004_engines.migrate,
+)
+
+#: What this release reads and writes. A store with a higher one is left alone.
+VERSION = len(MIGRATIONS)
+
+
+def version(connection: Connection) -> int | None:
+    """Return the version of the tables; None if there are none."""
+    if not inspect(connection).has_table(schema_version.name):
+        return None
+    return int(connection.execute(select(schema_version.c.version)).scalar_one())
+
+
+def make_or_upgrade(connection: Connection) -> None:
+    """Take the steps that are missing, in a transaction that keeps others from doing so at the same time."""
+    taken = version(connection) or 0
+    for migrate in MIGRATIONS[taken:]:
+        migrate(connection)
+    if taken < VERSION:
+        connection.execute(update(schema_version).values(version=VERSION))

@@ -1,0 +1,125 @@
+"""Stores as former releases left them: each version that ever stood, word for word, with something in it.
+
+A version added to the one before, so a store of version 3 holds what was written while it was of version 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.placement.databases import database
+
+#: What differs from one database to another.
+_WORDS = {
+    "sqlite": {"ID": "INTEGER", "REAL": "FLOAT"},
+    "postgresql": {"ID": "SERIAL", "REAL": "FLOAT(53)"},
+}
+
+_VERSION_1 = """
+    CREATE TABLE schema_version (version INTEGER NOT NULL);
+    INSERT INTO schema_version VALUES (1);
+    CREATE TABLE intents (
+        id {ID} NOT NULL,
+        vm VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        source VARCHAR,
+        target VARCHAR NOT NULL,
+        memory_mb INTEGER,
+        correlation_id VARCHAR NOT NULL,
+        state VARCHAR NOT NULL,
+        created {REAL} NOT NULL,
+        updated {REAL} NOT NULL,
+        error TEXT,
+        PRIMARY KEY (id),
+        UNIQUE (correlation_id)
+    );
+    CREATE INDEX ix_intents_state ON intents (state);
+    CREATE INDEX ix_intents_vm ON intents (vm);
+    INSERT INTO intents
+        (vm, cluster, source, target, memory_mb, correlation_id, state, created, updated, error)
+    VALUES
+        ('v1', 'c1', 'h1', 'h2', 512, 'one', 'done', 1790000000.123456, 1790000010.5, NULL),
+        ('v2', 'c1', NULL, 'h2', NULL, 'two', 'failed', 1790000001.25, 1790000011.75, 'no host: "é" -- \\'),
+        ('v3', 'c2', 'h2', 'h1', 1024, 'three', 'accepted', 1790000002.0, 1790000012.0, NULL);
+"""
+
+_VERSION_2 = """
+    CREATE TABLE placement_keys (
+        level VARCHAR NOT NULL,
+        resource VARCHAR NOT NULL,
+        class VARCHAR NOT NULL,
+        name VARCHAR NOT NULL,
+        value JSON NOT NULL,
+        weight {REAL},
+        sticky BOOLEAN NOT NULL,
+        set_by VARCHAR NOT NULL,
+        set_at {REAL} NOT NULL,
+        PRIMARY KEY (level, resource, class, name)
+    );
+    CREATE TABLE frozen_keys (
+        vm VARCHAR NOT NULL,
+        keys JSON NOT NULL,
+        started {REAL},
+        recorded {REAL} NOT NULL,
+        PRIMARY KEY (vm)
+    );
+    CREATE TABLE sticky_copies (
+        vm VARCHAR NOT NULL,
+        name VARCHAR NOT NULL,
+        value {REAL} NOT NULL,
+        weight {REAL} NOT NULL,
+        PRIMARY KEY (vm, name)
+    );
+    CREATE TABLE key_revision (revision INTEGER NOT NULL);
+    INSERT INTO key_revision VALUES (4711);
+    INSERT INTO placement_keys VALUES
+        ('cluster', 'c1', 'system', 'BARE', '0.30000000000000004', 50.5, true, 'ann', 1790000003.5),
+        ('cluster', 'c1', 'system', 'WORD', '"1"', NULL, false, 'bob', 1790000004.5);
+    INSERT INTO frozen_keys VALUES
+        ('v1', '[["A", 0.1], ["B", 2.0]]', 1790000005.5, 1790000006.5),
+        ('v2', '[]', NULL, 1790000007.5);
+    INSERT INTO sticky_copies VALUES ('v1', 'RACK', 2.0, 60.0), ('v1', 'SAN', 0.1, 60.0);
+    UPDATE schema_version SET version = 2;
+"""
+
+_VERSION_3 = """
+    CREATE TABLE missing_vms (
+        vm VARCHAR NOT NULL,
+        since {REAL} NOT NULL,
+        PRIMARY KEY (vm)
+    );
+    INSERT INTO missing_vms VALUES ('v2', 1790000008.5);
+    INSERT INTO placement_keys VALUES
+        ('server', 'v1', 'be', 'LISTED', '[2.8824671182353285e-303]', 5.0, false, 'eve', 1790000009.5);
+    UPDATE schema_version SET version = 3;
+"""
+
+#: By their number.
+FORMER = {1: _VERSION_1, 2: _VERSION_2, 3: _VERSION_3}
+
+_TABLES = {
+    1: ("intents",),
+    2: ("placement_keys", "frozen_keys", "sticky_copies", "key_revision"),
+    3: ("missing_vms",),
+}
+
+
+def make_former(url: str, version: int) -> None:
+    """Make a store of this version."""
+    with database(url) as connection:
+        for number in range(1, version + 1):
+            text = FORMER[number].format(**_WORDS[connection.dialect.name])
+            for statement in text.split(";"):
+                if statement.strip():
+                    connection.exec_driver_sql(statement)
+
+
+def rows(url: str, version: int) -> dict[str, list[dict[str, Any]]]:
+    """All rows of the tables that this version had, whatever columns they have now."""
+    tables = [table for number in range(1, version + 1) for table in _TABLES[number]]
+    with database(url) as connection:
+        found = {
+            table: [dict(row) for row in connection.exec_driver_sql(f"SELECT * FROM {table}").mappings()]
+            for table in tables
+        }
+    return {table: sorted(some, key=repr) for table, some in found.items()}

@@ -1,0 +1,192 @@
+"""Several engines in one store: each has rows of its own, though the ids are the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.store.intents import ImpossibleTransition, Store
+from ovirt_placement.store.keys import KeyChange, KeyStore, Run
+from ovirt_placement.store.schema import metadata
+from ovirt_service.errors import UserError
+from tests.placement.databases import database
+from tests.stored import put_keys
+
+OURS, THEIRS = "ours", "theirs"
+
+
+class Parts:
+    """The two parts of a store, for one engine."""
+
+    def __init__(self, url: str, engine: str) -> None:
+        self.engine = engine
+        self.intents = Store(url, engine=engine, patience_seconds=30)
+        self.keys = KeyStore(url, engine=engine, patience_seconds=30)
+
+    def fill(self) -> None:
+        """Write something into every table; the ids are those of every other engine."""
+        self.prepare("v1", "open")
+        self.intents.fail(self.prepare("v1", "ended"), f"{self.engine} refused")
+        put_keys(self.keys, [key(1.0)], set_by=self.engine)
+        self.keys.begin_runs([Run("v1", 1.0, (("A", 1.0),), (StickyCopy("v1", "SAN", 1.0, 60.0),))])
+        self.keys.mark_missing(["v1"])
+
+    def prepare(self, vm: str, correlation_id: str) -> int:
+        correlation_id = f"{self.engine} {correlation_id}"
+        return self.intents.prepare(
+            vm=vm, cluster="c", source="h1", target="h2", correlation_id=correlation_id
+        ).id
+
+    def change_everything(self) -> None:
+        """Call everything that writes."""
+        for intent in self.intents.open_intents():
+            self.intents.accept(intent.id)
+            self.intents.lose(intent.id, "no answer")
+            self.intents.accept(intent.id)
+            self.intents.finish(intent.id)
+        self.intents.forget(older_than_seconds=-60)
+        put_keys(self.keys, [key(2.0)], set_by="eve")
+        self.keys.change(lambda standing: KeyChange(remove=standing), set_by="eve")
+        self.keys.begin_runs([Run("v1", 2.0, (), ())])
+        self.keys.end_runs(["v1"])
+        self.keys.mark_missing(["v2"])
+        self.keys.mark_missing([])
+        self.keys.begin_runs([Run("v1", 2.0, (), ())])
+        self.keys.forget_vms(["v1", "v2"])
+
+    def everything(self) -> list[object]:
+        """Call everything that reads; ages are left out."""
+        return [
+            [intent.correlation_id for intent in self.intents.open_intents()],
+            [intent.correlation_id for intent in self.intents.blocking_intents()],
+            [intent.error for intent in self.intents.history(within_seconds=600)],
+            [intent.error for intent in self.intents.history(within_seconds=600, vm="v1")],
+            self.keys.all_keys(),
+            self.keys.runs(),
+            self.keys.remembered_vms(),
+            self.keys.revision(),
+            self.keys.records(),
+        ]
+
+    def close(self) -> None:
+        self.intents.close()
+        self.keys.close()
+
+
+def key(value: float) -> PlacementKey:
+    return PlacementKey(
+        level="server", resource="v1", key_class="system", name="GEN", value=value, weight=5.0
+    )
+
+
+@pytest.fixture
+def parts(url: str) -> Iterator[tuple[Parts, Parts]]:
+    opened = Parts(url, OURS), Parts(url, THEIRS)
+    yield opened
+    for each in opened:
+        each.close()
+
+
+def rows_of(url: str, engine: str) -> dict[str, list[tuple[Any, ...]]]:
+    with database(url) as connection:
+        return {
+            table: [
+                tuple(map(repr, row))
+                for row in connection.exec_driver_sql(f"SELECT * FROM {table} WHERE engine = '{engine}'")
+            ]
+            for table in metadata.tables
+            if table != "schema_version"
+        }
+
+
+def test_every_row_says_whose_it_is(url: str, parts: tuple[Parts, Parts]) -> None:
+    for each in parts:
+        each.fill()
+    assert all(rows_of(url, OURS).values())
+    assert all(rows_of(url, THEIRS).values())
+
+
+def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts, Parts]) -> None:
+    ours, theirs = parts
+    for each in parts:
+        each.fill()
+    rows, read = rows_of(url, THEIRS), theirs.everything()
+    ours.change_everything()
+    assert rows_of(url, THEIRS) == rows
+    assert theirs.everything() == read
+    left = {table for table, found in rows_of(url, OURS).items() if found}
+    assert left == {"key_revision"}
+
+
+def test_what_one_has_the_other_does_not_see(parts: tuple[Parts, Parts]) -> None:
+    ours, theirs = parts
+    nothing = theirs.everything()
+    ours.fill()
+    assert theirs.everything() == nothing
+    (intent,) = ours.intents.open_intents()
+    assert theirs.intents.open_intents() == theirs.intents.history(within_seconds=1e12) == ()
+    with pytest.raises(ImpossibleTransition, match=f"intent {intent.id} does not exist"):
+        theirs.intents.accept(intent.id)
+    assert theirs.keys.mark_missing(["v1"]) == {"v1": 0.0}
+    theirs.keys.begin_runs([Run("v1", 5.0, ())])
+    assert theirs.keys.records().frozen == (FrozenKeys("v1", ()),)
+    assert ours.keys.records().frozen == (FrozenKeys("v1", (("A", 1.0),)),)
+
+
+def test_a_correlation_id_is_one_engines_alone(parts: tuple[Parts, Parts]) -> None:
+    for each, refused in zip(parts, (False, True), strict=True):
+        wanted = {"vm": "v", "cluster": "c", "source": None, "target": "h", "correlation_id": "same"}
+        if refused:
+            with pytest.raises(UserError):
+                each.intents.prepare(**wanted)
+        else:
+            each.intents.prepare(**wanted)
+
+
+def test_no_statement_forgets_the_engine(parts: tuple[Parts, Parts]) -> None:
+    """Whatever is asked of a store, its SQL names the engine."""
+    ours, _ = parts
+    ours.fill()
+    statements: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        statements.append(" ".join(statement.split()))
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", note)
+    try:
+        ours.everything()
+        ours.change_everything()
+    finally:
+        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", note)
+    about_rows = [each for each in statements if any(f" {table}" in each for table in metadata.tables)]
+    assert len(about_rows) > 30
+    assert [each for each in about_rows if "engine = " not in each and "(engine" not in each] == []
+
+
+def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
+    """Its revision is made by whoever is first, and counted up by the others."""
+    start, names = threading.Barrier(6), [f"author{number}" for number in range(6)]
+    Store(url, engine=OURS).open_intents()  # makes the tables
+
+    def count(standing: tuple[PlacementKey, ...]) -> KeyChange:
+        return KeyChange(put=(key(float(standing[0].value) + 1 if standing else 1.0),))
+
+    def come(name: str) -> None:
+        store = KeyStore(url, engine=THEIRS, patience_seconds=30)
+        start.wait()
+        store.change(count, set_by=name)
+        store.close()
+
+    threads = [threading.Thread(target=come, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = KeyStore(url, engine=THEIRS)
+    assert [one.key.value for one in found.all_keys()] == [len(names)]
+    found.close()

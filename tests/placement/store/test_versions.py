@@ -1,0 +1,205 @@
+"""The store's versions: from each that ever stood to today's, with all that it held, whole or not at all."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.store.intents import IntentState, Store, StoreAway
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.schema import metadata
+from ovirt_placement.store.versions import MIGRATIONS, VERSION
+from ovirt_service.errors import UserError
+from tests.placement.databases import database
+from tests.placement.store.former_stores import FORMER, make_former, rows
+from tests.stored import intent_of, put_keys
+
+EVERY = pytest.mark.parametrize("version", FORMER)
+
+
+def upgrade(url: str) -> None:
+    """Do what the first writer does."""
+    writer = KeyStore(url, engine="default", patience_seconds=30)
+    writer.all_keys()
+    writer.close()
+
+
+def version_of(url: str) -> list[int]:
+    with database(url) as connection:
+        return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
+
+
+def shape(url: str) -> dict[str, Any]:
+    """Tables, columns, keys and indexes, as the database tells them."""
+    with database(url) as connection:
+        found = sqlalchemy.inspect(connection)
+        return {
+            table: (
+                [
+                    {name: str(value) for name, value in column.items() if name != "comment"}
+                    for column in found.get_columns(table)
+                ],
+                found.get_pk_constraint(table),
+                found.get_unique_constraints(table),
+                sorted(map(repr, found.get_indexes(table))),
+                found.get_table_options(table),
+            )
+            for table in found.get_table_names()
+        }
+
+
+@EVERY
+def test_every_former_store_becomes_todays_and_keeps_what_it_held(url: str, version: int) -> None:
+    make_former(url, version)
+    before = rows(url, version)
+    upgrade(url)
+    assert version_of(url) == [VERSION]
+    after = rows(url, version)
+    assert all(row.pop("engine") == "default" for table in after.values() for row in table)
+    assert after == before
+
+
+@EVERY
+def test_what_a_former_store_held_is_read_as_what_it_was(url: str, version: int) -> None:
+    make_former(url, version)
+    store = Store(url, engine="default", patience_seconds=30)
+    (open_one,) = store.open_intents()
+    assert (open_one.vm, open_one.state, open_one.updated) == ("v3", IntentState.ACCEPTED, 1790000012.0)
+    refused = intent_of(store, "two")
+    assert refused is not None
+    found = refused.error, refused.memory_mb, refused.created
+    assert found == ('no host: "é" -- \\', None, 1790000001.25)
+    fresh = store.prepare(vm="v4", cluster="c1", source=None, target="h1", correlation_id="four")
+    assert fresh.id == 4
+    store.close()
+    keys = KeyStore(url, engine="default", patience_seconds=30)
+    records = keys.records()
+    values = {key.name: key.value for key in records.keys}
+    assert values == {
+        **({"BARE": 0.30000000000000004, "WORD": "1"} if version >= 2 else {}),
+        **({"LISTED": 2.8824671182353285e-303} if version >= 3 else {}),
+    }
+    if version >= 2:
+        assert records.revision == 4711
+        assert set(records.frozen) == {FrozenKeys("v1", (("A", 0.1), ("B", 2.0))), FrozenKeys("v2", ())}
+        assert records.copies == (StickyCopy("v1", "RACK", 2.0, 60.0), StickyCopy("v1", "SAN", 0.1, 60.0))
+    assert (keys.mark_missing(["v2"])["v2"] > 0) == (version >= 3)
+    keys.close()
+
+
+@pytest.mark.parametrize("version", [0, *FORMER])
+def test_the_steps_lead_to_the_tables_that_are_used(url: str, version: int) -> None:
+    if version:
+        make_former(url, version)
+    upgrade(url)
+    stepwise = shape(url)
+    with database(url) as connection:
+        metadata.drop_all(connection)
+        metadata.create_all(connection)
+    assert stepwise == shape(url)
+
+
+def test_a_step_stands_for_each_version() -> None:
+    """And means the same for ever: it uses nothing that may change with the tables of today."""
+    folder = Path(sys.modules[KeyStore.__module__].__file__ or "").parent / "migrations"
+    steps = list(folder.glob("version_*.py"))
+    assert not any("ovirt_placement" in step.read_text() for step in steps)
+    numbers = sorted(step.name.split("_")[1] for step in steps)
+    assert numbers == [f"{number:04}" for number in range(1, len(MIGRATIONS) + 1)]
+    assert [step.__module__.split("_")[2] for step in MIGRATIONS] == numbers
+
+
+@EVERY
+def test_an_upgrade_that_fails_leaves_all_as_it_was(url: str, version: int) -> None:
+    make_former(url, version)
+    before, shape_before = rows(url, version), shape(url)
+    with database(url) as connection:  # in the way of what is made last
+        connection.exec_driver_sql("CREATE TABLE other (x INTEGER)")
+        connection.exec_driver_sql("CREATE INDEX ix_intents_engine_vm ON other (x)")
+    with pytest.raises(UserError, match="ix_intents_engine_vm"):
+        upgrade(url)
+    with database(url) as connection:
+        connection.exec_driver_sql("DROP TABLE other")
+    assert version_of(url) == [version]
+    assert (rows(url, version), shape(url)) == (before, shape_before)
+    upgrade(url)
+    assert version_of(url) == [VERSION]
+
+
+@pytest.mark.parametrize("last", ["DROP TABLE sticky_copies", "UPDATE schema_version"])
+def test_an_upgrade_that_is_killed_leaves_all_as_it_was(url: str, last: str) -> None:
+    make_former(url, 3)
+    before, shape_before = rows(url, 3), shape(url)
+    program = f"""
+import os, signal, sqlalchemy
+from ovirt_placement.store.intents import Store
+
+def die(connection, cursor, statement, *_):
+    if statement.strip().startswith({last!r}):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", die)
+Store({url!r}, engine="default", patience_seconds=30).open_intents()
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (rows(url, 3), shape(url)) == (before, shape_before)
+    upgrade(url)
+    assert version_of(url) == [VERSION]
+
+
+def test_of_several_who_upgrade_at_once_one_does(url: str) -> None:
+    make_former(url, 1)
+    start = threading.Barrier(4)
+    found: list[object] = []
+
+    def come() -> None:
+        store = Store(url, engine="default", patience_seconds=30)
+        start.wait()
+        try:
+            found.append([intent.vm for intent in store.open_intents()])
+        except UserError as error:
+            found.append(error)
+        store.close()
+
+    threads = [threading.Thread(target=come) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [["v3"]] * 4
+    assert version_of(url) == [VERSION]
+
+
+@EVERY
+def test_who_may_not_write_waits_for_who_may(url: str, version: int) -> None:
+    make_former(url, version)
+    before = rows(url, version)
+    readers = [part(url, engine="default", create=False) for part in (Store, KeyStore)]
+    for reader in readers:
+        with pytest.raises(StoreAway, match=rf"has schema version {version} of an earlier release, .* start"):
+            reader.open_intents() if isinstance(reader, Store) else reader.records()
+    assert (version_of(url), rows(url, version)) == ([version], before)
+    upgrade(url)
+    for reader in readers:
+        reader.open_intents() if isinstance(reader, Store) else reader.records()
+        reader.close()
+
+
+def test_the_first_of_several_who_write_meanwhile_is_not_undone(url: str) -> None:
+    """Who came later finds the tables made, and what the first wrote into them."""
+    make_former(url, 3)
+    first, second = (KeyStore(url, engine="default", patience_seconds=30) for _ in range(2))
+    key = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", value=1.0, weight=1.0)
+    put_keys(first, [key])
+    assert key in second.records().keys
+    first.close()
+    second.close()

@@ -1,0 +1,22 @@
+"""Writes to a store, and finds in it, what a test is about, through what production calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.keys import KeyChange, KeyStore
+
+
+def put_keys(store: KeyStore, keys: Iterable[PlacementKey], *, set_by: str = "ann") -> None:
+    """Set keys, whatever stands there."""
+    change = KeyChange(put=tuple(keys))
+    store.change(lambda standing: change, set_by=set_by)
+
+
+def intent_of(store: Store, correlation_id: str) -> Intent:
+    """The one intent of a correlation id, whether or not its end is known."""
+    every = (*store.open_intents(), *store.history(within_seconds=1e12))
+    (found,) = (intent for intent in every if intent.correlation_id == correlation_id)
+    return found
