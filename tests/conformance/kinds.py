@@ -18,7 +18,7 @@ from tests.conformance.vector import Vector
 #: What is wrong with our answer to a vector; None if it is right.
 Judgement = Callable[[Vector], str | None]
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
-Ranking = Callable[..., tuple[Weight, ...]]
+Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]
 
 
 def request_of(vector: Vector) -> Request:
@@ -26,6 +26,7 @@ def request_of(vector: Vector) -> Request:
         vms=tuple(vector.request["vms"]),
         candidate_hosts=tuple(vector.request["candidate_hosts"]),
         ignore_hard_vm_affinity=vector.request.get("ignore_hard_vm_affinity", False),
+        parameters=_parameters(vector),
     )
 
 
@@ -39,16 +40,16 @@ def _filter(filter_hosts: Filter) -> Judgement:
 
 def _weight(rank_hosts: Ranking) -> Judgement:
     def judge(vector: Vector) -> str | None:
-        weights = rank_hosts(vector.snapshot, request_of(vector), **_options(vector))
+        weights = rank_hosts(vector.snapshot, request_of(vector))
         return difference_of_tiers(vector, tiers_of({weight.host: weight.rank for weight in weights}))
 
     return judge
 
 
-def _options(vector: Vector) -> dict[str, int]:
+def _parameters(vector: Vector) -> dict[str, str]:
     """Parameters of the unit that a request carries."""
     scale_down = vector.request.get("scale_down")
-    return {} if scale_down is None else {"scale_down": scale_down}
+    return {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
 
 
 def _ha_balance(vector: Vector) -> str | None:
@@ -100,8 +101,13 @@ def _conflicts(vector: Vector) -> str | None:
 
 
 def _unified_groups(vector: Vector) -> str | None:
+    """The vectors are about hard positive groups alone."""
     cluster = vector.request["cluster"]
-    groups = (group for group in vector.snapshot.affinity_groups if group.cluster == cluster)
+    groups = (
+        group
+        for group in vector.snapshot.affinity_groups
+        if group.cluster == cluster and group.vms_rule.hard and group.vms_rule.positive
+    )
     return difference_of_sets(vector, "groups", [unified.vms for unified in unify(vector.snapshot, groups)])
 
 

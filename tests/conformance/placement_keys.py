@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ovirt_placement.model import PlacementKey, StickyCopy
-from ovirt_placement.model.key_levels import STICKY
-from ovirt_placement.rules.placement_keys.capacity import Capacity
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model.key_levels import NODE, STICKY
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, HostState, decide, decide_local
+from ovirt_placement.rules.placement_keys.decision import Decision, Failure
 from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.keys import is_special, validate
-from ovirt_placement.rules.placement_keys.node_keys import node_keys
+from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
+from ovirt_placement.rules.placement_keys.keys import validate
 from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import Settings
-from ovirt_placement.rules.placement_keys.sticky import copies_after_start
+from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from tests.conformance.vector import Vector
+from tests.placement.rules.placement_keys.nodes import NEW, Node, decide, node, world
 
 _TOLERANCE = 1e-9
 
@@ -62,21 +62,29 @@ def _compile(question: Mapping[str, Any]) -> Answer:
 
 
 def _place(question: Mapping[str, Any]) -> Answer:
-    settings, config, vm = settings_of(question), question.get("config", {}), question["vm"]
-    source = vm.get("current_node")
-    nodes = [
-        node for node in question["nodes"] if config.get("allow_current", False) or node["name"] != source
-    ]
-    states = [_host_state(node, vm, settings) for node in nodes]
-    keys = compile_keys(_keys(vm))
-    if config.get("local_storage", False) and vm.get("disk_node") is not None:
-        decision = decide_local(keys, states, vm["disk_node"])
-    else:
-        decision = decide(keys, vm["ram_mib"], states, settings)
-    return _steps(decision, states) | {"sticky_after": _sticky_after(vm, decision, states, source)}
+    config, vm = question.get("config", {}), question["vm"]
+    source, disk_node = vm.get("current_node"), vm.get("disk_node")
+    local = config.get("local_storage", False) and disk_node is not None
+    snapshot = world(
+        (_node(one, vm) for one in question["nodes"]),
+        _keys(vm),
+        vm["ram_mib"],
+        on=source,
+        local_storage=local,
+    )
+    names = [one["name"] for one in question["nodes"]]
+    if local:  # a VM on a disk of its host is offered that host alone, and only if it is up
+        names = [name for name in names if name == disk_node and snapshot.host_by_id[name].up]
+    elif not config.get("allow_current", False):
+        names = [name for name in names if name != source]
+    decision = decide(snapshot, names, settings_of(question))
+    return _steps(decision) | {
+        "failed": decision.failed if names else Failure.CONSTRAINT,
+        "sticky_after": {host: _sticky_after(snapshot, host, source) for host in decision.choice},
+    }
 
 
-def _steps(decision: Decision, states: Iterable[HostState]) -> dict[str, Any]:
+def _steps(decision: Decision) -> dict[str, Any]:
     scored = {one.host: one.system for one in decision.hosts if one.system is not None}
     wanted = {
         one.host: one.customer
@@ -85,7 +93,7 @@ def _steps(decision: Decision, states: Iterable[HostState]) -> dict[str, Any]:
     }
     return {
         "constraint": [one.host for one in decision.hosts if not one.room.shortages] or list(decision.choice),
-        "special": {state.id: _special(state) for state in states},
+        "special": _special(decision),
         "system_proximities": {host: _proximities(score) for host, score in scored.items()},
         "system_scores": {host: score.total for host, score in scored.items()},
         "round": decision.round,
@@ -94,57 +102,57 @@ def _steps(decision: Decision, states: Iterable[HostState]) -> dict[str, Any]:
         "customer_proximities": {host: _proximities(score) for host, score in wanted.items()},
         "customer_scores": {host: score.total for host, score in wanted.items()},
         "choice": list(decision.choice),
-        "failed": decision.failed,
     }
 
 
-def _sticky_after(
-    vm: Mapping[str, Any], decision: Decision, states: Iterable[HostState], source: str | None
-) -> Answer:
-    before = [
-        StickyCopy(vm=vm["id"], name=key["name"], value=key["value"], weight=key["weight"])
-        for level, keys in vm.get("keys", {}).items()
-        for key in keys
-        if _level(level) == STICKY
-    ]
-    after = {}
-    for state in states:
-        if state.id in decision.choice:
-            started = copies_after_start(vm["id"], before, state.keys.sticky) if source is None else before
-            after[state.id] = {copy.name: [copy.value, copy.weight] for copy in started}
-    return after
+def _special(decision: Decision) -> dict[str, dict[str, Fraction]]:
+    """What each host asked about computes for its own keys."""
+    judged = decision.judgement
+    if judged is None:
+        return {}
+    return {
+        judged.table.ids[place]: {name: Fraction(*share) for name, share in judged.table.special.at(place)}
+        for place in judged.places
+    }
 
 
-def _host_state(node: Mapping[str, Any], vm: Mapping[str, Any], settings: Settings) -> HostState:
-    capacity = Capacity(
-        up=node["state"] == "running",
-        memory_mb=node["ram_mib"],
-        memory_ratio=_exact(node["ram_ratio"]),
-        cpu_ratio=_exact(node["cpu_ratio"]),
-        allocated_mb=node["ram_allocated_mib"],
-        allocated_vcpus=node["vcpus_allocated"],
-        cpus=node["pcpus"],
-        free_mb=node["free_ram_mib"],
-        load=_exact(node["load"]),
+def _sticky_after(snapshot: Snapshot, host: str, source: str | None) -> dict[str, list[float]]:
+    """The copies that the VM has on a host: a start takes those of the host along, a migration does not."""
+    copies = snapshot.sticky_copies
+    if source is None:
+        copies = copies_after_start(
+            NEW, copies, sticky_keys(keys_by_resource(snapshot).get((NODE, host), ()))
+        )
+    return {copy.name: [copy.value, copy.weight] for copy in copies}
+
+
+def _node(given: Mapping[str, Any], vm: Mapping[str, Any]) -> Node:
+    """A host of a vector, which tells of the VM's present one what is taken and free there without it."""
+    held_mb = vm["ram_mib"] if given["name"] == vm.get("current_node") else 0
+    return node(
+        given["name"],
+        [_key(NODE, key, given["name"]) for key in given["keys"]],
+        [there["frozen"] for there in given["running"] if there["vm"] != vm["id"]],
+        up=given["state"] == "running",
+        memory_mb=given["ram_mib"],
+        memory_ratio=_exact(given["ram_ratio"]),
+        allocated_mb=given["ram_allocated_mib"],
+        free_mb=given["free_ram_mib"] - held_mb,
+        cpus=given["pcpus"],
+        cpu_ratio=_exact(given["cpu_ratio"]),
+        allocated_vcpus=given["vcpus_allocated"],
+        load=_exact(given["load"]),
     )
-    frozen = [
-        tuple((name, value) for name, value in there["frozen"])
-        for there in node["running"]
-        if there["vm"] != vm["id"]
-    ]
-    own = [_key("node", key) for key in node["keys"]]
-    keys = node_keys(own, capacity, frozen, reserved_from_vms=settings.reserved_from_vms)
-    return HostState(node["name"], capacity, keys)
 
 
 def _keys(vm: Mapping[str, Any]) -> list[PlacementKey]:
     return [_key(level, key) for level, keys in vm.get("keys", {}).items() for key in keys]
 
 
-def _key(level: str, key: Mapping[str, Any]) -> PlacementKey:
+def _key(level: str, key: Mapping[str, Any], resource: str = NEW) -> PlacementKey:
     return PlacementKey(
         level=_level(level),
-        resource="resource",
+        resource=resource,
         key_class=key.get("class", "system"),
         name=key["name"],
         value=key.get("value", ""),
@@ -162,11 +170,6 @@ def _level(name: str) -> str:
 
 def _pairs(compiled: Mapping[str, CompiledKey]) -> dict[str, list[Fraction]]:
     return {name: [key.value, key.weight] for name, key in compiled.items()}
-
-
-def _special(host: HostState) -> dict[str, Fraction]:
-    values = ((name, found) for name, found in host.keys.system.items() if is_special(name))
-    return {name: Fraction(*share) for name, ((share, _),) in values}
 
 
 def _proximities(score: Score) -> list[tuple[str, Fraction]]:

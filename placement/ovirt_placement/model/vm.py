@@ -53,3 +53,8 @@ class Vm(Struct, frozen=True):
     def movable(self) -> bool:
         """Whether anyone but its user may migrate it."""
         return self.migratable and not self.hosted_engine
+
+    @property
+    def bound_to(self) -> frozenset[str] | None:
+        """The hosts that it is bound to by pinning; None where it is free. A list alone does not bind it."""
+        return frozenset(self.pinned_hosts) if self.pinned_hosts and not self.migratable else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class Scored(Struct, frozen=True):
+class Scored(Record, frozen=True):
     """A host and the points that it has got; more is better."""
 
     host: str

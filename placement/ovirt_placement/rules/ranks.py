@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.verdict import Kind, Reason, Weight
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.verdict import Weight
 
-#: The engine keeps priorities with seven decimals.
-_STEPS_PER_UNIT = 10**7
+#: A dedicated failover host: no weight prefers it.
+FAILOVER_HOST = ReasonKind("failover_host", "kept free for a failover")
 
-_KEPT_FREE = (Reason(Kind.FAILOVER_HOST),)
+_KEPT_FREE = (Reason(FAILOVER_HOST),)
 
 
 def ranked(
@@ -38,8 +39,3 @@ def ranked(
         Weight(host, order[last, burden], reasons.get(host, ()) + (_KEPT_FREE if last else ()))
         for host, last, burden in asked
     )
-
-
-def fixed_point(priority: float) -> int:
-    """A group's priority as the engine compares it: a whole number, so that equal means equal."""
-    return round(priority * _STEPS_PER_UNIT)

@@ -6,8 +6,9 @@ from hypothesis import given
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity import host_filter, vm_filter
+from ovirt_placement.rules.affinity.together import Together
 from ovirt_placement.rules.verdict import Request
-from ovirt_placement.rules.violations import Family, Location, Violation, find_violations
+from ovirt_placement.rules.violations import Location, Violation, find_violations
 from tests.builders import (
     APART,
     CLUSTER,
@@ -41,11 +42,13 @@ def test_split_positive_group_names_who_is_where_and_the_minority() -> None:
     )
     assert find_violations(state, CLUSTER) == (
         Violation(
-            family=Family.VM_AFFINITY,
-            positive=True,
-            hard=True,
-            groups=("g",),
-            priority=3.0,
+            Together(
+                groups=("g",),
+                vms=("a", "b", "c", "d"),
+                hard=True,
+                priority=3.0,
+                members_of={"g": ("a", "b", "c", "d")},
+            ),
             broken=("g",),
             locations=(
                 Location("a", "h1", host_up=True),

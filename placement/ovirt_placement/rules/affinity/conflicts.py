@@ -14,8 +14,9 @@ from itertools import combinations, product
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.membership import hosts, members
 from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, unify
+from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.matching import can_all_differ
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.solving.problem import NOTHING, Block, homes_of
 
 
 class ConflictType(StrEnum):
@@ -29,7 +30,7 @@ class ConflictType(StrEnum):
     TOGETHER_AGAINST_APART = "VM_TO_VM_AFFINITY_CONFLICTS"
 
 
-class Conflict(Struct, frozen=True):
+class Conflict(Record, frozen=True):
     """Groups that ask for opposite things, and of which VMs on which hosts; all ids, sorted."""
 
     type: ConflictType
@@ -42,7 +43,7 @@ class Conflict(Struct, frozen=True):
     savable: bool = True
 
 
-class _Flat(Struct, frozen=True):
+class _Flat(Record, frozen=True):
     """A group with its members and hosts resolved."""
 
     group: AffinityGroup
@@ -139,7 +140,13 @@ def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Fl
         if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
             continue
         restricted = {vm: _common_hosts(wanting[vm]) for vm in apart.vms if vm in wanting}
-        if can_all_differ([restricted.get(vm, everywhere) for vm in sorted(apart.vms)]):
+        blocks = [
+            Block(vms=(vm,), allowed=restricted.get(vm, everywhere), apart=frozenset({apart.group.id}))
+            for vm in apart.vms
+        ]
+        # Hosts of other clusters, which a label can bring into a group, count as well.
+        hosts = dict.fromkeys(everywhere.union(*restricted.values()), NOTHING)
+        if can_all_differ(homes_of(blocks, hosts)):
             continue
         for one, other in combinations(sorted(restricted), 2):
             shared = restricted[one] & restricted[other]

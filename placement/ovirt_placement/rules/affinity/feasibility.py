@@ -8,22 +8,21 @@ must fit into the memory of a host (docs/rules.md, C4 to C6).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import count
 
-from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
-from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.blocks import Binding, bindings, block_of, by_vm, gather
+from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
-from ovirt_placement.rules.solving.colouring import Vertex, can_be_colored
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.solving.colouring import can_be_coloured
+from ovirt_placement.rules.solving.problem import NOTHING, Block, Resources
 
 #: Steps for a whole cluster: one for each group looked at, and those of each search.
 DEFAULT_BUDGET = 500_000
 
 
-class Contradiction(Struct, frozen=True):
+class Contradiction(Record, frozen=True):
     """Hard groups that cannot hold together, though any of them could be left out to make the rest hold."""
 
     #: Ids of affinity groups, or of legacy labels.
@@ -33,7 +32,7 @@ class Contradiction(Struct, frozen=True):
     smallest: bool
 
 
-class Feasibility(Struct, frozen=True):
+class Feasibility(Record, frozen=True):
     """What is proven about the hard groups of a cluster."""
 
     #: One for each part of the cluster (groups that share VMs) that cannot hold.
@@ -58,29 +57,23 @@ def judge_groups(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGE
             if not problem.holds(part, budget):
                 contradictions.append(problem.smallest(part, budget))
         except BudgetSpentError:
-            unknown.append(tuple(group.id for group in part))
+            unknown.append(tuple(one.group.id for one in part))
     return Feasibility(tuple(contradictions), tuple(unknown))
 
 
 class _Problem:
     def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
         self._snapshot = snapshot
-        self._hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
-        self._everywhere = frozenset(host.id for host in self._hosts)
-        groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
-        self._groups = [group for group in groups if group.cluster == cluster_id and self._asks(group)]
+        self._hosts = {
+            host.id: Resources(memory=host.memory_mb)
+            for host in snapshot.hosts_of_cluster.get(cluster_id, ())
+        }
+        self._bindings = [one for one in bindings(snapshot) if one.group.cluster == cluster_id]
 
-    def _asks(self, group: AffinityGroup) -> bool:
-        on_hosts = group.hosts_rule.hard and configured(self._snapshot, group)
-        return bool(self._members(group)) and (group.vms_rule.hard or on_hosts)
-
-    def _members(self, group: AffinityGroup) -> tuple[str, ...]:
-        return members(self._snapshot).get(group.id, group.vms)
-
-    def parts(self) -> Iterator[list[AffinityGroup]]:
+    def parts(self) -> Iterator[list[Binding]]:
         """Groups that are tied through common VMs: what one part asks concerns no other."""
-        left = dict.fromkeys(range(len(self._groups)))
-        of_vm = self._groups_of_vms(self._groups)
+        left = dict.fromkeys(range(len(self._bindings)))
+        of_vm = _numbers_of_vms(self._bindings)
         while left:
             waiting = [next(iter(left))]
             found = []
@@ -89,16 +82,15 @@ class _Problem:
                 if number in left:
                     del left[number]
                     found.append(number)
-                    waiting += [near for vm in self._members(self._groups[number]) for near in of_vm[vm]]
-            yield [self._groups[number] for number in sorted(found)]
+                    waiting += [near for vm in self._bindings[number].vms for near in of_vm[vm]]
+            yield [self._bindings[number] for number in sorted(found)]
 
-    def holds(self, groups: Sequence[AffinityGroup], budget: Budget) -> bool:
+    def holds(self, groups: Sequence[Binding], budget: Budget) -> bool:
         """Whether the groups can hold together. Raises `BudgetSpentError`."""
         budget.spend(len(groups))
-        vertices = self._vertices(groups)
-        return vertices is not None and can_be_colored(vertices, budget)
+        return can_be_coloured(self._blocks(groups), self._hosts, budget)
 
-    def smallest(self, groups: Sequence[AffinityGroup], budget: Budget) -> Contradiction:
+    def smallest(self, groups: Sequence[Binding], budget: Budget) -> Contradiction:
         """The smallest set of the groups that cannot hold; a minimal one if the budget ends in the search.
 
         Leaving out one group after the other that is not needed gives a minimal set; then every
@@ -112,93 +104,57 @@ class _Problem:
                 minimal = others
         try:
             for size in range(1, len(minimal)):
-                for chosen in self._connected(groups, size, budget):
+                for chosen in _connected(groups, size, budget):
                     if not self.holds(chosen, budget):
-                        return self._contradiction(chosen, smallest=True)
+                        return _contradiction(chosen, smallest=True)
         except BudgetSpentError:
-            return self._contradiction(minimal, smallest=False)
-        return self._contradiction(minimal, smallest=True)
+            return _contradiction(minimal, smallest=False)
+        return _contradiction(minimal, smallest=True)
 
-    def _contradiction(self, groups: Sequence[AffinityGroup], *, smallest: bool) -> Contradiction:
-        vms = dict.fromkeys(vm for group in groups for vm in self._members(group))
-        return Contradiction(tuple(sorted(group.id for group in groups)), tuple(sorted(vms)), smallest)
+    def _blocks(self, groups: Sequence[Binding]) -> list[Block]:
+        """All VMs of the groups, with what these groups and pinning leave them."""
+        unified = unify(self._snapshot, (one.group for one in groups if one.together))
+        unified_of = {vm: one for one in unified for vm in one.vms}
+        binding = by_vm(groups)
+        return [
+            block_of(self._snapshot, vms, binding, self._need(vms)) for vms in gather(binding, unified_of)
+        ]
 
-    def _connected(
-        self, groups: Sequence[AffinityGroup], size: int, budget: Budget
-    ) -> Iterator[list[AffinityGroup]]:
-        """All sets of so many groups that hang together: a minimal contradiction always does."""
-        of_vm = self._groups_of_vms(groups)
-        near = [{other for vm in self._members(group) for other in of_vm[vm]} for group in groups]
-        seen: set[frozenset[int]] = set()
-        waiting = [frozenset({number}) for number in reversed(range(len(groups)))]
-        while waiting:
-            chosen = waiting.pop()
-            budget.spend()
-            if len(chosen) == size:
-                yield [groups[number] for number in sorted(chosen)]
-                continue
-            for number in sorted(set().union(*(near[one] for one in chosen)) - chosen):
-                larger = chosen | {number}
-                if larger not in seen:
-                    seen.add(larger)
-                    waiting.append(larger)
+    def _need(self, vms: tuple[str, ...]) -> Resources:
+        """The memory that VMs held together are guaranteed; a VM by itself is not the groups' concern."""
+        if len(vms) == 1:
+            return NOTHING
+        return Resources(memory=sum(self._snapshot.vm_by_id[vm].guaranteed_mb for vm in vms))
 
-    def _groups_of_vms(self, groups: Sequence[AffinityGroup]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for number, group in enumerate(groups):
-            for vm in self._members(group):
-                found.setdefault(vm, []).append(number)
-        return found
 
-    def _vertices(self, groups: Sequence[AffinityGroup]) -> list[Vertex] | None:
-        """VMs that go to one host as one vertex, with its hosts; None if two of them must not."""
-        block_of = self._blocks(groups)
-        apart: dict[int, set[str]] = {block: set() for block in block_of.values()}
-        allowed = dict.fromkeys(block_of.values(), self._everywhere)
-        for group in groups:
-            blocks = Counter(block_of[vm] for vm in self._members(group))
-            if group.vms_rule.hard and not group.vms_rule.positive:
-                if any(together > 1 for together in blocks.values()):
-                    return None
-                for block in blocks:
-                    apart[block].add(group.id)
-            if group.hosts_rule.hard and configured(self._snapshot, group):
-                listed = listed_hosts(self._snapshot, group)
-                for block in blocks:
-                    allowed[block] &= listed if group.hosts_rule.positive else self._everywhere - listed
-        for vm, block in block_of.items():
-            allowed[block] &= self._hosts_by_pinning(vm)
-        for block, roomy in self._hosts_by_memory(block_of).items():
-            allowed[block] &= roomy
-        return [Vertex(allowed[block], frozenset(apart[block])) for block in allowed]
+def _contradiction(groups: Sequence[Binding], *, smallest: bool) -> Contradiction:
+    ids = sorted(one.group.id for one in groups)
+    return Contradiction(tuple(ids), tuple(sorted({vm for one in groups for vm in one.vms})), smallest)
 
-    def _blocks(self, groups: Sequence[AffinityGroup]) -> dict[str, int]:
-        """The number of the block of each VM: those that positive groups tie together share one."""
-        numbers = count()
-        block_of: dict[str, int] = {}
-        for group in groups:
-            own = self._members(group)
-            if group.vms_rule.hard and group.vms_rule.positive:
-                merged = {block_of[vm] for vm in own if vm in block_of}
-                block = next(numbers)
-                block_of.update({vm: block for vm, old in block_of.items() if old in merged})
-                block_of.update(dict.fromkeys(own, block))
-            else:
-                block_of.update({vm: next(numbers) for vm in own if vm not in block_of})
-        return block_of
 
-    def _hosts_by_pinning(self, vm_id: str) -> frozenset[str]:
-        vm = self._snapshot.vm_by_id[vm_id]
-        return frozenset(vm.pinned_hosts) if vm.pinned_hosts and not vm.migratable else self._everywhere
+def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator[list[Binding]]:
+    """All sets of so many groups that hang together: a minimal contradiction always does."""
+    of_vm = _numbers_of_vms(groups)
+    near = [{other for vm in group.vms for other in of_vm[vm]} for group in groups]
+    seen: set[frozenset[int]] = set()
+    waiting = [frozenset({number}) for number in reversed(range(len(groups)))]
+    while waiting:
+        chosen = waiting.pop()
+        budget.spend()
+        if len(chosen) == size:
+            yield [groups[number] for number in sorted(chosen)]
+            continue
+        for number in sorted(set().union(*(near[one] for one in chosen)) - chosen):
+            larger = chosen | {number}
+            if larger not in seen:
+                seen.add(larger)
+                waiting.append(larger)
 
-    def _hosts_by_memory(self, block_of: dict[str, int]) -> dict[int, frozenset[str]]:
-        """Hosts whose whole memory holds the VMs of a block, where it holds more than one."""
-        sizes = Counter(block_of.values())
-        needs: Counter[int] = Counter()
-        for vm, block in block_of.items():
-            needs[block] += self._snapshot.vm_by_id[vm].guaranteed_mb
-        return {
-            block: frozenset(host.id for host in self._hosts if host.memory_mb >= needs[block])
-            for block, size in sizes.items()
-            if size > 1
-        }
+
+def _numbers_of_vms(groups: Sequence[Binding]) -> dict[str, list[int]]:
+    """Which of the groups, by number, have a VM."""
+    found: dict[str, list[int]] = {}
+    for number, one in enumerate(groups):
+        for vm in one.vms:
+            found.setdefault(vm, []).append(number)
+    return found

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.host_groups import configured, hard_host_groups_of, listed_hosts
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Verdict
+from ovirt_placement.rules.affinity.on_hosts import OnHosts, on_and_off_hosts
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+
+HOST_NOT_LISTED = ReasonKind("host_not_listed", "VM {vm} may only run on the hosts of {group}", veto=True)
+HOST_FORBIDDEN = ReasonKind("host_forbidden", "VM {vm} must not run on the hosts of {group}", veto=True)
+#: It is treated as not configured.
+GROUP_WITHOUT_HOSTS = ReasonKind(
+    "group_without_hosts", "{group} restricts VM {vm} to hosts but lists none: not counted"
+)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -16,7 +26,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     """
     applying = [(vm, group) for vm in request.vms for group in hard_host_groups_of(snapshot).get(vm, ())]
     notes = tuple(
-        Reason(Kind.GROUP_WITHOUT_HOSTS, group.id, vm)
+        Reason(GROUP_WITHOUT_HOSTS, group.id, vm)
         for vm, group in applying
         if group.hosts_rule.positive and not configured(snapshot, group)
     )
@@ -39,5 +49,25 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
 def _restriction(snapshot: Snapshot, vm: str, group: AffinityGroup) -> tuple[frozenset[str], bool, Reason]:
     """The hosts listed, whether a host must be among them, and what is said of one that fails."""
     positive = group.hosts_rule.positive
-    kind = Kind.HOST_NOT_LISTED if positive else Kind.HOST_FORBIDDEN
+    kind = HOST_NOT_LISTED if positive else HOST_FORBIDDEN
     return listed_hosts(snapshot, group), positive, Reason(kind, group.id, vm)
+
+
+def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.hosts_rule.hard and bool(listed_hosts(snapshot, group))
+
+
+def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
+    """The invariants that the hard host rules of a cluster ask for."""
+    return (constraint for constraint in on_and_off_hosts(snapshot, cluster_id) if constraint.hard)
+
+
+RULE = Rule(
+    name="HostAffinityFilter",
+    kind=UnitKind.FILTER,
+    twins=("VmToHostsAffinityGroups",),
+    asked_by_group=_asks,
+    fixed=True,
+    filter=filter_hosts,
+    constraints=hard_constraints,
+)

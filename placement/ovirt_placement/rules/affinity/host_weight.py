@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.host_groups import listed_hosts
 from ovirt_placement.rules.affinity.membership import groups_of
-from ovirt_placement.rules.ranks import fixed_point, ranked
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Weight
+from ovirt_placement.rules.affinity.on_hosts import OnHosts, on_and_off_hosts
+from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_HERE, fixed_point
+from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.verdict import Request, Weight
 
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
@@ -28,7 +32,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
             sums.update(_better_hosts(broken))
             for host, groups in broken.items():
                 reasons[host] += tuple(
-                    Reason(Kind.GROUP_BROKEN_HERE, group.id, number=group.priority) for group in groups
+                    Reason(GROUP_BROKEN_HERE, group.id, number=group.priority) for group in groups
                 )
     return ranked(snapshot, request.candidate_hosts, sums, reasons, unburdened=0)
 
@@ -52,3 +56,24 @@ def _better_hosts(broken: dict[str, tuple[AffinityGroup, ...]]) -> dict[str, int
         better[burden] = ahead
         ahead += crowd[burden]
     return {host: better[burden] for host, burden in priorities.items()}
+
+
+def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
+    """The invariants that the soft host rules of a cluster ask for."""
+    return (constraint for constraint in on_and_off_hosts(snapshot, cluster_id) if not constraint.hard)
+
+
+def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
+
+
+RULE = Rule(
+    name="HostAffinityWeight",
+    kind=UnitKind.WEIGHT,
+    twins=("VmToHostsAffinityGroups",),
+    twin_is=Twin.REPLACED,
+    twin_factor="vm_to_host_weight",
+    asked_by_group=_asks,
+    weight=rank_hosts,
+    constraints=soft_constraints,
+)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.affinity.host_groups import listed_hosts
-from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.verdict import Kind, Reason
+from ovirt_placement.rules.affinity import host_weight, vm_weight
+from ovirt_placement.rules.affinity.membership import groups_of
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.verdict import Request
 
-#: The engine's own weights by their names in a cluster's `policy`, for the unit of ours that they equal.
-_ENGINE_WEIGHTS = {"SoftAffinityWeight": "vm_affinity_weight", "HostAffinityWeight": "vm_to_host_weight"}
+UNIT_MISSING = ReasonKind(
+    "unit_missing",
+    "{group} has a soft rule for VM {vm}, and the cluster's policy does not enable {unit}",
+)
+#: The same where the policy says to refuse the VM for it, as Nova does.
+UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto=True, loud=True)
+
+#: What becomes of such VMs; of the filter, since a weight cannot refuse.
+PARAMETERS = "affinity_missing_unit=(report|reject)"
+
+_WEIGHTS = (vm_weight.RULE, host_weight.RULE)
 
 
 def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
@@ -24,22 +35,26 @@ def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:
     if vm is None:
         return ()
     cluster = snapshot.cluster_by_id[vm.cluster]
+    lacking = [rule for rule in _WEIGHTS if not _weighs(cluster, rule)]
     return tuple(
-        Reason(Kind.UNIT_MISSING, group, vm_id, unit=unit)
-        for group, unit in _wanted(snapshot, vm_id)
-        if not _weighs(cluster, unit)
+        Reason(UNIT_MISSING, group.id, vm_id, unit=rule.name)
+        for group in (groups_of(snapshot).get(vm_id, ()) if lacking else ())
+        for rule in lacking
+        if rule.asked_by_group is not None and rule.asked_by_group(snapshot, group)
     )
 
 
-def _wanted(snapshot: Snapshot, vm_id: str) -> Iterator[tuple[str, str]]:
-    for group in groups_of(snapshot).get(vm_id, ()):
-        if group.vms_rule.soft and len(members(snapshot)[group.id]) > 1:
-            yield group.id, "SoftAffinityWeight"
-        if group.hosts_rule.soft and listed_hosts(snapshot, group):
-            yield group.id, "HostAffinityWeight"
+def refusals(snapshot: Snapshot, request: Request) -> tuple[Reason, ...]:
+    """The same as vetoes, where the policy asks for that."""
+    if request.parameters.get("affinity_missing_unit") != "reject":
+        return ()
+    return tuple(
+        replace(missing, kind=UNIT_MISSING_REFUSED)
+        for vm in request.vms
+        for missing in missing_units(snapshot, vm)
+    )
 
 
-def _weighs(cluster: Cluster, unit: str) -> bool:
-    policy = cluster.scheduling_policy
-    own = policy is None or policy.weights.get(unit, 0) > 0
-    return own or cluster.policy.get(_ENGINE_WEIGHTS[unit], 0) > 0
+def _weighs(cluster: Cluster, rule: Rule) -> bool:
+    own = cluster.scheduling_policy is None or rule.enabled_in(cluster)
+    return own or cluster.policy.get(rule.twin_factor or "", 0) > 0

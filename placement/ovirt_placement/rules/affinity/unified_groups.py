@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.index import once_per_snapshot
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class UnifiedGroup(Struct, frozen=True):
+class UnifiedGroup(Record, frozen=True):
     """VMs that positive groups tie together, in a chain if need be, and the ids of those groups."""
 
     vms: tuple[str, ...]

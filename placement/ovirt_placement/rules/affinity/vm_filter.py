@@ -6,10 +6,35 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity import missing_units
+from ovirt_placement.rules.affinity.apart import Apart, apart
+from ovirt_placement.rules.affinity.draining import GROUP_MOVES_ALONG, moves_with_its_peers
 from ovirt_placement.rules.affinity.membership import groups_of, members
+from ovirt_placement.rules.affinity.together import Together, hard_together
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.locations import destinations, occupied, target_unknown
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Verdict
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+
+POSITIVE_PEER_ELSEWHERE = ReasonKind(
+    "positive_peer_elsewhere", "must run with VM {vm}, which is on host {host} ({group})", veto=True
+)
+NEGATIVE_PEER_HERE = ReasonKind(
+    "negative_peer_here", "must not run with VM {vm}, which is on host {host} ({group})", veto=True
+)
+#: No one host can take both.
+REQUEST_MUST_PART = ReasonKind(
+    "request_must_part", "VM {vm} must not run with another VM of the same request ({group})", veto=True
+)
+POSITIVE_PEER_HERE = ReasonKind("positive_peer_here", "joins VM {vm} here ({group})")
+POSITIVE_PEERS_SPLIT = ReasonKind(
+    "positive_peers_split", "VM {vm} of {group} is on host {host}: the group is split and stays so"
+)
+MIGRATION_TARGET_UNKNOWN = ReasonKind(
+    "migration_target_unknown",
+    "VM {vm} of {group} is migrating from host {host} to a host that is not known: only the source counts",
+)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -17,30 +42,42 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
 
     Positive peers anywhere in the unified group admit the hosts they are on, as a union where the
     group is split already (F2, F3); a negative peer excludes its host, both ends of a migration (F4).
-    Negative outweighs positive, and VMs that exclude each other get no host at all.
+    Negative outweighs positive, and VMs that exclude each other get no host at all. Asked as the engine
+    asks, a VM may leave its host with its peers (see `draining`); and where the policy says so, a VM of a
+    soft group that nobody weighs gets no host (see `missing_units`).
     """
+    lacking = missing_units.refusals(snapshot, request)
+    if lacking:
+        return tuple(Verdict(host, accepted=False, reasons=lacking) for host in request.candidate_hosts)
     if request.ignore_hard_vm_affinity:
         return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
     parting = tuple(_must_part(snapshot, request.vms))
     if parting:
         return tuple(Verdict(host, accepted=False, reasons=parting) for host in request.candidate_hosts)
     gathered = positive_peers(snapshot, request.vms)
-    apart = negative_peers(snapshot, request.vms)
-    notes = tuple(_unknown_targets(snapshot, gathered, apart))
-    elsewhere = tuple(
-        Reason(Kind.POSITIVE_PEER_ELSEWHERE, peer.group, peer.vm, peer.host)
-        for peer in (peers[0] for peers in gathered.values())
-    )
+    rivals = negative_peers(snapshot, request.vms)
+    notes = tuple(_unknown_targets(snapshot, gathered, rivals))
+    together = moves_with_its_peers(snapshot, request, gathered)
+    elsewhere = () if together else tuple(_first_of_each(gathered, POSITIVE_PEER_ELSEWHERE))
+    if together:
+        notes = (*notes, *_first_of_each(gathered, GROUP_MOVES_ALONG))
 
     def judge(host: str) -> Verdict:
-        vetoes = apart.get(host, ())
+        vetoes = rivals.get(host, ())
         if gathered and host not in gathered:
             vetoes = (*vetoes, *elsewhere)
         if vetoes:
             return Verdict(host, accepted=False, reasons=(*vetoes, *notes))
-        return Verdict(host, accepted=True, reasons=(*_agreeing(gathered, host), *notes))
+        agreeing = () if together else _agreeing(gathered, host)
+        return Verdict(host, accepted=True, reasons=(*agreeing, *notes))
 
     return tuple(judge(host) for host in request.candidate_hosts)
+
+
+def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Together | Apart]:
+    """The invariants that the hard VM groups of a cluster ask for."""
+    yield from hard_together(snapshot, cluster_id)
+    yield from (constraint for constraint in apart(snapshot, cluster_id) if constraint.hard)
 
 
 def positive_peers(snapshot: Snapshot, vms: tuple[str, ...]) -> dict[str, tuple[Reason, ...]]:
@@ -49,7 +86,7 @@ def positive_peers(snapshot: Snapshot, vms: tuple[str, ...]) -> dict[str, tuple[
     for vm in vms:
         for group, peer in _unified_peers(snapshot, vm, vms):
             for host in destinations(snapshot, peer):
-                found[host].append(Reason(Kind.POSITIVE_PEER_HERE, group, peer, host))
+                found[host].append(Reason(POSITIVE_PEER_HERE, group, peer, host))
     return {host: tuple(dict.fromkeys(peers)) for host, peers in found.items()}
 
 
@@ -60,7 +97,7 @@ def negative_peers(snapshot: Snapshot, vms: tuple[str, ...]) -> dict[str, tuple[
         for peer in members(snapshot)[group.id]:
             if peer not in vms:
                 for host in occupied(snapshot, peer):
-                    found[host].append(Reason(Kind.NEGATIVE_PEER_HERE, group.id, peer, host))
+                    found[host].append(Reason(NEGATIVE_PEER_HERE, group.id, peer, host))
     return {host: tuple(peers) for host, peers in found.items()}
 
 
@@ -92,7 +129,7 @@ def _must_part(snapshot: Snapshot, vms: tuple[str, ...]) -> Iterator[Reason]:
     for group in _hard_groups(snapshot, vms, positive=False):
         inside = [vm for vm in members(snapshot)[group.id] if vm in vms]
         if len(inside) > 1:
-            yield Reason(Kind.REQUEST_MUST_PART, group.id, inside[0])
+            yield Reason(REQUEST_MUST_PART, group.id, inside[0])
 
 
 def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason, ...]]) -> Iterator[Reason]:
@@ -100,11 +137,33 @@ def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason,
         peer for by_host in peers_by_host for found in by_host.values() for peer in found
     ):
         if peer.vm is not None and target_unknown(snapshot, peer.vm):
-            yield Reason(Kind.MIGRATION_TARGET_UNKNOWN, peer.group, peer.vm, peer.host)
+            yield Reason(MIGRATION_TARGET_UNKNOWN, peer.group, peer.vm, peer.host)
+
+
+def _first_of_each(gathered: dict[str, tuple[Reason, ...]], kind: ReasonKind) -> Iterator[Reason]:
+    """Of the peers on each host the first one."""
+    for peer, *_ in gathered.values():
+        yield Reason(kind, peer.group, peer.vm, peer.host)
 
 
 def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Reason]:
     """Who the VMs join here, and, of a group that is split already, who stays elsewhere."""
     for there, peers in gathered.items():
         peer = peers[0]
-        yield peer if there == host else Reason(Kind.POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
+        yield peer if there == host else Reason(POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
+
+
+def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
+
+
+RULE = Rule(
+    name="AffinityFilter",
+    kind=UnitKind.FILTER,
+    twins=("VmAffinityGroups",),
+    parameters=missing_units.PARAMETERS,
+    asked_by_group=_asks,
+    notes=missing_units.missing_units,
+    filter=filter_hosts,
+    constraints=hard_constraints,
+)

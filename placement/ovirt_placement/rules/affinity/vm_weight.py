@@ -10,10 +10,22 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.affinity.apart import Apart, apart
 from ovirt_placement.rules.affinity.membership import groups_of, members
+from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM, GROUP_BROKEN_HERE, fixed_point
+from ovirt_placement.rules.affinity.together import Together, soft_together
 from ovirt_placement.rules.locations import destinations
-from ovirt_placement.rules.ranks import fixed_point, ranked
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Struct, Weight
+from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.verdict import Request, Weight
+
+POSITIVE_PEERS_HERE = ReasonKind("positive_peers_here", "VMs to run with that are here: {number:g}")
+FIXED_PEERS_HERE = ReasonKind("fixed_peers_here", "of these cannot be moved: {number:g}")
+
+#: The filter behind which hard groups need no rank of their own.
+_FILTER = "AffinityFilter"
 
 #: Hardness and priority of a broken group: the larger, the worse.
 Break = tuple[bool, int]
@@ -21,14 +33,14 @@ Break = tuple[bool, int]
 Burden = tuple[tuple[Break, ...], int, int, int]
 
 
-class _Others(Struct, frozen=True):
+class _Others(Record, frozen=True):
     """Members of one group, without the VMs of the request, by the host that they are to be found on."""
 
     group: AffinityGroup
     by_host: dict[str, list[str]]
 
 
-def rank_hosts(snapshot: Snapshot, request: Request, *, hard_above_soft: bool = False) -> tuple[Weight, ...]:
+def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank each candidate host by all enabled VM groups of the requested VMs, hard and soft alike.
 
     The burden of a host, compared part by part: the priorities of the groups broken there, from the
@@ -37,8 +49,9 @@ def rank_hosts(snapshot: Snapshot, request: Request, *, hard_above_soft: bool = 
     being better; negative peers there, fewer being better.
 
     Hard and soft groups share one scale of priorities, as in the engine: behind the hard filter that
-    changes nothing. Where no such filter stands before, `hard_above_soft` is right (docs/rules.md, W2).
+    changes nothing. Where the policy is known to lack that, hard ones come first (docs/rules.md, W2).
     """
+    hard_above_soft = _lacks_the_filter(snapshot, request)
     groups = tuple(_others(snapshot, request))
     occupied = dict.fromkeys(host for others in groups for host in others.by_host)
     judged = {host: tuple(_breaks(groups, host, hard_above_soft=hard_above_soft)) for host in (*occupied, "")}
@@ -78,7 +91,8 @@ def _breaks(
             priority = others.group.priority
             key = (hard_above_soft and others.group.vms_rule.enforcing, fixed_point(priority))
             peer = there[0] if there else None
-            yield key, Reason(Kind.GROUP_BROKEN_HERE, others.group.id, peer, number=priority)
+            kind = GROUP_BROKEN_HERE if peer is None else GROUP_BROKEN_BY_VM
+            yield key, Reason(kind, others.group.id, peer, number=priority)
 
 
 def _peers(snapshot: Snapshot, groups: tuple[_Others, ...], host: str) -> tuple[int, int, int]:
@@ -92,6 +106,38 @@ def _peers(snapshot: Snapshot, groups: tuple[_Others, ...], host: str) -> tuple[
 def _gains(burden: Burden) -> Iterator[Reason]:
     _, fixed, positive, _ = burden
     if positive:
-        yield Reason(Kind.POSITIVE_PEERS_HERE, number=-positive)
+        yield Reason(POSITIVE_PEERS_HERE, number=-positive)
     if fixed:
-        yield Reason(Kind.FIXED_PEERS_HERE, number=-fixed)
+        yield Reason(FIXED_PEERS_HERE, number=-fixed)
+
+
+def _lacks_the_filter(snapshot: Snapshot, request: Request) -> bool:
+    """Whether hosts come here that no hard VM rule has judged, as far as is known of the policy."""
+    for vm in request.vms:
+        known = snapshot.vm_by_id.get(vm)
+        policy = None if known is None else snapshot.cluster_by_id[known.cluster].scheduling_policy
+        if policy is not None and _FILTER not in policy.filters:
+            return True
+    return False
+
+
+def soft_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Together | Apart]:
+    """The invariants that the soft VM groups of a cluster ask for."""
+    yield from soft_together(snapshot, cluster_id)
+    yield from (constraint for constraint in apart(snapshot, cluster_id) if not constraint.hard)
+
+
+def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
+    return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
+
+
+RULE = Rule(
+    name="SoftAffinityWeight",
+    kind=UnitKind.WEIGHT,
+    twins=("VmAffinityGroups",),
+    twin_is=Twin.REPLACED,
+    twin_factor="vm_affinity_weight",
+    asked_by_group=_asks,
+    weight=rank_hosts,
+    constraints=soft_constraints,
+)

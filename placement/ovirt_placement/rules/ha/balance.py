@@ -7,14 +7,15 @@ from math import ceil
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.ha.vms import ha_vms_of
-from ovirt_placement.rules.load.moves import Move, admitted, kept_free, may_move
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.verdict import Move
 
 #: Percent of the even share from which on a host holds too many; the engine's default.
 OVER_UTILIZATION = 200
 
 
-class Spread(Struct, frozen=True):
+class Spread(Record, frozen=True):
     """How the highly available VMs of a cluster are spread over some of its hosts."""
 
     #: VMs by host.

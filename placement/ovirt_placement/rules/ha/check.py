@@ -12,17 +12,11 @@ from itertools import combinations
 from math import comb
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha.demand import capacity_of, loads_of
-from ovirt_placement.rules.solving.assignment import (
-    Capacity,
-    Homes,
-    Load,
-    first_fit,
-    proves_impossible,
-    search,
-)
+from ovirt_placement.rules.ha.demand import blocks_of, room_of
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.solving.assignment import Homes, first_fit, proves_impossible, search
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.solving.problem import Block, Hosts
 
 #: Steps for a whole check: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000
@@ -30,21 +24,21 @@ DEFAULT_BUDGET = 4_000_000
 SEARCH_BUDGET = 400_000
 
 
-class Survival(Struct, frozen=True):
+class Survival(Record, frozen=True):
     """Hosts that may fail together, and where each highly available VM on them would restart."""
 
     hosts: tuple[str, ...]
     homes: dict[str, str]
 
 
-class Loss(Struct, frozen=True):
+class Loss(Record, frozen=True):
     """Hosts that must not fail together, and VMs that a best effort leaves without a home."""
 
     hosts: tuple[str, ...]
     homeless: tuple[str, ...]
 
 
-class Unknown(Struct, frozen=True):
+class Unknown(Record, frozen=True):
     """Hosts for which the work budget ended before an answer."""
 
     hosts: tuple[str, ...]
@@ -53,7 +47,7 @@ class Unknown(Struct, frozen=True):
 Outcome = Survival | Loss | Unknown
 
 
-class HaCheck(Struct, frozen=True):
+class HaCheck(Record, frozen=True):
     """What is proven about the failure of up to `failures` hosts of a cluster at once."""
 
     cluster: str
@@ -81,15 +75,17 @@ def check(
     as any other. What the budget leaves open is counted, never guessed.
     """
     failures = snapshot.cluster_by_id[cluster_id].ha_failures if failures is None else failures
-    cluster = _Cluster(snapshot, cluster_id)
+    cluster = FailingCluster(snapshot, cluster_id)
     found = _Findings()
-    room = Budget(steps)
+    budget = Budget(steps)
     unjudged = sum(comb(len(cluster.hosts), size) for size in range(1, failures + 1))
     try:
         for failed in cluster.sets_of_hosts(failures):
-            room.spend(1 + len(cluster.vms_on(failed)))
+            budget.spend(1 + len(cluster.vms_on(failed)))
             if not found.contains_loss(failed):
-                found.add(failed, cluster.survive_apart(failed, found.single) or cluster.judge(failed, room))
+                found.add(
+                    failed, cluster.survive_apart(failed, found.single) or cluster.judge(failed, budget)
+                )
             unjudged -= 1
     except BudgetSpentError:
         pass
@@ -103,13 +99,6 @@ def check(
         unjudged=unjudged,
         survivals=tuple(found.single.values()),
     )
-
-
-def judge_failure(
-    snapshot: Snapshot, cluster_id: str, failed: tuple[str, ...], steps: int = SEARCH_BUDGET
-) -> Outcome:
-    """Judge the failure of exactly these hosts together; of those that are not up nothing can be lost."""
-    return _Cluster(snapshot, cluster_id).judge(failed, Budget(steps))
 
 
 class _Findings:
@@ -139,18 +128,18 @@ class _Findings:
                 self.single[failed[0]] = outcome
 
 
-class _Cluster:
+class FailingCluster:
     """What all failures of one cluster have in common."""
 
     def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
         self.snapshot = snapshot
         cluster = snapshot.cluster_by_id[cluster_id]
         up = [host for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
-        self.hosts: Mapping[str, Capacity] = {host.id: capacity_of(host, cluster) for host in up}
+        self.hosts: Hosts = {host.id: room_of(host, cluster) for host in up}
         self.ha_vms = {
             host.id: tuple(vm.id for vm in snapshot.vms_of_host.get(host.id, ()) if vm.ha) for host in up
         }
-        #: Most memory first: there a load fits soonest.
+        #: Most memory first: there a block fits soonest.
         self.order = sorted(self.hosts, key=lambda host: (-self.hosts[host].memory, host))
         self.position = {host: number for number, host in enumerate(self.order)}
 
@@ -181,29 +170,27 @@ class _Cluster:
             return None
         return Survival(failed, {vm: home for homes in alone for vm, home in homes.items()})
 
-    def judge(self, failed: tuple[str, ...], room: Budget) -> Outcome:
+    def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
         """Judge one failure: greedily, then by counting, then by search."""
-        loads = loads_of(self.snapshot, self.vms_on(failed), frozenset(failed))
-        left = {host: capacity for host, capacity in self.hosts.items() if host not in failed}
-        homeless: tuple[Load, ...] = loads
+        blocks = blocks_of(self.snapshot, self.vms_on(failed), frozenset(failed))
+        left = {host: room for host, room in self.hosts.items() if host not in failed}
+        homeless: tuple[Block, ...] = blocks
         for order in self._orders(failed, left):
-            homes, rest = first_fit(loads, left, order)
+            homes, rest = first_fit(blocks, left, order)
             if homes is not None:
-                return _survival(failed, loads, homes)
+                return _survival(failed, blocks, homes)
             homeless = min(homeless, rest, key=len)
-        if not proves_impossible(loads, left):
-            share = Budget(min(SEARCH_BUDGET, room.left))
+        if not proves_impossible(blocks, left):
             try:
-                homes = search(loads, left, share)
+                with budget.share(SEARCH_BUDGET) as share:
+                    homes = search(blocks, left, share)
             except BudgetSpentError:
                 return Unknown(failed)
-            finally:
-                room.left -= min(SEARCH_BUDGET, room.left) - max(0, share.left)
             if homes is not None:
-                return _survival(failed, loads, homes)
-        return Loss(failed, tuple(vm for load in homeless for vm in load.vms))
+                return _survival(failed, blocks, homes)
+        return Loss(failed, tuple(vm for block in homeless for vm in block.vms))
 
-    def _orders(self, failed: tuple[str, ...], left: Mapping[str, Capacity]) -> Iterator[list[str]]:
+    def _orders(self, failed: tuple[str, ...], left: Hosts) -> Iterator[list[str]]:
         """In which order to try hosts: first from a place of its own for each failing host.
 
         So hosts that fail together rarely reckon with the same homes. Then the emptiest first, then
@@ -214,5 +201,5 @@ class _Cluster:
             yield [host for host in order if host in left]
 
 
-def _survival(failed: tuple[str, ...], loads: tuple[Load, ...], homes: Homes) -> Survival:
-    return Survival(failed, {vm: home for load, home in zip(loads, homes, strict=True) for vm in load.vms})
+def _survival(failed: tuple[str, ...], blocks: tuple[Block, ...], homes: Homes) -> Survival:
+    return Survival(failed, {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms})

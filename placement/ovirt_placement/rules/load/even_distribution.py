@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.load.moves import Move, admitted, kept_free, may_move
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
+from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.verdict import Move
 
 #: A host takes VMs below this part of the high utilisation, in percent, and so many points below it.
 _LOW_PERCENT = 80
 _LOW_DISTANCE = 10
 
 
-class Limits(Struct, frozen=True):
+class Limits(Record, frozen=True):
     """The engine's parameters, by their meaning; the defaults are the engine's own."""
 
     #: Percent of CPU use from which on a host is overloaded.
@@ -28,6 +30,21 @@ class Limits(Struct, frozen=True):
     @property
     def low_utilization(self) -> float:
         return min(self.high_utilization * _LOW_PERCENT / 100, self.high_utilization - _LOW_DISTANCE)
+
+
+def limits_of(parameters: Mapping[str, str]) -> Limits:
+    """The limits that a policy sets by the parameters of our balance."""
+
+    def number(name: str, default: int) -> int:
+        return whole_number(parameters, f"ha_balance_{name}", default)
+
+    default = Limits()
+    return Limits(
+        high_utilization=number("high_utilization", default.high_utilization),
+        max_free_memory_for_over_utilized=number("max_free_memory_for_over_utilized", 0),
+        min_free_memory_for_under_utilized=number("min_free_memory_for_under_utilized", 0),
+        vcpu_to_physical_cpu_ratio=number("vcpu_to_physical_cpu_ratio", 0),
+    )
 
 
 #: Whether a host may take a VM, as far as something else than load is concerned.

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.verdict import Request, Struct
-
-
-class Move(Struct, frozen=True):
-    """A VM to migrate and the hosts that may take it, the best first."""
-
-    vm: str
-    hosts: tuple[str, ...]
+from ovirt_placement.rules.verdict import Request
 
 
 def may_move(snapshot: Snapshot, vm: Vm) -> bool:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 
-from ovirt_placement.rules.verdict import Struct
+from msgspec.structs import replace
+
+from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.rules.placement_keys.exact import number
+from ovirt_placement.rules.placement_keys.presence import Held
+from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.record import Record
 
 _NO_LIMIT = sys.maxsize
 
@@ -19,7 +26,7 @@ class Shortage(StrEnum):
     CONTENDED = "contended"
 
 
-class Capacity(Struct, frozen=True, kw_only=True):
+class Capacity(Record, frozen=True, kw_only=True):
     """A host's memory and CPUs without the VM to be placed, and what is handed out of them. Memory in MiB."""
 
     up: bool
@@ -63,7 +70,7 @@ class Capacity(Struct, frozen=True, kw_only=True):
         )
 
 
-class Room(Struct, frozen=True):
+class Room(Record, frozen=True):
     """What a VM needs on a host, what there is, and why it does not fit: nothing, if it does. In MiB."""
 
     uncontended_mb: Fraction
@@ -79,3 +86,49 @@ def room(capacity: Capacity, memory_mb: int, overhead_mb: int) -> Room:
     contended_need = memory_mb if capacity.free_without_overhead else need
     shortages = tuple(shortage for shortage, limit in capacity.limits(overhead_mb) if memory_mb > limit)
     return Room(capacity.uncontended_mb, need, capacity.free_mb, contended_need, shortages)
+
+
+def capacity_of(host: Host, cluster: Cluster, settings: Settings, memory_mb: int, vcpus: int) -> Capacity:
+    """What a host has, of which so much is handed out.
+
+    Where it is not known how much memory is physically free, the engine's own account must do: it has
+    the overhead and what is promised taken off already.
+    """
+    cpus = (host.threads or host.cores) if cluster.count_threads_as_cores else host.cores
+    return Capacity(
+        up=host.up,
+        memory_mb=host.memory_mb,
+        memory_ratio=settings.memory_ratio or _hundredths(cluster.memory_overcommit_percent),
+        cpu_ratio=settings.cpu_ratio or _hundredths(cluster.cpu_overcommit_percent),
+        allocated_mb=memory_mb,
+        allocated_vcpus=vcpus,
+        cpus=cpus,
+        free_mb=host.free_mb if host.memory_free_mb is None else host.memory_free_mb,
+        free_without_overhead=host.memory_free_mb is None,
+        load=_load(host, cpus, settings),
+    )
+
+
+def _load(host: Host, cpus: int, settings: Settings) -> Fraction | None:
+    """How busy the CPUs of a host are; where its load average is not known, the CPU time used must do."""
+    average = number(host.load_average_5m) if settings.load_average and cpus else None
+    if average is not None:
+        return average / cpus
+    percent = number(host.cpu_percent)
+    return None if percent is None else _hundredths(percent)
+
+
+@lru_cache(maxsize=1024)
+def _hundredths(percent: Fraction | int) -> Fraction:
+    return Fraction(percent) / 100
+
+
+def without_vm(capacity: Capacity, held: Held, vm: Vm) -> Capacity:
+    """A host where what a VM holds counts as free; of what is measured, it uses only what it has there."""
+    used_mb = held.memory_mb if capacity.free_without_overhead or not held.arriving else 0
+    return replace(
+        capacity,
+        allocated_mb=capacity.allocated_mb - held.memory_mb,
+        allocated_vcpus=capacity.allocated_vcpus - vm.vcpus,
+        free_mb=capacity.free_mb + used_mb,
+    )

@@ -10,7 +10,7 @@ from math import lcm
 from typing import TypeAlias
 
 from ovirt_placement.rules.placement_keys.exact import Ratio, Written, ratio
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 #: A value, and how many VMs (or the host itself, once) bring it.
 Instances: TypeAlias = tuple[Ratio, int]
@@ -25,7 +25,7 @@ Located: TypeAlias = Mapping[str, Mapping[Written, Sequence[int]]]
 Found: TypeAlias = tuple[Written, Sequence[int]]
 
 
-class Column(Struct, frozen=True, dict=True):
+class Column(Record, frozen=True, dict=True):
     """What hosts have under one name. A host is its place among all hosts."""
 
     #: Values are whole numbers of this part of 1.

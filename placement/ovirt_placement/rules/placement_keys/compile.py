@@ -8,11 +8,11 @@ from fractions import Fraction
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.key_levels import CUSTOMER, SYSTEM, strength
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
-from ovirt_placement.rules.placement_keys.keys import Code, hindrances
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
+from ovirt_placement.rules.record import Record
 
 
-class CompiledKey(Struct, frozen=True):
+class CompiledKey(Record, frozen=True):
     """A key that takes part, where it came from, and the weaker keys of its name that it hides."""
 
     name: str
@@ -22,14 +22,14 @@ class CompiledKey(Struct, frozen=True):
     hidden: tuple[PlacementKey, ...] = ()
 
 
-class MistakenKey(Struct, frozen=True):
+class MistakenKey(Record, frozen=True):
     """A key and what is wrong with it."""
 
     key: PlacementKey
     codes: tuple[Code, ...]
 
 
-class CompiledKeys(Struct, frozen=True):
+class CompiledKeys(Record, frozen=True):
     """The keys of one VM by name; the customer's are those of its billing entity and its own together."""
 
     system: Mapping[str, CompiledKey] = {}
@@ -53,7 +53,7 @@ def compile_keys(keys: Iterable[PlacementKey]) -> CompiledKeys:
     customer: dict[str, CompiledKey] = {}
     ignored = []
     for _, _, _, key in ordered:
-        if codes := hindrances(key):
+        if codes := ignored_because(key):
             ignored.append(MistakenKey(key, codes))
         else:
             compiled = system if key.key_class == SYSTEM else customer

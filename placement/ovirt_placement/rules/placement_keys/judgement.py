@@ -13,10 +13,10 @@ from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.score import Score, Scores, score
 from ovirt_placement.rules.placement_keys.settings import Settings
 from ovirt_placement.rules.placement_keys.special import NO_SHARES
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class HostDecision(Struct, frozen=True):
+class HostDecision(Record, frozen=True):
     """How far a host came.
 
     Without room it has no system score; without a round it is refused and has no customer score.
@@ -29,7 +29,7 @@ class HostDecision(Struct, frozen=True):
     customer: Score | None = None
 
 
-class Judgement(Struct, frozen=True, dict=True):
+class Judgement(Record, frozen=True, dict=True):
     """What each host asked about is worth to a VM, in the order in which they were asked about."""
 
     keys: CompiledKeys
@@ -55,9 +55,9 @@ class Judgement(Struct, frozen=True, dict=True):
     @cached_property
     def passed(self) -> Mapping[str, tuple[int, int]]:
         """Of each host that passed a round, the first one, and the customer's score in parts."""
-        ids, wishes = self.table.ids, self.customer.parts
+        ids, parts = self.table.ids, self.customer.parts
         return {
-            ids[place]: (number, wishes[place])
+            ids[place]: (number, parts[place])
             for place, number in zip(self.places, self.rounds, strict=True)
             if number is not None
         }
@@ -66,11 +66,11 @@ class Judgement(Struct, frozen=True, dict=True):
     def by_host(self) -> Mapping[str, HostDecision]:
         """How each host came so far."""
         return {
-            self.table.ids[place]: self._told(place, number)
+            self.table.ids[place]: self._of_host(place, number)
             for place, number in zip(self.places, self.rounds, strict=True)
         }
 
-    def _told(self, place: int, passed: int | None) -> HostDecision:
+    def _of_host(self, place: int, passed: int | None) -> HostDecision:
         space = room(self.table.capacities[place], self.memory_mb, self.table.overhead_mb)
         return HostDecision(
             self.table.ids[place],
@@ -85,12 +85,12 @@ def judge(
     keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: Settings
 ) -> Judgement:
     """Take a VM with these keys and this memory through steps 1 and 4, and on demand 5, on some hosts."""
-    bars = thresholds(settings)
+    to_exceed = thresholds(settings)
     shares = table.special if any(map(is_special, keys.system)) else NO_SHARES
     system = score(
-        keys.system.values(), table.lists.system, len(table.ids), shares=shares, compared_with=bars
+        keys.system.values(), table.lists.system, len(table.ids), shares=shares, compared_with=to_exceed
     )
-    passed = rounds_of((system.parts[place] for place in places), system.unit, bars)
+    passed = rounds_of((system.parts[place] for place in places), system.unit, to_exceed)
     rounds = [
         number if memory_mb <= table.largest_vm_mb[place] else None
         for number, place in zip(passed, places, strict=True)

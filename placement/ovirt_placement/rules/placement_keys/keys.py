@@ -30,7 +30,7 @@ class KeyKind(StrEnum):
 
 
 class Code(StrEnum):
-    """What is wrong with a key. `hindrances` says what a placement makes of it."""
+    """What is wrong with a key. `ignored_because` says what a placement makes of it."""
 
     NAME_EMPTY = "name-empty"
     VALUE_NOT_NUMERIC = "value-not-numeric"
@@ -58,7 +58,7 @@ def is_special(name: str) -> bool:
     return name.startswith(SPECIAL_PREFIX)
 
 
-def kind(key: PlacementKey) -> KeyKind:
+def key_kind(key: PlacementKey) -> KeyKind:
     on_node = key.level == NODE
     if not on_node and (number(key.value) is None or not number(key.weight)):
         return KeyKind.NORMAL
@@ -69,19 +69,13 @@ def kind(key: PlacementKey) -> KeyKind:
     return KeyKind.STICKY if on_node and key.sticky and number(key.weight) else KeyKind.PLACEMENT
 
 
-def validate(key: PlacementKey, *, placement: bool = True) -> tuple[Code, ...]:
-    """All that is wrong with a key; nothing, if it is fine.
-
-    `placement` says that the writer means a placement key. Otherwise one without a weight or with a
-    word for a value is a normal key, and nothing is wrong with that.
-    """
-    if not placement and kind(key) is KeyKind.NORMAL:
-        return ()
+def validate(key: PlacementKey) -> tuple[Code, ...]:
+    """All that is wrong with a key that is meant for a placement; nothing, if it is fine."""
     checks = _ON_NODE if key.level == NODE else _ON_RESOURCE
     return tuple(code for code, broken in checks if broken(key))
 
 
-def hindrances(key: PlacementKey) -> tuple[Code, ...]:
+def ignored_because(key: PlacementKey) -> tuple[Code, ...]:
     """What keeps a key out of every placement; nothing, if it takes part.
 
     Of a wrong sticky flag only the flag is ignored: the key may be what keeps strangers off a host. Keys

@@ -6,20 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.rules.placement_keys.capacity import Capacity
-from ovirt_placement.rules.placement_keys.columns import (
-    Bearers,
-    Column,
-    Columns,
-    Instances,
-    bearers,
-    columns_of,
-    joined,
-)
-from ovirt_placement.rules.placement_keys.keys import hindrances, is_reserved, is_special
-from ovirt_placement.rules.placement_keys.special import Shares, shares
-from ovirt_placement.rules.placement_keys.sticky import sticky_keys
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, Instances, bearers, joined
+from ovirt_placement.rules.placement_keys.keys import ignored_because, is_reserved, is_special
+from ovirt_placement.rules.record import Record
 
 #: By name, each value with its instances.
 Values: TypeAlias = Mapping[str, Sequence[Instances]]
@@ -28,7 +17,7 @@ Values: TypeAlias = Mapping[str, Sequence[Instances]]
 FrozenSet: TypeAlias = tuple[tuple[str, float], ...]
 
 
-class NodeKeys(Struct, frozen=True):
+class NodeKeys(Record, frozen=True):
     """The two lists of one host, and what it passes on to the VMs that start there."""
 
     system: Values
@@ -36,7 +25,7 @@ class NodeKeys(Struct, frozen=True):
     sticky: tuple[PlacementKey, ...] = ()
 
 
-class NodeLists(Struct, frozen=True):
+class NodeLists(Record, frozen=True):
     """The two lists of all hosts, name by name. Special keys are computed, and stand apart."""
 
     system: Columns
@@ -65,28 +54,5 @@ def node_lists(own: Columns, brought: Columns, *, reserved_from_vms: bool = Fals
 
 def own_keys(keys: Iterable[PlacementKey]) -> Bearers:
     """Which hosts have which keys of their own; keys with mistakes are left out."""
-    values = {(key.resource, key.name): key.value for key in keys if not hindrances(key)}
+    values = {(key.resource, key.name): key.value for key in keys if not ignored_because(key)}
     return bearers((host, ((name, value),)) for (host, name), value in values.items())
-
-
-def node_keys(
-    own: Iterable[PlacementKey],
-    capacity: Capacity,
-    frozen: Iterable[FrozenSet],
-    *,
-    reserved_from_vms: bool = False,
-) -> NodeKeys:
-    """Compile the lists of one host; `frozen` has an entry for each VM on it but the one to be placed."""
-    kept, there = tuple(own), {str(vm): keys for vm, keys in enumerate(frozen)}
-    lists = node_lists(
-        columns_of(own_keys(kept), {key.resource: 0 for key in kept}),
-        columns_of(bearers(there.items()), dict.fromkeys(there, 0)),
-        reserved_from_vms=reserved_from_vms,
-    )
-    return keys_at(0, lists, shares([capacity]), kept)
-
-
-def keys_at(place: int, lists: NodeLists, special: Shares, own: Iterable[PlacementKey]) -> NodeKeys:
-    """The lists of one host of many; `own` are its own keys."""
-    system = lists.system.at(place) | {name: ((share, 1),) for name, share in special.at(place)}
-    return NodeKeys(system, lists.customer.at(place), sticky_keys(own))

@@ -11,7 +11,7 @@ from ovirt_placement.rules.index import continued
 from ovirt_placement.rules.placement_keys.columns import Located
 from ovirt_placement.rules.placement_keys.exact import Written
 from ovirt_placement.rules.placement_keys.presence import Presence, host_places, presences, recorded_sets
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 #: Parts of a snapshot that the present keys of a VM depend on, beside the VM itself.
 _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")
@@ -19,7 +19,7 @@ _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")
 _Keys: TypeAlias = defaultdict[str, defaultdict[Written, list[int]]]
 
 
-class Occupancy(Struct, frozen=True):
+class Occupancy(Record, frozen=True):
     """By the place of each host, memory and CPUs that VMs have or are promised there; by name, their keys."""
 
     memory_mb: Sequence[int]

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
 
+_SCORE = r"-?[0-9]{1,4}(\.[0-9]{1,4})?"
+_RATIO = r"([1-9][0-9]{0,2}(\.[0-9]{1,4})?|0\.0{0,3}[1-9][0-9]{0,3})"
+
+#: Both units know them: they must reckon alike, and a policy may hold but one of them.
+PARAMETERS = (
+    f"placement_initial={_SCORE};"
+    f"placement_final={_SCORE};"
+    "placement_steps=(100|[1-9][0-9]?);"
+    "placement_overhead=[0-9]{1,7};"
+    f"placement_memory_ratio={_RATIO};"
+    f"placement_cpu_ratio={_RATIO};"
+    "placement_reserved_from_vms=(true|false);"
+    "placement_load=(cpu|average)"
+)
+_NAMES = tuple(part.partition("=")[0] for part in PARAMETERS.split(";"))
+
 
 def settings_of(properties: Mapping[str, str]) -> Settings:
     """The settings that a policy's units reckon with; the defaults where its numbers cannot be together."""
+    return _parsed(tuple((name, properties[name]) for name in _NAMES if name in properties))
+
+
+@lru_cache(maxsize=64)
+def _parsed(given: tuple[tuple[str, str], ...]) -> Settings:
     try:
-        return read_settings(properties)
+        return read_settings(dict(given))
     except ValueError:
         return DEFAULTS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
 
 from ovirt_placement.model import Snapshot, Vm
@@ -10,8 +10,8 @@ from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys, compile_keys
 from ovirt_placement.rules.placement_keys.decision import Decision, choose
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
-from ovirt_placement.rules.placement_keys.host_states import host_table, host_table_without
-from ovirt_placement.rules.placement_keys.judgement import Judgement, judge
+from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without
+from ovirt_placement.rules.placement_keys.judgement import HostDecision, Judgement, judge
 from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.reasons import notes, vetoes
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
@@ -53,7 +53,11 @@ def filter_hosts(
     if explained:
         told = [judged.by_host for judged in judgements]
         return tuple(
-            Verdict.of(host, tuple(reason for one in told for reason in vetoes(one.get(host))))
+            Verdict.of(
+                host,
+                tuple(reason for one in told for reason in vetoes(one.get(host))),
+                _details(told, host),
+            )
             for host in request.candidate_hosts
         )
     return tuple(
@@ -79,9 +83,10 @@ def rank_hosts(
     """
     judgements = _judgements(snapshot, request, settings)
     drawn = {host: at for at, host in enumerate(tie_order, start=1)}
+    penalties = _penalties(snapshot, request, judgements)
     keys = [
-        burden * (len(drawn) + 1) + drawn.get(host, 0)
-        for host, burden in zip(request.candidate_hosts, _burdens(snapshot, request, judgements), strict=True)
+        penalty * (len(drawn) + 1) + drawn.get(host, 0)
+        for host, penalty in zip(request.candidate_hosts, penalties, strict=True)
     ]
     ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
     if not explained:
@@ -90,9 +95,19 @@ def rank_hosts(
         )
     told = [judged.by_host for judged in judgements]
     return tuple(
-        Weight(host, ranks[key], tuple(note for one in told for note in notes(one.get(host))))
+        Weight(
+            host,
+            ranks[key],
+            tuple(note for one in told for note in notes(one.get(host))),
+            _details(told, host),
+        )
         for host, key in zip(request.candidate_hosts, keys, strict=True)
     )
+
+
+def _details(told: Sequence[Mapping[str, HostDecision]], host: str) -> HostDecision | None:
+    """How far a host came, of a request for one VM."""
+    return told[0].get(host) if len(told) == 1 else None
 
 
 def _judgements(snapshot: Snapshot, request: Request, settings: Settings) -> list[Judgement]:
@@ -116,7 +131,7 @@ def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings
     return judge(keys, vm.memory_mb, table, tuple(asked.values()), settings)
 
 
-def _burdens(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> list[int]:
+def _penalties(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> list[int]:
     """What speaks against each candidate host; the least is best.
 
     First whether it is refused, then whether it is to be kept free, then the rounds, then the customer's
@@ -126,23 +141,23 @@ def _burdens(snapshot: Snapshot, request: Request, judgements: Sequence[Judgemen
     passed = [(judged.passed, unit // judged.customer.unit) for judged in judgements]
     # Each of what comes first weighs more than all that follows together.
     a_round = 1 + 2 * sum(
-        finer * max((abs(wish) for _, wish in found.values()), default=0) for found, finer in passed
+        finer * max((abs(score) for _, score in found.values()), default=0) for found, finer in passed
     )
     kept_free = a_round * (
         1 + sum(max((number for number, _ in found.values()), default=0) for found, _ in passed)
     )
     failover = {host.id for host in snapshot.hosts if host.failover}
 
-    def burden(host: str) -> int:
+    def penalty(host: str) -> int:
         found = kept_free if host in failover else 0
         for hosts, finer in passed:
             if host not in hosts:
                 return 2 * kept_free
-            number, wish = hosts[host]
-            found += number * a_round - wish * finer
+            number, score = hosts[host]
+            found += number * a_round - score * finer
         return found
 
-    return [burden(host) for host in request.candidate_hosts]
+    return [penalty(host) for host in request.candidate_hosts]
 
 
 def _storage_is_local(snapshot: Snapshot, cluster: str) -> bool:

@@ -10,10 +10,10 @@ from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
 from ovirt_placement.rules.placement_keys.node_keys import FrozenSet
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class Held(Struct, frozen=True):
+class Held(Record, frozen=True):
     """What a VM takes of the memory of a host, which is its place among all hosts."""
 
     place: int
@@ -22,7 +22,7 @@ class Held(Struct, frozen=True):
     arriving: bool = False
 
 
-class Presence(Struct, frozen=True):
+class Presence(Record, frozen=True):
     """What a VM takes of hosts, and the keys that it brings.
 
     A migrating VM holds memory and CPUs at both ends; its keys move to the target at once. Paused VMs

@@ -10,10 +10,10 @@ from ovirt_placement.rules.placement_keys.columns import Column, Instances
 from ovirt_placement.rules.placement_keys.compile import CompiledKey
 from ovirt_placement.rules.placement_keys.exact import Ratio
 from ovirt_placement.rules.placement_keys.special import NO_SHARES, Shares
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class Match(Struct, frozen=True):
+class Match(Record, frozen=True):
     """A name that the VM and the host both have: `count` times a value that is this near."""
 
     key: CompiledKey
@@ -27,7 +27,7 @@ class Match(Struct, frozen=True):
         return self.key.weight * self.proximity * self.count
 
 
-class Score(Struct, frozen=True):
+class Score(Record, frozen=True):
     """What one host is worth by one list of keys, unbounded; `matches` tells what it is made of."""
 
     total: Fraction
@@ -44,7 +44,7 @@ class Score(Struct, frozen=True):
                 yield Match(key, Fraction(*found), count, Fraction(*near))
 
 
-class Scores(Struct, frozen=True):
+class Scores(Record, frozen=True):
     """What all hosts are worth by one list of keys: by place, exact, whole numbers of a part of a point."""
 
     keys: tuple[CompiledKey, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(Record, frozen=True, kw_only=True):
     """How placements are decided; a `ValueError` says which of these numbers cannot be.
 
     Scores, thresholds and weights are on one scale without a unit, on which 80 is very good and -10 the

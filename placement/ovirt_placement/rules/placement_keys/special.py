@@ -8,10 +8,10 @@ from fractions import Fraction
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.exact import Ratio
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.record import Record
 
 
-class Shares(Struct, frozen=True):
+class Shares(Record, frozen=True):
     """The special keys of all hosts, by place. Hosts differ in size, so each counts in parts of its own."""
 
     #: Of how many parts the shares of each host are.

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from ovirt_placement.model import PlacementKey, StickyCopy
 from ovirt_placement.model.key_levels import STICKY, SYSTEM
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
-from ovirt_placement.rules.placement_keys.keys import KeyKind, hindrances, kind
+from ovirt_placement.rules.placement_keys.keys import KeyKind, ignored_because, key_kind
 
 
 def sticky_keys(own: Iterable[PlacementKey]) -> tuple[PlacementKey, ...]:
     """Of the keys of a host, those that a VM takes along when it starts there; none with mistakes."""
-    return tuple(key for key in own if key.sticky and kind(key) is KeyKind.STICKY and not hindrances(key))
+    return tuple(key for key in own if key_kind(key) is KeyKind.STICKY and not ignored_because(key))
 
 
 def copies_after_start(

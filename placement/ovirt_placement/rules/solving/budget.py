@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class BudgetSpentError(Exception):
     """The work allowed is done and the question still open."""
@@ -11,10 +14,20 @@ class Budget:
     """Steps that a search may still take; shared by all searches that answer one question."""
 
     def __init__(self, steps: int) -> None:
-        self.left = steps
+        self._left = steps
 
     def spend(self, steps: int = 1) -> None:
         """Raises `BudgetSpentError` when nothing is left."""
-        self.left -= steps
-        if self.left < 0:
+        self._left -= steps
+        if self._left < 0:
             raise BudgetSpentError
+
+    @contextmanager
+    def share(self, steps: int) -> Iterator[Budget]:
+        """At most so many steps for one search among many; what it leaves comes back."""
+        share = Budget(min(steps, self._left))
+        self._left -= share._left
+        try:
+            yield share
+        finally:
+            self._left += max(0, share._left)

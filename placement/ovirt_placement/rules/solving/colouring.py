@@ -1,98 +1,89 @@
-"""Gives each vertex one of its colors so that no two in a clique have the same: VMs and hosts, say."""
+"""Gives each block a host so that no two that must be apart share one: a colouring, with hosts as colours.
+
+How full a host becomes does not count here; `assignment` answers that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from ovirt_placement.rules.solving.budget import Budget
 from ovirt_placement.rules.solving.matching import can_all_differ
-from ovirt_placement.rules.verdict import Struct
+from ovirt_placement.rules.solving.problem import Block, Hosts, homes_of
+
+#: The colours that are open to each block, by its number.
+_Open = Mapping[int, AbstractSet[str]]
 
 
-class Vertex(Struct, frozen=True):
-    """Its colors, and the names of the cliques that it is in."""
+def can_be_coloured(blocks: Sequence[Block], hosts: Hosts, budget: Budget) -> bool:
+    """Whether all blocks can be coloured at once; exact.
 
-    colors: frozenset[str]
-    cliques: frozenset[str]
-
-
-def can_be_colored(vertices: Sequence[Vertex], budget: Budget) -> bool:
-    """Whether all vertices can be colored at once; exact.
-
-    A vertex with more colors than neighbours can always be colored last and is set aside. What is
-    left is searched, the vertex with the fewest colors first, and given up where a clique has too
-    few colors. Raises `BudgetSpentError`.
+    A block with more colours than rivals can always be coloured last and is set aside. What is left is
+    searched, the block with the fewest colours first, and given up where blocks that are all apart have
+    too few colours. Raises `BudgetSpentError`.
     """
-    if not all(vertex.colors for vertex in vertices):
+    colours = homes_of(blocks, hosts)
+    if not all(colours):
         return False
-    neighbours = _neighbours(vertices)
-    core = _core(vertices, neighbours)
-    colors = {number: set(vertices[number].colors) for number in core}
-    cliques = _cliques(vertices, core)
-    return _search(colors, neighbours, cliques, budget)
+    rivals = _rivals(blocks)
+    core = _core(colours, rivals)
+    all_apart = list(_by_tag(blocks, core).values())
+    return _search({number: colours[number] for number in core}, rivals, all_apart, budget)
 
 
-def _neighbours(vertices: Sequence[Vertex]) -> list[set[int]]:
-    by_clique = _cliques(vertices, range(len(vertices)))
-    neighbours: list[set[int]] = [set() for _ in vertices]
-    for clique in by_clique:
-        for number in clique:
-            neighbours[number].update(clique)
-    for number, near in enumerate(neighbours):
-        near.discard(number)
-    return neighbours
+def _rivals(blocks: Sequence[Block]) -> list[AbstractSet[int]]:
+    """Which blocks each must be apart from, itself among them; the same set for those with the same tags."""
+    by_tag = _by_tag(blocks, range(len(blocks)))
+    of_tags = {
+        tags: frozenset(number for tag in tags for number in by_tag[tag])
+        for tags in {block.apart for block in blocks}
+    }
+    return [of_tags[block.apart] for block in blocks]
 
 
-def _cliques(vertices: Sequence[Vertex], numbers: Sequence[int] | range) -> list[list[int]]:
-    by_name: dict[str, list[int]] = {}
+def _by_tag(blocks: Sequence[Block], numbers: Iterable[int]) -> dict[str, list[int]]:
+    """Which blocks, of those with these numbers, are all apart from each other, by the tag that says so."""
+    found: dict[str, list[int]] = {}
     for number in numbers:
-        for name in vertices[number].cliques:
-            by_name.setdefault(name, []).append(number)
-    return [by_name[name] for name in sorted(by_name)]
+        for tag in blocks[number].apart:
+            found.setdefault(tag, []).append(number)
+    return found
 
 
-def _core(vertices: Sequence[Vertex], neighbours: Sequence[set[int]]) -> list[int]:
-    """The vertices that are left when those that can always be colored are taken away, in turn."""
-    near = [len(others) for others in neighbours]
-    left = set(range(len(vertices)))
-    easy = [number for number in left if near[number] < len(vertices[number].colors)]
+def _core(colours: Sequence[AbstractSet[str]], rivals: Sequence[AbstractSet[int]]) -> list[int]:
+    """What is left when the blocks that can always be coloured last are taken away, in turn."""
+    near = [len(others) for others in rivals]
+    left = {number for number, own in enumerate(colours) if near[number] > len(own)}
+    easy = [number for number in range(len(colours)) if number not in left]
     while easy:
-        number = easy.pop()
-        if number in left:
-            left.discard(number)
-            for other in neighbours[number]:
-                near[other] -= 1
-                if other in left and near[other] < len(vertices[other].colors):
-                    easy.append(other)
+        for other in rivals[easy.pop()] & left:
+            near[other] -= 1
+            if near[other] <= len(colours[other]):
+                left.discard(other)
+                easy.append(other)
     return sorted(left)
 
 
 def _search(
-    colors: dict[int, set[str]], neighbours: Sequence[set[int]], cliques: list[list[int]], budget: Budget
+    colours: _Open, rivals: Sequence[AbstractSet[int]], all_apart: Sequence[Sequence[int]], budget: Budget
 ) -> bool:
-    """Try every way to color what is left; each step colors one vertex and narrows its neighbours."""
-    waiting = [colors]
+    """Try every way to colour what is left; each step colours one block and narrows its rivals."""
+    waiting = [colours]
     while waiting:
-        open_colors = waiting.pop()
-        budget.spend(1 + len(open_colors))
-        if not open_colors:
+        left = waiting.pop()
+        budget.spend(1 + len(left))
+        if not left:
             return True
-        if not _cliques_suffice(open_colors, cliques):
+        if not all(can_all_differ([left[one] for one in blocks if one in left]) for blocks in all_apart):
             continue
-        number = min(open_colors, key=lambda one: (len(open_colors[one]), one))
-        for color in sorted(open_colors[number], reverse=True):
+        number = min(left, key=lambda one: (len(left[one]), one))
+        for colour in sorted(left[number], reverse=True):
             rest = {
-                other: left - {color} if other in neighbours[number] else left
-                for other, left in open_colors.items()
+                other: own - {colour} if other in rivals[number] else own
+                for other, own in left.items()
                 if other != number
             }
             if all(rest.values()):
                 waiting.append(rest)
     return False
-
-
-def _cliques_suffice(open_colors: dict[int, set[str]], cliques: list[list[int]]) -> bool:
-    return all(
-        can_all_differ([open_colors[number] for number in clique if number in open_colors])
-        for clique in cliques
-    )

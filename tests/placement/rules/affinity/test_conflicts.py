@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-
-from hypothesis import given
-from hypothesis import strategies as st
-
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
-from ovirt_placement.rules.solving.matching import can_all_differ
 from tests.builders import (
     APART,
     CLUSTER,
@@ -92,9 +86,3 @@ def test_member_of_another_cluster_takes_no_part() -> None:
         group("n", APART, "a", vm_labels=("l",)),
     )
     assert find_conflicts(state, CLUSTER) == ()
-
-
-@given(st.lists(st.frozensets(st.sampled_from("abcd")), max_size=5))
-def test_matching_is_found_exactly_if_there_is_one(choices: list[frozenset[str]]) -> None:
-    exists = any(len(set(chosen)) == len(chosen) for chosen in product(*choices))
-    assert can_all_differ(choices) == exists

@@ -6,8 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.host_filter import filter_hosts
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Verdict
+from ovirt_placement.rules.affinity.host_filter import (
+    GROUP_WITHOUT_HOSTS,
+    HOST_FORBIDDEN,
+    HOST_NOT_LISTED,
+    filter_hosts,
+)
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
@@ -28,13 +34,13 @@ def test_positive_group_admits_its_hosts_only_wherever_the_vm_runs() -> None:
     state = snapshot(*THREE_HOSTS, vm("a", "h3"), group("g", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"))
     verdicts = judge(state, "a")
     assert accepted(state, "a") == "h1 h2"
-    assert verdicts["h3"].reasons == (Reason(Kind.HOST_NOT_LISTED, "g", "a"),)
+    assert verdicts["h3"].reasons == (Reason(HOST_NOT_LISTED, "g", "a"),)
 
 
 def test_negative_group_keeps_off_its_hosts() -> None:
     state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=APART, hosts="h1"))
     assert accepted(state, "a") == "h2 h3"
-    assert judge(state, "a")["h1"].reasons == (Reason(Kind.HOST_FORBIDDEN, "g", "a"),)
+    assert judge(state, "a")["h1"].reasons == (Reason(HOST_FORBIDDEN, "g", "a"),)
 
 
 def test_all_groups_of_all_requested_vms_apply() -> None:
@@ -57,13 +63,13 @@ def test_group_without_hosts_counts_as_not_configured_and_every_verdict_says_so(
     state = snapshot(*THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=TOGETHER))
     assert accepted(state, "a") == "h1 h2 h3"
     for verdict in judge(state, "a").values():
-        assert verdict.reasons == (Reason(Kind.GROUP_WITHOUT_HOSTS, "g", "a"),)
+        assert verdict.reasons == (Reason(GROUP_WITHOUT_HOSTS, "g", "a"),)
 
 
 def test_legacy_label_restricts_its_vms_to_its_hosts_below_4_4() -> None:
     parts = (*THREE_HOSTS, vm("a"), label("l", "a", "h2", implicit=True))
     assert accepted(snapshot(OLD, *parts), "a") == "h2"
-    assert judge(snapshot(OLD, *parts), "a")["h1"].reasons == (Reason(Kind.HOST_NOT_LISTED, "l", "a"),)
+    assert judge(snapshot(OLD, *parts), "a")["h1"].reasons == (Reason(HOST_NOT_LISTED, "l", "a"),)
     assert accepted(snapshot(cluster(compatibility="4.4"), *parts), "a") == "h1 h2 h3"
 
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.host_weight import rank_hosts
-from ovirt_placement.rules.verdict import Kind, Reason, Request
+from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_HERE
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request
 from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
@@ -27,7 +29,7 @@ def test_hosts_listed_come_first_and_the_weight_says_what_is_broken() -> None:
     )
     assert ranks(state) == {"h2": 0, "h1": 1, "h3": 1}
     assert rank_hosts(state, Request(("a",), ("h1",)))[0].reasons == (
-        Reason(Kind.GROUP_BROKEN_HERE, "g", number=3.0),
+        Reason(GROUP_BROKEN_HERE, "g", number=3.0),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Cluster, SchedulingPolicy
-from ovirt_placement.rules.affinity.missing_units import missing_units
-from ovirt_placement.rules.verdict import Kind, Reason
+from ovirt_placement.rules.affinity.missing_units import UNIT_MISSING, missing_units
+from ovirt_placement.rules.reasons import Reason
 from tests.builders import SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 
 BOTH = group("g", SOFT_TOGETHER, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1")
@@ -23,7 +23,7 @@ def test_each_soft_half_asks_for_its_unit() -> None:
     assert missing(with_units(), BOTH) == ["SoftAffinityWeight", "HostAffinityWeight"]
     assert missing(with_units(SoftAffinityWeight=1), BOTH) == ["HostAffinityWeight"]
     state = snapshot(with_units(), host("h1"), vm("a"), vm("b"), BOTH)
-    assert missing_units(state, "a")[0] == Reason(Kind.UNIT_MISSING, "g", "a", unit="SoftAffinityWeight")
+    assert missing_units(state, "a")[0] == Reason(UNIT_MISSING, "g", "a", unit="SoftAffinityWeight")
 
 
 def test_factor_0_is_as_good_as_missing() -> None:

@@ -6,8 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import AffinityGroup, Rule, Snapshot
-from ovirt_placement.rules.affinity.vm_filter import filter_hosts
-from ovirt_placement.rules.verdict import Kind, Reason, Request, Verdict
+from ovirt_placement.rules.affinity.vm_filter import (
+    MIGRATION_TARGET_UNKNOWN,
+    NEGATIVE_PEER_HERE,
+    POSITIVE_PEER_ELSEWHERE,
+    POSITIVE_PEER_HERE,
+    POSITIVE_PEERS_SPLIT,
+    REQUEST_MUST_PART,
+    filter_hosts,
+)
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request, Verdict
 from tests.builders import (
     APART,
     SOFT_TOGETHER,
@@ -38,15 +47,15 @@ def test_positive_peer_draws_to_its_host() -> None:
     state = snapshot(*THREE_HOSTS, vm("new"), vm("peer", "h2"), group("g", TOGETHER, "new peer"))
     verdicts = judge(state, "new")
     assert [host for host in verdicts if verdicts[host].accepted] == ["h2"]
-    assert verdicts["h2"].reasons == (Reason(Kind.POSITIVE_PEER_HERE, "g", "peer", "h2"),)
-    assert verdicts["h1"].reasons == (Reason(Kind.POSITIVE_PEER_ELSEWHERE, "g", "peer", "h2"),)
+    assert verdicts["h2"].reasons == (Reason(POSITIVE_PEER_HERE, "g", "peer", "h2"),)
+    assert verdicts["h1"].reasons == (Reason(POSITIVE_PEER_ELSEWHERE, "g", "peer", "h2"),)
 
 
 def test_negative_peer_keeps_away_from_its_host() -> None:
     state = snapshot(*THREE_HOSTS, vm("new"), vm("peer", "h2"), group("g", APART, "new peer"))
     verdicts = judge(state, "new")
     assert [host for host in verdicts if verdicts[host].accepted] == ["h1", "h3"]
-    assert verdicts["h2"].reasons == (Reason(Kind.NEGATIVE_PEER_HERE, "g", "peer", "h2"),)
+    assert verdicts["h2"].reasons == (Reason(NEGATIVE_PEER_HERE, "g", "peer", "h2"),)
     assert verdicts["h1"].reasons == ()
 
 
@@ -72,8 +81,8 @@ def test_host_that_fails_twice_says_both() -> None:
         group("apart", APART, "new foe"),
     )
     assert judge(state, "new")["h2"].reasons == (
-        Reason(Kind.NEGATIVE_PEER_HERE, "apart", "foe", "h2"),
-        Reason(Kind.POSITIVE_PEER_ELSEWHERE, "together", "friend", "h1"),
+        Reason(NEGATIVE_PEER_HERE, "apart", "foe", "h2"),
+        Reason(POSITIVE_PEER_ELSEWHERE, "together", "friend", "h1"),
     )
 
 
@@ -87,7 +96,7 @@ def test_unified_group_counts_through_a_vm_that_is_down() -> None:
         group("g2", TOGETHER, "down far"),
     )
     verdicts = judge(state, "new")
-    assert verdicts["h2"].reasons == (Reason(Kind.POSITIVE_PEER_HERE, "g2", "far", "h2"),)
+    assert verdicts["h2"].reasons == (Reason(POSITIVE_PEER_HERE, "g2", "far", "h2"),)
     assert not verdicts["h1"].accepted
 
 
@@ -109,7 +118,7 @@ def test_split_group_admits_each_of_its_hosts_and_says_that_it_stays_split() -> 
     )
     verdicts = judge(state, "new")
     assert accepted(state, "new") == "h1 h2"
-    assert Reason(Kind.POSITIVE_PEERS_SPLIT, "g", "p2", "h2") in verdicts["h1"].reasons
+    assert Reason(POSITIVE_PEERS_SPLIT, "g", "p2", "h2") in verdicts["h1"].reasons
     assert len(verdicts["h3"].reasons) == 2
 
 
@@ -141,13 +150,13 @@ def test_unknown_migration_target_blocks_the_source_only_and_every_verdict_says_
     verdicts = judge(state, "new")
     assert accepted(state, "new") == "h2 h3"
     for verdict in verdicts.values():
-        assert Reason(Kind.MIGRATION_TARGET_UNKNOWN, "g", "peer", "h1") in verdict.reasons
+        assert Reason(MIGRATION_TARGET_UNKNOWN, "g", "peer", "h1") in verdict.reasons
 
 
 def test_vms_of_one_request_that_must_part_get_no_host() -> None:
     state = snapshot(*THREE_HOSTS, vm("a"), vm("b"), group("g", APART, "a b"))
     verdicts = judge(state, "a b")
-    assert {verdict.reasons for verdict in verdicts.values()} == {(Reason(Kind.REQUEST_MUST_PART, "g", "a"),)}
+    assert {verdict.reasons for verdict in verdicts.values()} == {(Reason(REQUEST_MUST_PART, "g", "a"),)}
     assert accepted(state, "a b") == ""
 
 

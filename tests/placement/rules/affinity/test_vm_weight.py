@@ -6,21 +6,28 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.vm_weight import rank_hosts
-from ovirt_placement.rules.verdict import Kind, Reason, Request
+from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
+from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM, GROUP_BROKEN_HERE
+from ovirt_placement.rules.affinity.vm_weight import POSITIVE_PEERS_HERE, rank_hosts
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request
 from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, group, host, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
 
-def ranks(state: Snapshot, vms: str = "new", *, hard_above_soft: bool = False) -> dict[str, int]:
+def ranks(state: Snapshot, vms: str = "new") -> dict[str, int]:
     request = Request(tuple(vms.split()), ("h1", "h2", "h3"))
-    return {
-        weight.host: weight.rank for weight in rank_hosts(state, request, hard_above_soft=hard_above_soft)
-    }
+    return {weight.host: weight.rank for weight in rank_hosts(state, request)}
+
+
+def with_policy(state: Snapshot, *filters: str) -> Snapshot:
+    """The same, where the cluster's policy is known to have these filters of ours and no other."""
+    policy = SchedulingPolicy(filters=filters)
+    return replace(state, clusters=tuple(replace(one, scheduling_policy=policy) for one in state.clusters))
 
 
 def test_more_positive_peers_draw_more() -> None:
@@ -61,7 +68,7 @@ def test_pending_pinned_peer_keeps_its_attributes() -> None:
     assert ranks(state) == {"h1": 0, "h2": 1, "h3": 2}
 
 
-def test_hard_stands_above_soft_only_where_asked() -> None:
+def test_hard_stands_above_soft_only_where_no_filter_has_judged_the_hosts() -> None:
     state = snapshot(
         *THREE_HOSTS,
         vm("new"),
@@ -71,7 +78,8 @@ def test_hard_stands_above_soft_only_where_asked() -> None:
         group("soft", SOFT_APART, "new b", priority=2),
     )
     assert ranks(state) == {"h3": 0, "h1": 1, "h2": 2}
-    assert ranks(state, hard_above_soft=True) == {"h3": 0, "h2": 1, "h1": 2}
+    assert ranks(with_policy(state)) == {"h3": 0, "h2": 1, "h1": 2}
+    assert ranks(with_policy(state, "AffinityFilter")) == {"h3": 0, "h1": 1, "h2": 2}
 
 
 def test_failover_host_comes_last_even_with_peers() -> None:
@@ -109,10 +117,10 @@ def test_weight_names_the_groups_broken_and_the_peers_gained() -> None:
     )
     at_h1, at_h2, _ = rank_hosts(state, Request(("new",), ("h1", "h2", "h3")))
     assert at_h1.reasons == (
-        Reason(Kind.GROUP_BROKEN_HERE, "far", "foe", number=2.0),
-        Reason(Kind.POSITIVE_PEERS_HERE, number=1),
+        Reason(GROUP_BROKEN_BY_VM, "far", "foe", number=2.0),
+        Reason(POSITIVE_PEERS_HERE, number=1),
     )
-    assert at_h2.reasons == (Reason(Kind.GROUP_BROKEN_HERE, "near", None, number=1.0),)
+    assert at_h2.reasons == (Reason(GROUP_BROKEN_HERE, "near", None, number=1.0),)
 
 
 def there(state: Snapshot, one: AffinityGroup, vms: set[str], place: str) -> set[str]:
@@ -181,7 +189,7 @@ def test_order_is_the_engines_and_ties_fall_to_fewer_negative_peers(state: Snaps
 @given(snapshots(), st.sampled_from(VMS), st.booleans())
 def test_ranks_are_dense_and_every_host_has_one(state: Snapshot, vm_id: str, above: bool) -> None:
     asked = (*HOSTS, "unknown")
-    weights = rank_hosts(state, Request((vm_id,), asked), hard_above_soft=above)
+    weights = rank_hosts(with_policy(state) if above else state, Request((vm_id,), asked))
     assert tuple(weight.host for weight in weights) == asked
     found = {weight.rank for weight in weights}
     assert found == set(range(len(found)))

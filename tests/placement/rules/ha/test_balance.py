@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.ha.balance import balance
-from ovirt_placement.rules.load.moves import Move
+from ovirt_placement.rules.verdict import Move
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, snapshots
 

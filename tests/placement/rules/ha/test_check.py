@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha.check import HaCheck, Loss, Survival, check, judge_failure
+from ovirt_placement.rules.ha.check import SEARCH_BUDGET, FailingCluster, HaCheck, Loss, Survival, check
+from ovirt_placement.rules.solving.budget import Budget
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 
@@ -246,7 +247,7 @@ def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
 @given(reserving(), st.sets(st.sampled_from(HOSTS), min_size=1, max_size=2))
 def test_every_survival_is_legal(state: Snapshot, failing: set[str]) -> None:
     failed = tuple(sorted(failing))
-    outcome = judge_failure(state, CLUSTER, failed)
+    outcome = FailingCluster(state, CLUSTER).judge(failed, Budget(SEARCH_BUDGET))
     assert isinstance(outcome, Survival | Loss)
     if isinstance(outcome, Survival):
         up = {one.id for one in state.hosts if one.status == "up"}

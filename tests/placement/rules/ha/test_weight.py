@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha.weight import rank_hosts
-from ovirt_placement.rules.verdict import Kind, Reason, Request
+from ovirt_placement.rules.ha.weight import HA_VMS_HERE, rank_hosts
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request
 from tests.builders import CLUSTER, cluster, host, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
@@ -16,7 +17,10 @@ THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
 
 def ranks(state: Snapshot, vm_id: str, *, scale_down: int = 1) -> dict[str, int]:
-    weights = rank_hosts(state, Request((vm_id,), ("h1", "h2", "h3")), scale_down=scale_down)
+    weights = rank_hosts(
+        state,
+        Request((vm_id,), ("h1", "h2", "h3"), parameters={"ha_weight_scale_down": str(scale_down)}),
+    )
     return {weight.host: weight.rank for weight in weights}
 
 
@@ -36,7 +40,7 @@ def test_pending_vm_counts_where_it_is_going() -> None:
         pending("c", "h1"),
     )
     assert ranks(state, "a") == {"h2": 0, "h3": 0, "h1": 1}
-    assert rank_hosts(state, Request(("a",), ("h1",)))[0].reasons == (Reason(Kind.HA_VMS_HERE, number=2),)
+    assert rank_hosts(state, Request(("a",), ("h1",)))[0].reasons == (Reason(HA_VMS_HERE, number=2),)
 
 
 def test_scaling_down_makes_hosts_tie() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.load.even_distribution import Limits, balance, overloaded
-from ovirt_placement.rules.load.moves import Move
+from ovirt_placement.rules.verdict import Move
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
 
 LIMITS = Limits(high_utilization=80)

@@ -1,16 +1,12 @@
-"""Builds keys, hosts and snapshots for tests of placement keys in one line each."""
+"""Builds keys and snapshots for tests of placement keys in one line each."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
-from ovirt_placement.rules.placement_keys.capacity import Capacity
-from ovirt_placement.rules.placement_keys.decision import HostState
-from ovirt_placement.rules.placement_keys.node_keys import FrozenSet, node_keys
 from tests import builders as build
 
 
@@ -31,25 +27,6 @@ def key(
 
 def node_key(host: str, name: str, value: float | str = 1.0, **fields: Any) -> PlacementKey:
     return key(name, value, fields.pop("weight", None), "node", resource=host, **fields)
-
-
-def capacity(**fields: Any) -> Capacity:
-    """An idle host of 64 GiB and 16 CPUs."""
-    defaults: dict[str, Any] = {
-        "up": True,
-        "memory_mb": 65536,
-        "allocated_mb": 0,
-        "allocated_vcpus": 0,
-        "cpus": 16,
-        "free_mb": 65536,
-        "load": Fraction(0),
-    }
-    return Capacity(**{**defaults, **fields})
-
-
-def host_state(host: str, own: dict[str, float], frozen: tuple[FrozenSet, ...] = ()) -> HostState:
-    keys = [node_key(host, name, value) for name, value in own.items()]
-    return HostState(host, capacity(), node_keys(keys, capacity(), frozen))
 
 
 def keyed(

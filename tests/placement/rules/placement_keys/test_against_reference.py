@@ -21,7 +21,7 @@ from ovirt_placement.rules.placement_keys.score import Score
 from ovirt_placement.rules.placement_keys.settings import Settings
 from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from ovirt_placement.rules.verdict import Request
-from tests.placement.rules.placement_keys import reference
+from tests.placement.rules.placement_keys import reference, reference_keys
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, settings, worlds
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
             {name: (key.value, key.weight) for name, key in side.items()}
             for side in (compiled.system, compiled.customer)
         )
-        assert found == reference.compiled(world, vm)
+        assert found == reference_keys.compiled(world, vm)
 
 
 @given(worlds(), settings())
@@ -86,7 +86,7 @@ def test_every_step_is_the_references(world: Snapshot, chosen: Settings) -> None
 
 def assert_scores_tell_what_they_are_made_of(decision: Decision, world: Snapshot, chosen: Settings) -> None:
     """Of both lists of a host, every instance whose name the VM has, too."""
-    system, customer = reference.compiled(world, new(world))
+    system, customer = reference_keys.compiled(world, new(world))
     for one in decision.hosts:
         host = world.host_by_id[one.host]
         for score, wanted, there in (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from tests.placement.rules.placement_keys.parts import key, node_key
-from tests.placement.rules.placement_keys.reference import LADDER
+from tests.placement.rules.placement_keys.reference_keys import LADDER
 
 KEYS = st.builds(
     key,

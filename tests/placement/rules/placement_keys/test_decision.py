@@ -6,14 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from ovirt_placement.rules.placement_keys.compile import compile_keys
-from ovirt_placement.rules.placement_keys.decision import HostState, decide, decide_local
-from ovirt_placement.rules.placement_keys.node_keys import node_keys
-from tests.placement.rules.placement_keys.parts import capacity, host_state, key
+from tests.placement.rules.placement_keys.nodes import decide, node, place, world
+from tests.placement.rules.placement_keys.parts import key, node_key
 
 
 def test_three_tenths_of_100_is_not_above_30() -> None:
-    decision = decide(compile_keys([key("A", 0.0)]), 1024, [host_state("h1", {"A": 0.7})])
+    decision = place([node("h1", [node_key("h1", "A", 0.7)])], [key("A", 0.0)])
     assert decision.round == 7
     (one,) = decision.hosts
     assert one.system is not None
@@ -24,18 +22,22 @@ def test_three_tenths_of_100_is_not_above_30() -> None:
 @pytest.mark.parametrize(("allocated_mb", "found"), [(7281, 1), (7282, 2), (7283, 2), (7282 + 910, 2)])
 def test_special_keys_meet_a_threshold_exactly(allocated_mb: int, found: int) -> None:
     """A ninth of the memory leaves eight ninths of 90: that is 80, and not above it."""
-    there = capacity(memory_mb=9 * 7282, allocated_mb=allocated_mb)
-    hosts = [HostState("h1", there, node_keys([], there, ())), host_state("h2", {"A": 0.3})]
-    decision = decide(compile_keys([key("#RAM", 0.0, 90.0), key("A", 1.0, 0.1)]), 1024, hosts)
+    hosts = [
+        node("h1", memory_mb=9 * 7282, allocated_mb=allocated_mb),
+        node("h2", [node_key("h2", "A", 0.3)]),
+    ]
+    decision = place(hosts, [key("#RAM", 0.0, 90.0), key("A", 1.0, 0.1)], memory_mb=1024)
     one, other = decision.hosts
     assert one.system is not None
     assert one.system.total == 90 * (1 - Fraction(allocated_mb, 9 * 7282))
     assert (one.round, other.round) == (found, 1)
 
 
-def test_local_storage_leaves_the_host_of_the_disk_if_it_is_up() -> None:
-    keys = compile_keys([key("A")])
-    hosts = [host_state("h1", {"A": 1.0}), host_state("h2", {"A": 0.0})]
-    assert decide_local(keys, hosts, "h2").choice == ("h2",)
-    down = HostState("h2", capacity(up=False), hosts[1].keys)
-    assert decide_local(keys, [hosts[0], down], "h2").failed == "constraint"
+def test_local_storage_leaves_the_host_that_the_engine_offers_whatever_keys_say() -> None:
+    hosts = [node("h1", [node_key("h1", "A", 1.0)]), node("h2", [node_key("h2", "A", 0.0)], up=False)]
+    local = world(hosts, [key("A")], local_storage=True)
+    for offered in (["h2"], ["h1"], []):
+        decision = decide(local, offered)
+        assert (decision.choice, decision.candidates) == (tuple(offered), tuple(offered))
+        assert decision.local_storage
+        assert decision.hosts == ()

@@ -9,7 +9,7 @@ import pytest
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.key_levels import SETTABLE
 from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.keys import kind, missing_node_keys, validate
+from ovirt_placement.rules.placement_keys.keys import key_kind, missing_node_keys, validate
 from tests.placement.rules.placement_keys.parts import key, node_key
 
 #: The levels where a customer may set keys, as table 1.1 has them: all that is theirs, and no offer.
@@ -77,12 +77,6 @@ def test_what_may_be_set_has_no_code(right: PlacementKey) -> None:
     assert validate(right) == ()
 
 
-def test_without_weight_or_number_it_is_a_normal_key_unless_meant_otherwise() -> None:
-    assert validate(key("K", "gold"), placement=False) == ()
-    assert validate(key("K", weight=0), placement=False) == ()
-    assert validate(key("K", key_class="customer", level="vdc"), placement=False) != ()
-
-
 @pytest.mark.parametrize(
     ("one", "expected"),
     [
@@ -98,7 +92,7 @@ def test_without_weight_or_number_it_is_a_normal_key_unless_meant_otherwise() ->
     ],
 )
 def test_kind_follows_name_flag_and_weight(one: PlacementKey, expected: str) -> None:
-    assert kind(one) == expected
+    assert key_kind(one) == expected
 
 
 def test_hosts_that_lack_a_name_of_their_cluster_are_named() -> None:

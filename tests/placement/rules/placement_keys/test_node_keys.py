@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from ovirt_placement.rules.placement_keys.node_keys import Values, node_keys
-from tests.placement.rules.placement_keys.parts import capacity, node_key
+from ovirt_placement.rules.placement_keys.node_keys import Values
+from ovirt_placement.rules.placement_keys.settings import Settings
+from tests.placement.rules.placement_keys.nodes import keys_there, node
+from tests.placement.rules.placement_keys.parts import node_key
+
+#: As the letter of the original says.
+LITERAL = Settings(reserved_from_vms=True)
 
 
 def plain(values: Values) -> dict[str, list[tuple[float, int]]]:
@@ -20,10 +26,11 @@ def plain(values: Values) -> dict[str, list[tuple[float, int]]]:
 def test_vms_bring_customer_keys_with_their_duplicates_and_reserved_keys_are_the_hosts_own() -> None:
     own = [node_key("h1", "GEN", 0.5), node_key("h1", "_GREEN", 1.0)]
     frozen = [(("A", 1.0), ("_GREEN", 0.0)), (("A", 1.0), ("B", 2.0)), (("A", 3.0),)]
-    keys = node_keys(own, capacity(), frozen)
+    there = node("h1", own, frozen)
+    keys = keys_there(there)
     assert plain(keys.system) == {"GEN": [(0.5, 1)], "#RAM": [(0, 1)], "#CPU": [(0, 1)], "#LOAD": [(0, 1)]}
     assert plain(keys.customer) == {"A": [(1, 2), (3, 1)], "B": [(2, 1)], "_GREEN": [(1, 1)]}
-    literal = node_keys(own, capacity(), frozen, reserved_from_vms=True)
+    literal = keys_there(there, LITERAL)
     assert plain(literal.customer)["_GREEN"] == [(0, 1), (1, 1)]
 
 
@@ -36,7 +43,7 @@ def test_keys_with_mistakes_are_left_out_but_a_wrong_sticky_flag_is_only_ignored
         node_key("h1", "_SAN", 1.0, sticky=True, weight=60.0),
         node_key("h1", "SAN", 2.0, sticky=True, weight=60.0),
     ]
-    keys = node_keys(own, capacity(), ())
+    keys = keys_there(node("h1", own))
     assert plain(keys.system) == {
         "PRIV": [(1, 1)],
         "SAN": [(2, 1)],
@@ -63,17 +70,15 @@ def test_keys_with_mistakes_are_left_out_but_a_wrong_sticky_flag_is_only_ignored
         ({"load": Fraction(-1)}, "#LOAD", 0),
     ],
 )
-def test_special_keys_are_shares_between_0_and_1(
-    fields: dict[str, object], name: str, value: Fraction
-) -> None:
-    assert node_keys([], capacity(**fields), ()).system[name] == ((value.as_integer_ratio(), 1),)
+def test_special_keys_are_shares_between_0_and_1(fields: dict[str, Any], name: str, value: Fraction) -> None:
+    assert keys_there(node("h1", **fields)).system[name] == ((value.as_integer_ratio(), 1),)
 
 
 def test_host_without_statistics_has_no_load() -> None:
-    assert "#LOAD" not in node_keys([], capacity(load=None), ()).system
+    assert "#LOAD" not in keys_there(node("h1", load=None)).system
 
 
-@pytest.mark.parametrize("literal", [False, True])
-def test_special_names_that_customers_made_up_draw_nobody(literal: bool) -> None:
-    keys = node_keys([], capacity(), [(("#RAM", 0.0), ("A", 1.0))], reserved_from_vms=literal)
+@pytest.mark.parametrize("settings", [Settings(), LITERAL])
+def test_special_names_that_customers_made_up_draw_nobody(settings: Settings) -> None:
+    keys = keys_there(node("h1", brought=[(("#RAM", 0.0), ("A", 1.0))]), settings)
     assert set(keys.customer) == {"A"}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import FrozenKeys, Nic, Snapshot, VnicProfile
 from ovirt_placement.rules.index import prepare
-from ovirt_placement.rules.placement_keys.host_states import host_states
+from ovirt_placement.rules.placement_keys.host_table import HostTable, host_table_without, keys_of_host
 from ovirt_placement.rules.placement_keys.occupancy import Occupancy, occupancy
 from ovirt_placement.rules.placement_keys.placing import rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS
@@ -64,6 +64,14 @@ def plain(found: Occupancy) -> tuple[object, ...]:
     return list(found.memory_mb), list(found.vcpus), keys
 
 
+def plain_table(table: HostTable) -> list[tuple[object, ...]]:
+    """Host by host, what is left of it and all of its keys."""
+    return [
+        (host, capacity, table.lists.system.at(at), table.lists.customer.at(at), list(table.special.at(at)))
+        for at, (host, capacity) in enumerate(zip(table.ids, table.capacities, strict=True))
+    ]
+
+
 @given(successions())
 def test_what_is_carried_on_is_what_is_added_up(succession: tuple[Snapshot, Snapshot]) -> None:
     before, after = succession
@@ -72,8 +80,10 @@ def test_what_is_carried_on_is_what_is_added_up(succession: tuple[Snapshot, Snap
     prepare(after, like=before)
     assert plain(occupancy(after)) == plain(occupancy(alone))
     assert rank_hosts(after, REQUEST) == rank_hosts(alone, REQUEST)
-    states = (host_states(one, one.hosts, DEFAULTS, NEW) for one in (after, alone))
-    assert next(states) == next(states)
+    tables = (host_table_without(one, DEFAULTS, one.vm_by_id[NEW]) for one in (after, alone))
+    assert plain_table(next(tables)) == plain_table(next(tables))
+    keys = ([keys_of_host(one, host, DEFAULTS) for host in one.hosts] for one in (after, alone))
+    assert next(keys) == next(keys)
     assert (rank_hosts(replace(before), REQUEST), plain(occupancy(before))) == earlier, "it was left alone"
 
 

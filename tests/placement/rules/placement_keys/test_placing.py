@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import DataCenter
+from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
+from ovirt_placement.rules.built_in.status import HOST_NOT_UP
 from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
+from ovirt_placement.rules.placement_keys.reasons import KEYS_REFUSE, KEYS_ROUND, MEMORY_IN_USE
 from ovirt_placement.rules.placement_keys.settings import Settings
-from ovirt_placement.rules.verdict import Kind, Reason
+from ovirt_placement.rules.reasons import Reason, ReasonKind
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.answers import TWO_HOSTS, accepted, asked, ranks
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key
@@ -18,14 +21,14 @@ from tests.placement.rules.placement_keys.parts import key, keyed, node_key
 @pytest.mark.parametrize(
     ("fields", "kind", "number"),
     [
-        ({"status": "maintenance"}, Kind.HOST_NOT_UP, None),
-        ({"memory_mb": 2048}, Kind.MEMORY_HANDED_OUT, 2048),
-        ({"memory_free_mb": 2048}, Kind.MEMORY_IN_USE, 2048),
-        ({"free_mb": 1024}, Kind.MEMORY_IN_USE, 1024),
+        ({"status": "maintenance"}, HOST_NOT_UP, None),
+        ({"memory_mb": 2048}, MEMORY_HANDED_OUT, 2048),
+        ({"memory_free_mb": 2048}, MEMORY_IN_USE, 2048),
+        ({"free_mb": 1024}, MEMORY_IN_USE, 1024),
     ],
 )
 def test_host_without_room_is_refused_by_what_it_lacks(
-    fields: dict[str, Any], kind: Kind, number: int
+    fields: dict[str, Any], kind: ReasonKind, number: int
 ) -> None:
     (verdict,) = filter_hosts(keyed(host("h1", **fields), vm("new")), asked("h1"))
     assert verdict.reasons == (Reason(kind, host="h1", number=number),)
@@ -49,8 +52,8 @@ def test_filter_keeps_worse_rounds_and_refuses_what_is_below_the_last() -> None:
     )
     assert accepted(state, "h1", "h2", "h3") == ["h1", "h2"]
     assert ranks(state, "h3", "h2", "h1") == {"h1": 0, "h2": 1, "h3": 2}
-    assert filter_hosts(state, asked("h3"))[0].reasons == (Reason(Kind.KEYS_REFUSE, host="h3", number=-10),)
-    assert rank_hosts(state, asked("h2"))[0].reasons == (Reason(Kind.KEYS_ROUND, host="h2", number=5),)
+    assert filter_hosts(state, asked("h3"))[0].reasons == (Reason(KEYS_REFUSE, host="h3", number=-10),)
+    assert rank_hosts(state, asked("h2"))[0].reasons == (Reason(KEYS_ROUND, host="h2", number=5),)
     assert rank_hosts(state, asked("h2"), explained=False)[0].reasons == ()
     assert ranks(state, "h3", "h2", "h1", explained=False) == ranks(state, "h3", "h2", "h1")
 

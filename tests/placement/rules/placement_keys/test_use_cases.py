@@ -8,23 +8,21 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.rules.placement_keys.compile import compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, HostState, decide
-from ovirt_placement.rules.placement_keys.node_keys import FrozenSet, node_keys
-from tests.placement.rules.placement_keys.parts import capacity, key, node_key
+from ovirt_placement.rules.placement_keys.decision import Decision
+from tests.placement.rules.placement_keys import nodes
+from tests.placement.rules.placement_keys.parts import key, node_key
 
 
 def node(
     host: str, own: dict[str, float] | None = None, brought: tuple[str, ...] = (), **fields: Any
-) -> HostState:
+) -> nodes.Node:
     """A host with its keys; each name brought is the key of one VM, with the value 1."""
     keys = [node_key(host, name, value) for name, value in (own or {}).items()]
-    frozen: list[FrozenSet] = [((name, 1.0),) for name in brought]
-    return HostState(host, capacity(**fields), node_keys(keys, capacity(**fields), frozen))
+    return nodes.node(host, keys, [((name, 1.0),) for name in brought], **fields)
 
 
-def place(keys: list[PlacementKey], *hosts: HostState) -> Decision:
-    return decide(compile_keys(keys), 4096, hosts)
+def place(keys: list[PlacementKey], *hosts: nodes.Node) -> Decision:
+    return nodes.place(hosts, keys)
 
 
 def scores(decision: Decision) -> dict[str, float]:

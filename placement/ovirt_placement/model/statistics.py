@@ -1,0 +1,41 @@
+"""What is measured of hosts and VMs: it comes from elsewhere than what they are, and more seldom."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement.model.infrastructure import Host
+from ovirt_placement.model.vm import Vm
+
+
+class HostStatistics(NamedTuple):
+    """Fields of a host; None is what nobody has measured."""
+
+    cpu_percent: float | None = None
+    memory_free_mb: int | None = None
+    load_average_5m: float | None = None
+
+    @classmethod
+    def of(cls, host: Host) -> HostStatistics:
+        return cls(host.cpu_percent, host.memory_free_mb, host.load_average_5m)
+
+    def put_on(self, host: Host) -> Host:
+        """Return the host with these; the same object if it has them."""
+        return host if HostStatistics.of(host) == self else replace(host, **self._asdict())
+
+
+class VmStatistics(NamedTuple):
+    """Fields of a VM; None is what nobody has measured."""
+
+    usage_mem_percent: float | None = None
+    usage_cpu_percent: float | None = None
+
+    @classmethod
+    def of(cls, vm: Vm) -> VmStatistics:
+        return cls(vm.usage_mem_percent, vm.usage_cpu_percent)
+
+    def put_on(self, vm: Vm) -> Vm:
+        """Return the VM with these; the same object if it has them."""
+        return vm if VmStatistics.of(vm) == self else replace(vm, **self._asdict())

@@ -1,0 +1,45 @@
+"""Negative VM affinity. Invariant: no two members run on one host."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.standing import Standing
+
+
+class Apart(Constraint, frozen=True, kw_only=True):
+    """VMs of one negative group."""
+
+    family: ClassVar[str] = "vm_affinity"
+    asks: ClassVar[str] = "apart"
+    positive: ClassVar[bool] = False
+
+    def offenders(self, standing: Standing) -> tuple[str, ...]:
+        """Members that share their host with another."""
+        crowds = Counter(host for _, host in self.running(standing))
+        return tuple(vm for vm, host in self.running(standing) if crowds[host] > 1)
+
+    def surplus(self, standing: Standing) -> int:
+        hosts = [host for _, host in self.running(standing)]
+        return len(hosts) - len(set(hosts))
+
+    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+        """To hosts without another member; one that migrates counts at both ends (F4)."""
+        return not any(host in standing.occupied(peer) for peer in self.vms if peer != vm)
+
+
+def apart(snapshot: Snapshot, cluster_id: str) -> Iterator[Apart]:
+    """Negative groups of a cluster, hard and soft."""
+    for group in snapshot.affinity_groups:
+        if group.cluster == cluster_id and group.vms_rule.enabled and not group.vms_rule.positive:
+            yield Apart(
+                groups=(group.id,),
+                vms=members(snapshot)[group.id],
+                hard=group.vms_rule.enforcing,
+                priority=group.priority,
+            )

@@ -1,0 +1,17 @@
+"""How groups that would be broken on a host are told and compared: by their priorities."""
+
+from __future__ import annotations
+
+from ovirt_placement.rules.reasons import ReasonKind
+
+GROUP_BROKEN_HERE = ReasonKind("group_broken_here", "breaks {group} of priority {number:g}")
+#: A negative group, with the first of its members there.
+GROUP_BROKEN_BY_VM = ReasonKind("group_broken_here", "breaks {group} of priority {number:g}: VM {vm} is here")
+
+#: The engine keeps priorities with seven decimals.
+_STEPS_PER_UNIT = 10**7
+
+
+def fixed_point(priority: float) -> int:
+    """A group's priority as the engine compares it: a whole number, so that equal means equal."""
+    return round(priority * _STEPS_PER_UNIT)

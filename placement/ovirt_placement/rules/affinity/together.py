@@ -1,0 +1,75 @@
+"""Positive VM affinity. Invariant: all members that run, run on one host."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.standing import Standing
+
+
+class Together(Constraint, frozen=True, kw_only=True):
+    """VMs of one positive group, or of several that shared members tie together."""
+
+    family: ClassVar[str] = "vm_affinity"
+    asks: ClassVar[str] = "together"
+    positive: ClassVar[bool] = True
+
+    #: The members of each group, by its id.
+    members_of: Mapping[str, tuple[str, ...]] = {}
+
+    def offenders(self, standing: Standing) -> tuple[str, ...]:
+        """Members off the host that most share; of hosts with as many, they gather on the first by id."""
+        crowds = Counter(host for _, host in self.running(standing))
+        if len(crowds) < 2:
+            return ()
+        gathering = min(crowds, key=lambda host: (-crowds[host], host))
+        return tuple(vm for vm, host in self.running(standing) if host != gathering)
+
+    def surplus(self, standing: Standing) -> int:
+        return len(self.offenders(standing))
+
+    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+        """Where nobody else runs, or to a host that another member is on or on its way to (F2, F3)."""
+        peers = {there for peer in self.vms if peer != vm for there in standing.destinations(peer)}
+        return not peers or host in peers
+
+    def broken_groups(self, standing: Standing) -> tuple[str, ...]:
+        """None, if they are split only through a VM that is down."""
+        return tuple(group for group in self.groups if self._is_split(group, standing))
+
+    def _is_split(self, group: str, standing: Standing) -> bool:
+        hosts = {standing.runs_on(vm) for vm in self.members_of.get(group, self.vms)}
+        return len(hosts - {None}) > 1
+
+
+def hard_together(snapshot: Snapshot, cluster_id: str) -> Iterator[Together]:
+    """Hard positive groups of a cluster, those that share members as one."""
+    groups = [
+        group
+        for group in snapshot.affinity_groups
+        if group.cluster == cluster_id and group.vms_rule.hard and group.vms_rule.positive
+    ]
+    priorities = {group.id: group.priority for group in groups}
+    for unified in unify(snapshot, groups):
+        yield Together(
+            groups=unified.groups,
+            vms=unified.vms,
+            hard=True,
+            priority=max((priorities[group] for group in unified.groups), default=0.0),
+            members_of={group: members(snapshot)[group] for group in unified.groups},
+        )
+
+
+def soft_together(snapshot: Snapshot, cluster_id: str) -> Iterator[Together]:
+    """Soft positive groups of a cluster, each by itself."""
+    for group in snapshot.affinity_groups:
+        if group.cluster == cluster_id and group.vms_rule.soft and group.vms_rule.positive:
+            yield Together(
+                groups=(group.id,), vms=members(snapshot)[group.id], hard=False, priority=group.priority
+            )

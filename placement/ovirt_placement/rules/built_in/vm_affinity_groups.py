@@ -1,0 +1,77 @@
+"""The engine's own filter VmAffinityGroups, which stands beside our `AffinityFilter` and sees no chains.
+
+Only VMs that share a group count, members of other clusters among them, and a VM on its way counts only
+where it is going. What is planned must pass this filter as well as ours.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+
+#: A host of `vm`, a peer, would do.
+ENGINE_WANTS_PEER = ReasonKind(
+    "engine_wants_peer", "the engine keeps it with VM {vm}, which is on host {host} ({group})", veto=True
+)
+ENGINE_WANTS_APART = ReasonKind(
+    "engine_wants_apart",
+    "the engine keeps it away from VM {vm}, which is on host {host} ({group})",
+    veto=True,
+)
+
+
+def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Judge each candidate host by the hard groups of the requested VMs, as a union over positive ones."""
+    if request.ignore_hard_vm_affinity:
+        return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
+    groups = _hard_groups(snapshot, request.vms)
+    parting = tuple(_must_part(snapshot, groups, request.vms))
+    wanted = _peers(snapshot, groups, request.vms, ENGINE_WANTS_PEER, positive=True)
+    unwanted = _peers(snapshot, groups, request.vms, ENGINE_WANTS_APART, positive=False)
+    elsewhere = tuple(reason for reasons in wanted.values() for reason in reasons[:1])
+
+    def reasons(host: str) -> tuple[Reason, ...]:
+        away = elsewhere if wanted and host not in wanted else ()
+        return (*parting, *unwanted.get(host, ()), *away)
+
+    return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
+
+
+def direct_peers(snapshot: Snapshot, vm: str) -> frozenset[str]:
+    """Other members of the hard positive groups of a VM, whatever their cluster."""
+    groups = (group for group in _hard_groups(snapshot, (vm,)) if group.vms_rule.positive)
+    return frozenset(peer for group in groups for peer in snapshot.group_vms[group.id]) - {vm}
+
+
+def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...]) -> list[AffinityGroup]:
+    found = {group.id: group for vm in vms for group in snapshot.groups_of_vm.get(vm, ())}
+    return [group for group in found.values() if group.vms_rule.hard]
+
+
+def _must_part(snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...]) -> Iterator[Reason]:
+    for group in groups:
+        inside = [vm for vm in snapshot.group_vms[group.id] if vm in vms]
+        if not group.vms_rule.positive and len(inside) > 1:
+            yield Reason(ENGINE_WANTS_APART, group.id, inside[0])
+
+
+def _peers(
+    snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], kind: ReasonKind, *, positive: bool
+) -> dict[str, list[Reason]]:
+    """Members of the groups of one sign beside the requested VMs, by the host that they count on."""
+    found: defaultdict[str, list[Reason]] = defaultdict(list)
+    for group in groups:
+        if group.vms_rule.positive is positive:
+            for peer in snapshot.group_vms[group.id]:
+                for host in destinations(snapshot, peer) if peer not in vms else ():
+                    found[host].append(Reason(kind, group.id, peer, host))
+    return dict(found)
+
+
+RULE = Rule(name="VmAffinityGroups", kind=UnitKind.FILTER, ours=False, filter=filter_hosts)

@@ -1,0 +1,62 @@
+"""Every rule once. Whoever needs "the rules" asks here, and adds none of his own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.built_in import (
+    memory,
+    pinning,
+    status,
+    vm_affinity_groups,
+    vm_to_hosts_affinity_groups,
+)
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.ha import balance_policy as ha_balance
+from ovirt_placement.rules.ha import weight as ha_weight
+from ovirt_placement.rules.placement_keys import key_filter, key_weight
+from ovirt_placement.rules.rule import Rule, UnitKind
+
+#: In the order in which they are asked and told.
+RULES: tuple[Rule, ...] = (
+    status.RULE,
+    memory.RULE,
+    pinning.RULE,
+    vm_filter.RULE,
+    host_filter.RULE,
+    key_filter.RULE,
+    vm_weight.RULE,
+    host_weight.RULE,
+    ha_weight.RULE,
+    key_weight.RULE,
+    ha_balance.RULE,
+)
+
+#: The engine's own affinity filters: what is planned must pass them, too, where they differ from ours.
+ENGINES_OWN: tuple[Rule, ...] = (vm_affinity_groups.RULE, vm_to_hosts_affinity_groups.RULE)
+
+#: Those that we have a policy unit for, by the unit's name.
+UNITS: dict[str, Rule] = {rule.name: rule for rule in RULES if rule.ours}
+
+NO_UNITS: frozenset[str] = frozenset()
+
+
+def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
+    """The rules of a kind that count in a cluster, as far as its policy is known.
+
+    Those that a policy must enable count where it does, or where their unit is among `also`.
+    """
+    return tuple(
+        rule
+        for rule in RULES
+        if rule.kind is kind and (not rule.on_request or rule.enabled_in(cluster) or rule.name in also)
+    )
+
+
+def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
+    """All invariants that the rules keep in a cluster, hard and soft."""
+    for rule in RULES:
+        if rule.constraints is not None:
+            yield from rule.constraints(snapshot, cluster_id)

@@ -1,0 +1,62 @@
+"""What a rule asks of where VMs run, as something that can be checked (BtrPlace calls it a constraint).
+
+A rule's file states its invariant and says of any standing whether it is kept. Violations, the legality of
+planned migrations and the tests all ask this one checker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.standing import Standing
+
+
+class Constraint(Record, frozen=True, kw_only=True):
+    """An invariant over some VMs of one cluster; a subclass says which."""
+
+    #: Which half of an affinity group asks for it: `vm_affinity` or `host_affinity`.
+    family: ClassVar[str]
+    #: What it asks of its VMs, in words: "together", "apart", "on its hosts" ...
+    asks: ClassVar[str]
+    #: Whether it draws VMs to something; else it keeps them off something.
+    positive: ClassVar[bool]
+
+    #: Ids of the affinity groups that ask for it, or of a legacy label.
+    groups: tuple[str, ...]
+    #: All members, whether or not they run.
+    vms: tuple[str, ...]
+    #: Hard rules must hold; soft ones should, the more so the higher the priority.
+    hard: bool
+    priority: float
+
+    def offenders(self, standing: Standing) -> tuple[str, ...]:
+        """Members that stand wrong; none if the invariant holds."""
+        raise NotImplementedError
+
+    def surplus(self, standing: Standing) -> int:
+        """How many members must move at least for it to hold, were there room everywhere; 0 if it holds."""
+        raise NotImplementedError
+
+    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+        """Whether a member may come to a host while all others stay where they are.
+
+        It may join a split positive group on any of its hosts, though that mends nothing.
+        """
+        raise NotImplementedError
+
+    def keeps(self, standing: Standing) -> bool:
+        """Whether the invariant holds."""
+        return not self.offenders(standing)
+
+    def broken_groups(self, standing: Standing) -> tuple[str, ...]:
+        """Of `groups`, those that are broken taken alone."""
+        return self.groups if self.offenders(standing) else ()
+
+    def running(self, standing: Standing) -> Iterator[tuple[str, str]]:
+        """Members that run, each with its host."""
+        for vm in self.vms:
+            host = standing.runs_on(vm)
+            if host is not None:
+                yield vm, host

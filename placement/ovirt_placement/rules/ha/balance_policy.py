@@ -1,0 +1,62 @@
+"""Our balance spreads highly available VMs first, then load: a policy holds but one balance."""
+
+from __future__ import annotations
+
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.ha import balance as ha
+from ovirt_placement.rules.load import even_distribution
+from ovirt_placement.rules.load.even_distribution import limits_of
+from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.verdict import BalanceRequest, Move
+
+_FOR_EVER = float("inf")
+
+
+def balance(snapshot: Snapshot, request: BalanceRequest) -> Move | None:
+    """Balance HA first, then load; a highly available VM moves for load only to where it does not crowd."""
+    hosts, parameters = request.candidate_hosts, request.parameters
+    cluster = _cluster_of(snapshot, hosts)
+    if cluster is None:
+        return None
+    over = whole_number(parameters, "ha_balance_over_utilization", ha.OVER_UTILIZATION)
+    reserving = snapshot.cluster_by_id[cluster].ha_reservation
+    spread = ha.spread(snapshot, cluster, hosts, over)
+
+    def permits(vm: Vm, host: str) -> bool:
+        return not (reserving and vm.ha) or spread.counts[host] + 1 < max(spread.threshold, spread.share + 1)
+
+    return ha.balance(snapshot, cluster, hosts, over) or even_distribution.balance(
+        snapshot, cluster, hosts, limits_of(parameters), _busy(snapshot, request), permits
+    )
+
+
+def _cluster_of(snapshot: Snapshot, hosts: tuple[str, ...]) -> str | None:
+    clusters = {snapshot.host_by_id[host].cluster for host in hosts if host in snapshot.host_by_id}
+    return clusters.pop() if len(clusters) == 1 else None
+
+
+def _busy(snapshot: Snapshot, request: BalanceRequest) -> frozenset[str]:
+    """Hosts that are overloaded, and have been for as long as the policy asks."""
+    minutes = whole_number(request.parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
+    now = even_distribution.overloaded(snapshot, request.candidate_hosts, limits_of(request.parameters))
+    return frozenset(host for host in now if request.overloaded_minutes.get(host, _FOR_EVER) >= minutes)
+
+
+RULE = Rule(
+    name="HaReservationBalance",
+    kind=UnitKind.BALANCE,
+    twins=("None", "OptimalForEvenDistribution"),
+    twin_is=Twin.REPLACED,
+    parameters=(
+        "ha_balance_over_utilization=[1-9][0-9]{0,3};"
+        "ha_balance_high_utilization=[5-9][0-9];"
+        "ha_balance_cpu_over_commit_duration_minutes=[1-9][0-9]*;"
+        "ha_balance_max_free_memory_for_over_utilized=[1-9][0-9]*;"
+        "ha_balance_min_free_memory_for_under_utilized=[1-9][0-9]*;"
+        "ha_balance_vcpu_to_physical_cpu_ratio=[1-9][0-9]*"
+    ),
+    reads_hosts=True,
+    reads_vms=True,
+    balance=balance,
+)

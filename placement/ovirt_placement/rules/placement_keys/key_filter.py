@@ -1,0 +1,40 @@
+"""The unit that refuses hosts without room for a VM, and those that the operator's placement keys refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.placement_keys import placing
+from ovirt_placement.rules.placement_keys.parameters import PARAMETERS, read_settings, settings_of
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+
+
+def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Refuse hosts by the policy's parameters; the details of a verdict are the host's `HostDecision`."""
+    return placing.filter_hosts(
+        snapshot, request, settings_of(request.parameters), explained=request.explained
+    )
+
+
+def complaints(parameters: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with parameters that are fine each by itself: a placement must not fail by them."""
+    try:
+        settings = read_settings(parameters)
+    except ValueError as error:
+        yield f"the policy's placement parameters are not used: {error}"
+        return
+    if settings.refuses_keyless_vms:
+        yield f"placement_final is {float(settings.final):g}: VMs without placement keys find no host"
+
+
+RULE = Rule(
+    name="PlacementKeyFilter",
+    kind=UnitKind.FILTER,
+    parameters=PARAMETERS,
+    complaints=complaints,
+    on_request=True,
+    reads_hosts=True,
+    filter=filter_hosts,
+)

@@ -1,0 +1,81 @@
+"""What every rule tells of itself: its unit, the engine's twin, what it needs, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import BalanceRequest, Move, Request, Verdict, Weight
+
+Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
+Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]
+Balance = Callable[[Snapshot, BalanceRequest], Move | None]
+
+
+class UnitKind(StrEnum):
+    """The engine's types of policy units."""
+
+    FILTER = "filter"
+    WEIGHT = "weight"
+    BALANCE = "load_balancing"
+
+
+class Twin(StrEnum):
+    """What becomes of the engine's own unit in a policy that has ours."""
+
+    #: Both stand: the engine's sees its pending VMs and whole groups, and rules hold when the proxy is away.
+    BESIDE = "beside"
+    #: Ours stands in its place.
+    REPLACED = "replaced"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rule:
+    """One rule. What it is asked for is None where the engine alone answers by it."""
+
+    #: The name in the policy editor: of our unit, or of the engine's for a rule that we only know of.
+    name: str
+    kind: UnitKind
+    #: Whether we have a policy unit of that name.
+    ours: bool = True
+    #: The engine's own units that do the same, and what becomes of them.
+    twins: tuple[str, ...] = ()
+    twin_is: Twin = Twin.BESIDE
+    #: The name under which a cluster's state knows the factor of the engine's own weight.
+    twin_factor: str | None = None
+    #: `key=regex;key2=regex2`: the parameters that the engine offers for the unit.
+    parameters: str = ""
+    #: What is wrong with parameters that are fine each by itself, in sentences.
+    complaints: Callable[[Mapping[str, str]], Iterable[str]] = lambda parameters: ()
+    #: Whether it counts only where a policy enables its unit; others count wherever a group asks for them.
+    on_request: bool = False
+    #: Whether what a filter says of a host is the same wherever other VMs are.
+    fixed: bool = False
+    #: Whether it lets the lot decide between hosts that are equally good.
+    draws: bool = False
+    #: Whether it needs to know how busy hosts are, and how busy VMs are.
+    reads_hosts: bool = False
+    reads_vms: bool = False
+    #: Whether an affinity group asks for it, or a cluster as a whole.
+    asked_by_group: Callable[[Snapshot, AffinityGroup], bool] | None = None
+    asked_by_cluster: Callable[[Snapshot, Cluster], bool] | None = None
+    #: What is to be said of a VM, by its id, wherever it runs.
+    notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
+    filter: Filter | None = None
+    weight: Ranking | None = None
+    balance: Balance | None = None
+    #: The invariants that it keeps in a cluster, by the cluster's id.
+    constraints: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
+
+    def enabled_in(self, cluster: Cluster) -> bool:
+        """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing."""
+        policy = cluster.scheduling_policy
+        if policy is None:
+            return False
+        if self.kind is UnitKind.WEIGHT:
+            return policy.weights.get(self.name, 0) > 0
+        return self.name in policy.filters if self.kind is UnitKind.FILTER else policy.balance == self.name

@@ -1,0 +1,44 @@
+"""What the engine asks of a host before any affinity: each filter by itself."""
+
+from __future__ import annotations
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.built_in import memory, pinning, status
+from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
+from ovirt_placement.rules.built_in.pinning import PINNED_ELSEWHERE
+from ovirt_placement.rules.built_in.status import HOST_NOT_UP
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.verdict import Request
+from tests.builders import host, pending, snapshot, vm
+
+
+def reasons(state: Snapshot, vms: str, place: str = "h1") -> tuple[Reason, ...]:
+    request = Request(tuple(vms.split()), (place,))
+    verdicts = [
+        verdict for rule in (status, memory, pinning) for verdict in rule.filter_hosts(state, request)
+    ]
+    assert all(verdict.accepted == (not verdict.reasons) for verdict in verdicts)
+    return tuple(reason for verdict in verdicts for reason in verdict.reasons)
+
+
+def test_host_that_is_not_up_is_refused() -> None:
+    assert reasons(snapshot(host("h1", status="error"), vm("a")), "a") == (Reason(HOST_NOT_UP, host="h1"),)
+
+
+def test_memory_of_all_requested_vms_that_are_not_there_yet_must_fit() -> None:
+    parts = (host("h1", free_mb=2000), vm("a", memory_mb=1000), vm("b", memory_mb=1001))
+    assert reasons(snapshot(*parts), "a") == ()
+    assert reasons(snapshot(*parts), "a b") == (Reason(MEMORY_HANDED_OUT, host="h1", number=2000),)
+    assert reasons(snapshot(*parts, pending("b", "h1")), "a b") == ()
+
+
+def test_only_a_vm_that_cannot_be_migrated_is_bound_to_its_hosts() -> None:
+    parts = (host("h1"), host("h2"))
+    bound = vm("a", migratable=False, pinned_hosts=("h2",))
+    assert reasons(snapshot(*parts, bound), "a") == (Reason(PINNED_ELSEWHERE, vm="a"),)
+    assert reasons(snapshot(*parts, bound), "a", "h2") == ()
+    assert reasons(snapshot(*parts, vm("a", pinned_hosts=("h2",))), "a") == ()
+
+
+def test_host_that_is_not_known_is_not_judged() -> None:
+    assert reasons(snapshot(vm("a")), "a", "h9") == ()

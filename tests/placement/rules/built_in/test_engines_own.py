@@ -1,0 +1,24 @@
+"""The engine's own affinity filters against what the engine answered: all vectors, its bugs included."""
+
+from __future__ import annotations
+
+import pytest
+
+from ovirt_placement.rules.built_in import vm_affinity_groups, vm_to_hosts_affinity_groups
+from tests.conformance.kinds import request_of
+from tests.conformance.vector import Vector, load
+from tests.paths import VECTORS
+
+FILTERS = {"vm_affinity_filter": vm_affinity_groups, "vm_to_host_filter": vm_to_hosts_affinity_groups}
+ASKED = [vector for vector in load(VECTORS) if vector.kind in FILTERS]
+
+
+def test_there_are_vectors() -> None:
+    assert {vector.kind for vector in ASKED} == set(FILTERS)
+
+
+@pytest.mark.parametrize("vector", ASKED, ids=lambda vector: str(vector.name))
+def test_the_answer_is_the_engines_own(vector: Vector) -> None:
+    verdicts = FILTERS[vector.kind].filter_hosts(vector.snapshot, request_of(vector))
+    accepted = {verdict.host for verdict in verdicts if verdict.accepted}
+    assert accepted == set(vector.content["expected"]["hosts"])
