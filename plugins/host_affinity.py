@@ -1,10 +1,9 @@
-"""Policy units for affinity between VMs and hosts: the contract, and calls into the rules."""
+"""Policy units for affinity of VMs to hosts; the rules are in `ovirt_placement.rules.affinity`."""
 
 from __future__ import annotations
 
-from ovirt_placement.rules.affinity import host_filter, host_weight
-from ovirt_placement.rules.verdict import Request
-from ovirt_placement.units.plugin import Properties, answers, log_ranks, log_refusals, snapshot_with
+from ovirt_placement.units.answering import answers
+from ovirt_placement.units.decisions import Properties, accepted_hosts, ranked_hosts
 
 
 class HostAffinityFilter:
@@ -16,10 +15,7 @@ class HostAffinityFilter:
         as positive groups in clusters below 4.4. Enable it beside the engine's own filter
         VmToHostsAffinityGroups.
         """
-        snapshot = snapshot_with(vm)
-        verdicts = host_filter.filter_hosts(snapshot, Request((vm,), tuple(hosts)))
-        log_refusals("HostAffinityFilter", vm, verdicts, snapshot)
-        return [verdict.host for verdict in verdicts if verdict.accepted]
+        return accepted_hosts("HostAffinityFilter", hosts, vm, args)
 
 
 class HostAffinityWeight:
@@ -30,7 +26,4 @@ class HostAffinityWeight:
         Takes the place of the engine's own weight VmToHostsAffinityGroups: the same order, with fixed
         ties.
         """
-        snapshot = snapshot_with(vm)
-        weights = host_weight.rank_hosts(snapshot, Request((vm,), tuple(hosts)))
-        log_ranks("HostAffinityWeight", vm, weights, snapshot)
-        return [(weight.host, weight.rank) for weight in weights]
+        return ranked_hosts("HostAffinityWeight", hosts, vm, args)

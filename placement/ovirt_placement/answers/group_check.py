@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.sentences import host_name, vm_name
-from ovirt_placement.cli.conflicts import MEANINGS
+from ovirt_placement.answers.conflicts import MEANINGS
+from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import judge_groups

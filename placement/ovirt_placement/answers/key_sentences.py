@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ovirt_placement.answers.sentences import host_name, vm_name
+from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import resource_name
 from ovirt_placement.rules.placement_keys.compile import MistakenKey

@@ -1,44 +1,34 @@
-"""Says a rule's reasons in sentences, with names in place of ids."""
+"""Says a rule's reasons in sentences, with names in place of ids, and as data."""
 
 from __future__ import annotations
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.verdict import Kind, Reason
+from typing import Any
 
-_SENTENCES = {
-    Kind.POSITIVE_PEER_ELSEWHERE: "must run with VM {vm}, which is on host {host} ({group})",
-    Kind.NEGATIVE_PEER_HERE: "must not run with VM {vm}, which is on host {host} ({group})",
-    Kind.REQUEST_MUST_PART: "VM {vm} must not run with another VM of the same request ({group})",
-    Kind.HOST_NOT_LISTED: "VM {vm} may only run on the hosts of {group}",
-    Kind.HOST_FORBIDDEN: "VM {vm} must not run on the hosts of {group}",
-    Kind.HOST_NOT_UP: "is not up",
-    Kind.PINNED_ELSEWHERE: "VM {vm} cannot be migrated and is pinned to other hosts",
-    Kind.POSITIVE_PEER_HERE: "joins VM {vm} here ({group})",
-    Kind.POSITIVE_PEERS_SPLIT: "VM {vm} of {group} is on host {host}: the group is split and stays so",
-    Kind.MIGRATION_TARGET_UNKNOWN: (
-        "VM {vm} of {group} is migrating from host {host} to a host that is not known: only the source counts"
-    ),
-    Kind.GROUP_WITHOUT_HOSTS: "{group} restricts VM {vm} to hosts but lists none: not counted",
-    Kind.UNIT_MISSING: "{group} has a soft rule for VM {vm}, and the cluster's policy does not enable {unit}",
-    Kind.GROUP_BROKEN_HERE: "breaks {group} of priority {number:g}",
-    Kind.POSITIVE_PEERS_HERE: "VMs to run with that are here: {number:g}",
-    Kind.FIXED_PEERS_HERE: "of these cannot be moved: {number:g}",
-    Kind.HA_VMS_HERE: "highly available VMs that are here: {number:g}",
-    Kind.FAILOVER_HOST: "kept free for a failover",
-    Kind.MEMORY_HANDED_OUT: "only {number:g} MiB of its memory are not handed out yet",
-    Kind.MEMORY_IN_USE: "only {number:g} MiB of its memory are physically free",
-    Kind.KEYS_REFUSE: "the placement keys give it {number:g}, which is not above the last threshold",
-    Kind.KEYS_ROUND: "found in round {number:g} of the operator's placement keys",
-    Kind.KEYS_CUSTOMER_SCORE: "the customer's placement keys give it {number:g}",
-}
+from msgspec.structs import asdict
+
+from ovirt_placement.answers.names import group_name, host_name, vm_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.record import Record
+
+
+class Said(Record, frozen=True, omit_defaults=False):
+    """A reason as people and programs get it."""
+
+    kind: str
+    #: Whether it keeps the VM off the host; else it is a note.
+    veto: bool
+    group: str | None
+    vm: str | None
+    host: str | None
+    number: float | None
+    unit: str | None
+    sentence: str
 
 
 def sentence(reason: Reason, snapshot: Snapshot) -> str:
-    """What a reason says, with the names that an administrator knows; an id that has none stands as it is."""
-    template = _SENTENCES[reason.kind]
-    if reason.kind is Kind.GROUP_BROKEN_HERE and reason.vm is not None:
-        template += ": VM {vm} is here"
-    return template.format(
+    """What a reason says, with the names that an administrator knows."""
+    return reason.kind.sentence.format(
         vm=vm_name(reason.vm or "", snapshot),
         host=host_name(reason.host or "", snapshot),
         group=group_name(reason.group or "", snapshot),
@@ -47,19 +37,21 @@ def sentence(reason: Reason, snapshot: Snapshot) -> str:
     )
 
 
-def vm_name(vm_id: str, snapshot: Snapshot) -> str:
-    known = snapshot.vm_by_id.get(vm_id)
-    return known.name if known else vm_id
+def said(reason: Reason, snapshot: Snapshot) -> Said:
+    """A reason with its sentence."""
+    return Said(
+        kind=reason.kind.name,
+        veto=reason.kind.veto,
+        group=reason.group,
+        vm=reason.vm,
+        host=reason.host,
+        number=reason.number,
+        unit=reason.unit,
+        sentence=sentence(reason, snapshot),
+    )
 
 
-def host_name(host_id: str, snapshot: Snapshot) -> str:
-    known = snapshot.host_by_id.get(host_id)
-    return known.name if known else host_id
-
-
-def group_name(group_id: str, snapshot: Snapshot) -> str:
-    """An affinity group, or a legacy label that acts as one, with the word for what it is."""
-    if group_id in snapshot.label_by_id:
-        return f"affinity label {snapshot.label_by_id[group_id].name}"
-    known = snapshot.group_by_id.get(group_id)
-    return f"affinity group {known.name if known else group_id}"
+def bare(reason: Reason) -> dict[str, Any]:
+    """A reason as data, without what it does not say."""
+    fields = {name: value for name, value in asdict(reason).items() if value is not None}
+    return fields | {"kind": reason.kind.name}

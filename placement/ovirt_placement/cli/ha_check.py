@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.sentences import host_name, vm_name
+from ovirt_placement.answers import ha_check
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_json
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha.check import HaCheck, check
+from ovirt_placement.rules.ha.check import check
 
 DESCRIPTION = """\
 Say of each cluster with HA reservation, or of the one named, whether every highly available VM would find a
@@ -16,8 +15,6 @@ home if so many hosts failed together, and which sets of hosts must not fail. Ex
 docs/rules.md. What hosts and VMs use counts where it is known: `ovirt-placement snapshot --statistics`.
 The exit status is 1 unless all are safe.
 """
-
-_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,26 +41,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         show_json(found)
     else:
-        rows = [row for one in found for row in _rows(snapshot, one)]
+        rows = [row for one in found for row in ha_check.rows(one, snapshot)]
         show(rows, ("cluster", "failures", "verdict", "if these fail", "these have no home"))
     return int(any(one.safe is not True for one in found))
-
-
-def _rows(snapshot: Snapshot, found: HaCheck) -> list[tuple[str, ...]]:
-    head = snapshot.cluster_by_id[found.cluster].name, str(found.failures), _WORDS[found.safe]
-    rows: list[tuple[str, ...]] = [
-        (
-            *head,
-            "\n".join(host_name(host, snapshot) for host in loss.hosts),
-            "\n".join(vm_name(vm, snapshot) for vm in loss.homeless),
-        )
-        for loss in found.losses
-    ]
-    open_sets = len(found.unknown) + found.unjudged
-    if open_sets:
-        proven = f"{found.survived} sets of hosts are proven to be survived"
-        rows.append((*head, f"{open_sets} sets are not judged", proven))
-    return rows or [(*head, "", "")]
 
 
 def _positive(text: str) -> int:

@@ -1,1 +1,1 @@
-"""What policy units share: how they answer either proxy, and the snapshot that they decide on."""
+"""What policy units share: they take the engine's question to a rule, and its answer back to either proxy."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+from ovirt_placement import rules
 from ovirt_placement.answers.sentences import sentence
-from ovirt_placement.rules.verdict import Kind, Reason
+from ovirt_placement.rules.affinity.host_filter import HOST_NOT_LISTED
+from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM
+from ovirt_placement.rules.affinity.vm_filter import NEGATIVE_PEER_HERE
+from ovirt_placement.rules.reasons import Reason, ReasonKind
 from tests.builders import TOGETHER, group, host, label, snapshot, vm
 
 STATE = snapshot(
@@ -16,23 +23,34 @@ STATE = snapshot(
 )
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_is_a_sentence_without_ids(kind: Kind) -> None:
+def kinds() -> list[ReasonKind]:
+    """All that some rule declares."""
+    names = [module.name for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")]
+    values = [value for name in names for value in vars(importlib.import_module(name)).values()]
+    return list(dict.fromkeys(value for value in values if isinstance(value, ReasonKind)))
+
+
+def test_rules_declare_kinds() -> None:
+    assert len(kinds()) > 20
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: str(kind.name))
+def test_every_kind_is_a_sentence_without_ids(kind: ReasonKind) -> None:
     text = sentence(Reason(kind, "g1", "v1", "h1", 1.5), STATE)
     assert text
     assert not {"{", "}", "v1", "h1", "g1"} & set(text.replace(",", " ").replace(":", " ").split())
 
 
 def test_unknown_id_stands_as_it_is() -> None:
-    text = sentence(Reason(Kind.NEGATIVE_PEER_HERE, "g9", "v9", "h9"), STATE)
+    text = sentence(Reason(NEGATIVE_PEER_HERE, "g9", "v9", "h9"), STATE)
     assert text == "must not run with VM v9, which is on host h9 (affinity group g9)"
 
 
 def test_legacy_label_is_called_a_label() -> None:
-    text = sentence(Reason(Kind.HOST_NOT_LISTED, "l1", "v1"), STATE)
+    text = sentence(Reason(HOST_NOT_LISTED, "l1", "v1"), STATE)
     assert text == "VM web may only run on the hosts of affinity label l1"
 
 
 def test_broken_negative_group_names_the_vm() -> None:
-    broken = Reason(Kind.GROUP_BROKEN_HERE, "g1", "v1", number=2.0)
+    broken = Reason(GROUP_BROKEN_BY_VM, "g1", "v1", number=2.0)
     assert sentence(broken, STATE) == "breaks affinity group near of priority 2: VM web is here"

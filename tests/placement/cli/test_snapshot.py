@@ -20,6 +20,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 from tests.placement.inventory.running import configured
 from tests.placement.model.test_state_file import full_state
+from tests.stored import put_keys
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 
@@ -71,8 +72,8 @@ def test_placement_keys_of_the_store_are_printed_but_for_those_of_what_is_gone(
         PlacementKey(level="server", resource=vm, key_class="customer", name="A", value=0.1, weight=5.0)
         for vm in (state.vms[0].id, "gone")
     )
-    store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
-    store.change([there, gone], set_by="ann")
+    store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
+    put_keys(store, [there, gone])
     store.begin_runs([Run(vm, None, (("A", 0.1),)) for vm in (state.vms[0].id, "gone")])
     store.close()
     found = state_file.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml")))

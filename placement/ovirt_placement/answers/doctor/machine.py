@@ -27,19 +27,19 @@ def examine_machine(config: Config) -> Iterator[Finding]:
 
 
 def _inventory(config: Config) -> Iterator[Finding]:
-    directory = config.inventory.directory
+    directory, unit = config.inventory.directory, config.unit("ovirt-placement-inventory")
     try:
         protocol.ask(directory, Wake(0), _PATIENCE_SECONDS)
     except NoService:
         yield Finding(
             what=f"no inventory publishes to {directory}: each worker of the proxy reads the engine itself",
-            remedy="systemctl enable --now ovirt-placement-inventory (or ovirt-placement inventory run)",
+            remedy=f"systemctl enable --now {unit} (or ovirt-placement inventory run)",
         )
         return
     except NoAnswer:
         yield Finding(
             what=f"the inventory at {directory} runs and has published nothing yet",
-            remedy="look into its log: journalctl -u ovirt-placement-inventory",
+            remedy=f"look into its log: journalctl -u {unit}",
         )
         return
     published = publication.read(directory)
@@ -52,7 +52,7 @@ def _inventory(config: Config) -> Iterator[Finding]:
     elif published.age_seconds > limit:
         yield Finding(
             what=f"the inventory's last snapshot is {published.age_seconds:.0f} s old",
-            remedy="look into its log for the reason: journalctl -u ovirt-placement-inventory",
+            remedy=f"look into its log for the reason: journalctl -u {unit}",
         )
     elif not published.store_answers:
         yield Finding(
@@ -62,7 +62,7 @@ def _inventory(config: Config) -> Iterator[Finding]:
                 if published.keys_age_seconds is None
                 else f"decisions go by placement keys of {published.keys_age_seconds:.0f} s ago"
             ),
-            remedy="look into its log for the reason: journalctl -u ovirt-placement-inventory",
+            remedy=f"look into its log for the reason: journalctl -u {unit}",
         )
 
 
@@ -72,7 +72,9 @@ def _store(config: Config) -> Iterator[Finding]:
     from ovirt_placement.store.intents import Store
 
     try:
-        store = Store(config.store.url, patience_seconds=_PATIENCE_SECONDS, create=False)
+        store = Store(
+            config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
+        )
         try:
             store.open_intents()
         finally:
@@ -93,7 +95,9 @@ def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
     from ovirt_placement.store.keys import KeyStore
 
     try:
-        store = KeyStore(config.store.url, patience_seconds=_PATIENCE_SECONDS, create=False)
+        store = KeyStore(
+            config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
+        )
         try:
             return replace(snapshot, placement_keys=tuple(each.key for each in store.all_keys()))
         finally:

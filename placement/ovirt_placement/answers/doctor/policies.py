@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.engine.parsing.policies import Entry, Unit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
-from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
-from ovirt_placement.rules.affinity.host_groups import listed_hosts
+from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.affinity.membership import members
+from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.rule import Rule, UnitKind
 
 _SETUP = "run ovirt-placement setup --policy {policy}"
 
@@ -109,76 +110,50 @@ def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[Finding]:
 
 def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
     """Look for rules of a cluster that nobody regards: its policy lacks the unit, or has it with factor 0."""
-    for own, internal, filtering, asks in _ASKING:
-        groups = [
-            group
-            for group in snapshot.affinity_groups
-            if group.cluster == cluster.id and members(snapshot)[group.id] and asks(snapshot, group)
-        ]
-        if groups and not (_filters if filtering else _weighs)(policy, own, internal):
-            names = ", ".join(sorted(group.name for group in groups))
-            yield Finding(
-                what=f"cluster {cluster.name}: {'hard' if filtering else 'soft'} rules of the groups {names}"
-                f" mean nothing when VMs are placed: {_lack(policy, own, internal)}",
-                remedy=remedy(policy, cluster),
-                cluster=cluster.id,
-                rule=True,
-            )
-    available = [vm for vm in snapshot.vms if vm.cluster == cluster.id and vm.ha]
-    own, internal = "HaReservationWeight", "OptimalForHaReservation"
-    if cluster.ha_reservation and available and not _weighs(policy, own, internal):
+    for rule in UNITS.values():
+        asking = _asking(rule, snapshot, cluster)
+        if asking is None or _takes_effect(rule, policy):
+            continue
         yield Finding(
-            what=f"cluster {cluster.name}: HA reservation means nothing when VMs are placed:"
-            f" {_lack(policy, own, internal)}",
+            what=f"cluster {cluster.name}: {asking} when VMs are placed: {_lack(policy, rule)}",
             remedy=remedy(policy, cluster),
             cluster=cluster.id,
             rule=True,
         )
 
 
-_Asks = Callable[[Snapshot, AffinityGroup], bool]
+def _asking(rule: Rule, snapshot: Snapshot, cluster: Cluster) -> str | None:
+    """What of a cluster asks for a rule, and that it means nothing."""
+    if rule.asked_by_cluster is not None and rule.asked_by_cluster(snapshot, cluster):
+        return "HA reservation means nothing"
+    if rule.asked_by_group is None:
+        return None
+    groups = [
+        group.name
+        for group in snapshot.affinity_groups
+        if group.cluster == cluster.id
+        and members(snapshot)[group.id]
+        and rule.asked_by_group(snapshot, group)
+    ]
+    strength = "hard" if rule.kind is UnitKind.FILTER else "soft"
+    return f"{strength} rules of the groups {', '.join(sorted(groups))} mean nothing" if groups else None
 
 
-def _hard_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
+def _takes_effect(rule: Rule, policy: InUse) -> bool:
+    """Whether our unit does, or the engine's own."""
+    if rule.kind is UnitKind.FILTER:
+        return rule.name in policy.our_filters or not policy.internal_filters.isdisjoint(rule.twins)
+    own = policy.our_weights.get(rule.name, 0) > 0
+    return own or any(policy.internal_weights.get(twin, 0) > 0 for twin in rule.twins)
 
 
-def _soft_vms(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    return group.vms_rule.soft and len(members(snapshot)[group.id]) > 1
-
-
-def _hard_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    return group.hosts_rule.hard and bool(listed_hosts(snapshot, group))
-
-
-def _soft_hosts(snapshot: Snapshot, group: AffinityGroup) -> bool:
-    return group.hosts_rule.soft and bool(listed_hosts(snapshot, group))
-
-
-#: Our unit, the engine's that does the same, whether they are filters, and which groups ask for them.
-_ASKING: tuple[tuple[str, str, bool, _Asks], ...] = (
-    ("AffinityFilter", "VmAffinityGroups", True, _hard_vms),
-    ("HostAffinityFilter", "VmToHostsAffinityGroups", True, _hard_hosts),
-    ("SoftAffinityWeight", "VmAffinityGroups", False, _soft_vms),
-    ("HostAffinityWeight", "VmToHostsAffinityGroups", False, _soft_hosts),
-)
-
-
-def _filters(policy: InUse, own: str, internal: str) -> bool:
-    return own in policy.our_filters or internal in policy.internal_filters
-
-
-def _weighs(policy: InUse, own: str, internal: str) -> bool:
-    return policy.our_weights.get(own, 0) > 0 or policy.internal_weights.get(internal, 0) > 0
-
-
-def _lack(policy: InUse, own: str, internal: str) -> str:
+def _lack(policy: InUse, rule: Rule) -> str:
     """Say why neither our unit nor the engine's takes effect."""
-    if own in policy.our_weights:
-        return f"its policy {policy.name} has {own} with factor 0"
-    if own in policy.attached and own not in policy.our_filters:
-        return f"the engine has disabled {own} of its policy {policy.name}"
-    return f"its policy {policy.name} has neither {own} nor the engine's {internal}"
+    if rule.name in policy.our_weights:
+        return f"its policy {policy.name} has {rule.name} with factor 0"
+    if rule.name in policy.attached and rule.name not in policy.our_filters:
+        return f"the engine has disabled {rule.name} of its policy {policy.name}"
+    return f"its policy {policy.name} has neither {rule.name} nor the engine's {' or '.join(rule.twins)}"
 
 
 def remedy(policy: InUse, cluster: Cluster | None = None) -> str:

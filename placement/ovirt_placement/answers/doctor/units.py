@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.policy_units import usual_units
 from ovirt_placement.engine.parsing.policies import Unit
 from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.rules.rule import UnitKind
 
 #: The engine could not reach the proxy.
 UNREACHABLE = 9920
@@ -20,7 +21,7 @@ UNREACHABLE = 9920
 _LATELY_SECONDS = 600.0
 _PATIENCE_SECONDS = 5.0
 
-_KINDS = {"filters": ours.FILTER, "scores": ours.WEIGHT, "balance": ours.BALANCE}
+_KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": UnitKind.BALANCE}
 _RESTART = "systemctl restart ovirt-engine: it asks the proxy for its units only when it starts"
 _SWITCH_ON = (
     "engine-config -s ExternalSchedulerEnabled=true, check engine-config -g ExternalSchedulerServiceURL,"
@@ -30,11 +31,7 @@ _SWITCH_ON = (
 #: A unit by type and name.
 Key = tuple[str, str]
 
-OUR_UNITS: tuple[Key, ...] = (
-    *((ours.FILTER, name) for name in ours.FILTERS),
-    *((ours.WEIGHT, name) for name in ours.WEIGHTS),
-    (ours.BALANCE, ours.HA_BALANCE),
-)
+OUR_UNITS: tuple[Key, ...] = tuple((rule.kind, rule.name) for rule in usual_units())
 
 
 def examine_units(units: Mapping[str, Unit], events: Sequence[Event]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator
 
-from ovirt_placement.answers.sentences import host_name, vm_name
+from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.cli.arguments import add_command, add_config
 from ovirt_placement.cli.groups import change
 from ovirt_placement.cli.question import (

@@ -14,10 +14,9 @@ from ovirt_placement.cli.question import find
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_file
 from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
 from ovirt_placement.model.key_resources import Place, find_place, find_resource
-from ovirt_placement.rules.placement_keys.changes import Refusal, refusals
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import Code
-from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys
+from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Refusal, refusals
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -128,7 +127,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         return change
 
     with opened_store(args) as store:
-        change = store.change_as(judged, set_by=setter_name())
+        change = store.change(judged, set_by=setter_name())
     report(args, engine, change)
     return 0
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.key_sentences import figure
-from ovirt_placement.answers.policy_units import KEY_FILTER, KEY_WEIGHT
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.placement_keys.decision import HostDecision
-from ovirt_placement.rules.placement_keys.parameters import settings_of
-from ovirt_placement.rules.placement_keys.placing import decide_vm
+from ovirt_placement.rules.catalogue import NO_UNITS
+from ovirt_placement.rules.placement_keys import key_filter, key_weight
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.score import Score
+
+KEY_FILTER, KEY_WEIGHT = key_filter.RULE.name, key_weight.RULE.name
 
 HEADERS = ("system keys", "score", "round", "customer keys", "score")
 
@@ -23,28 +23,9 @@ def add_placement_keys(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def filters_by_keys(cluster: Cluster, args: argparse.Namespace) -> bool:
-    policy = cluster.scheduling_policy
-    enabled = policy is not None and KEY_FILTER in policy.filters
-    return enabled or args.placement_keys is True
-
-
-def weighs_by_keys(cluster: Cluster, args: argparse.Namespace) -> bool:
-    policy = cluster.scheduling_policy
-    enabled = policy is not None and policy.weights.get(KEY_WEIGHT, 0) > 0
-    return enabled or args.placement_keys is True
-
-
-def decisions(
-    snapshot: Snapshot, vm: Vm, hosts: tuple[Host, ...], args: argparse.Namespace
-) -> dict[str, HostDecision]:
-    """How far each host comes by keys; nothing where no unit asks for them, or local storage decides."""
-    cluster = snapshot.cluster_by_id[vm.cluster]
-    if not filters_by_keys(cluster, args) and not weighs_by_keys(cluster, args):
-        return {}
-    settings = settings_of(cluster.scheduling_properties)
-    decision = decide_vm(snapshot, vm, (host.id for host in hosts), settings)
-    return {one.host: one for one in decision.hosts}
+def asked(args: argparse.Namespace) -> frozenset[str]:
+    """The units that are to count although the policy may not enable them."""
+    return frozenset({KEY_FILTER, KEY_WEIGHT}) if args.placement_keys else NO_UNITS
 
 
 def cells(one: HostDecision) -> tuple[str, ...]:

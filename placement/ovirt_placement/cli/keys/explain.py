@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.key_sentences import figure
-from ovirt_placement.answers.sentences import host_name
+from ovirt_placement.answers.names import host_name
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import find, show, show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys.capacity import Room, Shortage
-from ovirt_placement.rules.placement_keys.decision import Decision, Failure, HostDecision
+from ovirt_placement.rules.placement_keys.decision import Decision, Failure
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import decide_vm
 

@@ -10,7 +10,7 @@ from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import find_place
-from ovirt_placement.rules.placement_keys.keys import kind
+from ovirt_placement.rules.placement_keys.keys import key_kind
 from ovirt_placement.store.keys import KeyPlace, SetKey
 
 
@@ -36,7 +36,10 @@ def run(args: argparse.Namespace) -> int:
     ]
     if args.json:
         show_json(
-            [{**described(key, snapshot), "kind": kind(key), **_authorship(author)} for key, author in keys]
+            [
+                {**described(key, snapshot), "kind": key_kind(key), **_authorship(author)}
+                for key, author in keys
+            ]
         )
     elif keys:
         rows = [(*_row(key, snapshot), *_authorship(author).values()) for key, author in keys]
@@ -49,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _row(key: PlacementKey, snapshot: Snapshot) -> tuple[str, ...]:
     place = key_place(key, snapshot)
-    return place, key.key_class, key.name, written(key.value), written_weight(key), kind(key)
+    return place, key.key_class, key.name, written(key.value), written_weight(key), key_kind(key)
 
 
 def _authorship(author: SetKey | None) -> dict[str, str]:

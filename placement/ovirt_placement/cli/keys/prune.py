@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         if args.dry_run:
             change = decide(one.key for one in store.all_keys())
         else:
-            change = store.change_as(decide, set_by=setter_name())
+            change = store.change(decide, set_by=setter_name())
             store.forget_vms(missing)
     report(args, engine, change, forgotten=missing)
     return 0

@@ -11,7 +11,7 @@ from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import find, show, show_json
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
-from ovirt_placement.rules.placement_keys.host_states import host_states
+from ovirt_placement.rules.placement_keys.host_table import keys_of_host
 from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, Values
 from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
@@ -27,8 +27,7 @@ def run(args: argparse.Namespace) -> int:
         _show_vm(compiled_keys(snapshot, item.id), snapshot, as_json=args.json)
     else:
         settings = settings_of(snapshot.cluster_by_id[item.cluster].scheduling_properties)
-        (state,) = host_states(snapshot, (item,), settings)
-        _show_host(state.keys, as_json=args.json)
+        _show_host(keys_of_host(snapshot, item, settings), as_json=args.json)
     return 0
 
 

@@ -106,8 +106,10 @@ def setter_name() -> str:
 
 @contextmanager
 def opened_store(args: argparse.Namespace, *, create: bool = True) -> Iterator[KeyStore]:
-    url = config.load(args.config).store.url
-    store = KeyStore(url, patience_seconds=_PATIENCE_SECONDS, create=create)
+    loaded = config.load(args.config)
+    store = KeyStore(
+        loaded.store.url, engine=loaded.engine.name, patience_seconds=_PATIENCE_SECONDS, create=create
+    )
     try:
         yield store
     finally:

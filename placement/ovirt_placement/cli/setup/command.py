@@ -12,7 +12,8 @@ from ovirt_placement.cli.question import find, show_json
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.setup_plan import Choice, Plan, Seen
+    from ovirt_placement.answers.setup.choice import Choice, Seen
+    from ovirt_placement.answers.setup.plan import Plan
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.writing.policies import PolicyContent, Request
 
@@ -64,7 +65,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.answers.setup_plan import Choice, plan
+    from ovirt_placement.answers.setup.choice import Choice
+    from ovirt_placement.answers.setup.plan import plan
     from ovirt_placement.engine.connection.client import connect
 
     choice = Choice(args.policy, dict(args.factor), dict(args.property), args.placement_keys)
@@ -79,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(connection: EngineConnection, policy: str, clusters: Sequence[str]) -> Seen:
-    from ovirt_placement.answers.setup_plan import Seen
+    from ovirt_placement.answers.setup.choice import Seen
     from ovirt_placement.engine.writing import policies
 
     heads = policies.read_heads(connection)
@@ -115,7 +117,7 @@ def _carry_out(connection: EngineConnection, requests: Sequence[Request], policy
 
 def _check(connection: EngineConnection, args: argparse.Namespace, choice: Choice) -> None:
     """Look whether the engine kept all; for a policy that it does not find it silently takes another."""
-    from ovirt_placement.answers.setup_plan import plan
+    from ovirt_placement.answers.setup.plan import plan
 
     left = plan(_read(connection, args.policy, args.cluster), choice).requests
     if left:

@@ -116,7 +116,7 @@ def test_store_that_cannot_be_reached(starting: Starting, tmp_path: Path, url: s
 
 def test_store_of_a_newer_release_and_one_that_is_well(starting: Starting, tmp_path: Path) -> None:
     with starting(EMPTY) as live:
-        store = Store(f"sqlite:///{tmp_path}/store.db")
+        store = Store(f"sqlite:///{tmp_path}/store.db", engine="default")
         store.open_intents()
         store.close()
         assert findings(live) == []

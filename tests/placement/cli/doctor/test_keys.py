@@ -17,6 +17,7 @@ from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.doctor.examining import findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.stored import put_keys
 
 KEY = PlacementKey(level="node", resource="h1", key_class="system", name="ssd", value=1.0)
 
@@ -43,8 +44,8 @@ def test_keys_that_the_policy_has_no_units_for(starting: Starting, tmp_path: Pat
         host("h1", cluster="c1"),
     )
     with starting(state, proxy=None) as live:
-        keys = KeyStore(f"sqlite:///{tmp_path}/store.db")
-        keys.change([KEY], set_by="me")
+        keys = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default")
+        put_keys(keys, [KEY], set_by="me")
         keys.close()
         (what,) = (what for what in findings(live) if what.startswith("cluster "))
     assert what.startswith("cluster blue: not all of its placement keys count")
@@ -60,8 +61,8 @@ def test_keys_of_users_that_the_policy_has_no_units_for(starting: Starting) -> N
 
 def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
     with starting(by_keys()) as live:
-        keys = KeyStore(f"sqlite:///{tmp_path}/store.db")
-        keys.change([KEY], set_by="me")
+        keys = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default")
+        put_keys(keys, [KEY], set_by="me")
         keys.close()
         (found,) = about_keys(live)
     assert found["what"].startswith("2 mistakes in placement keys")  # two hosts lack it

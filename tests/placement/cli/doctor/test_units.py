@@ -76,7 +76,8 @@ def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, 
     folder = tmp_path / "plugins"
     folder.mkdir()
     for file in (PLUGINS).glob("*.py"):
-        text = file.read_text().replace("affinity_missing_unit", "AffinityFilter_Lacking")
+        other_parameters = '"AffinityFilter_Lacking=(report|reject)"'
+        text = file.read_text().replace('parameters("AffinityFilter")', other_parameters)
         (folder / file.name).write_text(text)
     (folder / "rack.py").write_text(
         "class Rack:\n    def do_filter(self, hosts, vm, args):\n        print(hosts)\n"

@@ -13,6 +13,7 @@ from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, St
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.stored import put_keys
 
 TEMPLATE = "12345678-0000-4000-8000-000000000001"
 
@@ -61,7 +62,7 @@ def store(tmp_path: Path, serving: Starting) -> KeyStore:
         live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
         live.run(0, "keys", "define", "GEN", "--cluster", "red", "--default", "1")
         live.run(0, "keys", "check")
-    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
+    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
     opened.begin_runs([Run(name, 1.0, (), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ("v1", "v2")])
     return opened
 
@@ -121,7 +122,7 @@ def test_what_is_set_or_recorded_while_prune_reads_the_engine_stays(
 
     def reading(args: Any) -> Snapshot:
         engine = read(args)
-        store.change([new], set_by="ann")
+        put_keys(store, [new])
         store.begin_runs([Run("v3", 1.0, ())])
         return engine
 

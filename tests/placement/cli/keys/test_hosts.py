@@ -121,7 +121,7 @@ def test_whoever_changes_keys_at_once_leaves_them_on_all_hosts_or_none(
     """One removes the key from all hosts while another, to whom it was still there, changes it on one."""
     turns = 2
     with serving(NORTH, SOUTH) as live, Processes(tmp_path, {"OVIRT_PASSWORD": PASSWORD}) as processes:
-        store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
+        store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
 
         def run(words: str) -> int:
             command = ["ovirt-placement", "keys", *words.split(), "--config", str(live.config)]

@@ -10,83 +10,25 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy as Units
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import SchedulingPolicy
 from ovirt_simulator.http.disturbances import Disturbance
-from tests.builders import cluster, host, snapshot
+from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
-
-NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
-STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
-
-#: The engine's 15 filters and 9 weights of its policy `none`, by reference; `none` has no others that count.
-FILTERS = {
-    "CPU", "CPUOverloaded", "Emulated-Machine", "HA", "Swap", "Memory", "NUMA", "HugePages", "Migration",
-    "VmAffinityGroups", "VmToHostsAffinityGroups", "Network", "HostedEngineSpares", "Migration-Tsc-Frequency",
-    "Host-hooks",
-}  # fmt: skip
-MANDATORY = {
-    "CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning", "HostDevice", "PinToHost",
-    "VM leases ready", "MDevice",
-}  # fmt: skip
-WEIGHTS = {
-    "OptimalForCpuEvenDistribution": 2,
-    "OptimalForMemoryEvenDistribution": 1,
-    "PreferredHosts": 99,
-    "HA": 1,
-    "CPU for high performance VMs": 4,
-    "CPU and NUMA pinning compatibility": 5,
-}
-OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter"}
-OUR_WEIGHTS = {"SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 1}
+from tests.placement.cli.setup.policies import (
+    OUR_WEIGHTS,
+    STATE,
+    WEIGHTS,
+    check_complete,
+    cluster_policy,
+    policy_named,
+    unit_id,
+    weights,
+)
 
 
 @pytest.fixture
 def live(starting: Starting) -> Iterator[LiveEngine]:
     with starting(STATE) as running:
         yield running
-
-
-def policy_named(engine: Engine, name: str) -> SchedulingPolicy:
-    (found,) = (policy for policy in engine.queries.scheduling_policies() if policy.name == name)
-    return found
-
-
-def filters(engine: Engine, policy: SchedulingPolicy) -> list[str]:
-    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
-    return [names[entry.unit] for entry in policy.filters]
-
-
-def weights(engine: Engine, policy: SchedulingPolicy) -> dict[str, int]:
-    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
-    return {names[entry.unit]: entry.factor for entry in policy.weights}
-
-
-def balance(engine: Engine, policy: SchedulingPolicy) -> str | None:
-    return next(
-        (unit.name for unit in engine.queries.scheduling_policy_units() if unit.id == policy.balance), None
-    )
-
-
-def unit_id(engine: Engine, name: str) -> str:
-    (found,) = (unit.id for unit in engine.queries.scheduling_policy_units() if unit.name == name)
-    return found
-
-
-def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
-    """Check that the policy is `none` but for our filters beside, our weights in place, and our balance."""
-    policy = policy_named(engine, name)
-    assert sorted(filters(engine, policy)) == sorted(FILTERS | MANDATORY | OUR_FILTERS)
-    assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS
-    assert balance(engine, policy) == "HaReservationBalance"
-    assert policy.properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}
-
-
-def cluster_policy(engine: Engine, cluster_id: str) -> str:
-    (found,) = (each.policy_id for each in engine.queries.clusters() if each.id == cluster_id)
-    policy = engine.queries.scheduling_policy(found)
-    assert policy is not None
-    return policy.name
 
 
 def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live: LiveEngine) -> None:
@@ -235,110 +177,6 @@ def test_a_cluster_that_loses_a_property_is_told_of(starting: Starting) -> None:
         assert "note: cluster blue loses its property Old_Key=1: no unit of the policy knows it" in out
         (blue,) = live.engine.queries.clusters()
     assert blue.scheduling_properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "70"}
-
-
-OWN = Units(filters=("Site",), weights={"Room": 3})
-
-
-def own_policy(engine: Engine) -> None:
-    """Make a policy as an administrator would: few units, and the engine's affinity weight with a factor."""
-    policy = engine.policies.add("theirs", description="of the site")
-    for name in ("Memory", "CPU"):
-        engine.policies.add_filter(policy.id, unit_id(engine, name))
-    (affinity,) = (
-        unit.id
-        for unit in engine.queries.scheduling_policy_units()
-        if (unit.name, unit.type) == ("VmAffinityGroups", "weight")
-    )
-    engine.policies.add_weight(policy.id, affinity, factor=30)
-    engine.policies.add_weight(policy.id, unit_id(engine, "PreferredHosts"), factor=9)
-
-
-def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> None:
-    with starting(STATE, prepare=own_policy) as live:
-        live.run(0, "setup", "--policy", "theirs")
-        policy = policy_named(live.engine, "theirs")
-        assert set(filters(live.engine, policy)) == MANDATORY | OUR_FILTERS | {
-            "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
-        }  # fmt: skip
-        assert weights(live.engine, policy) == {
-            "PreferredHosts": 9, "SoftAffinityWeight": 30, "HostAffinityWeight": 20, "HaReservationWeight": 1,
-        }  # fmt: skip
-        assert balance(live.engine, policy) == "HaReservationBalance"
-        live.changes.clear()
-        live.run(0, "setup", "--policy", "theirs")
-        assert live.changes == []
-
-
-def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
-    state = snapshot(cluster("c1", name="blue", scheduling_policy=Units(balance="PowerSaver")))
-    # Without a proxy the state's units stay as they are.
-    extra = Units(
-        filters=("AffinityFilter", "HostAffinityFilter"),
-        weights=OUR_WEIGHTS,
-        balance="HaReservationBalance",
-    )
-    state = snapshot(*state.clusters, cluster("c2", name="red", scheduling_policy=extra))
-    with starting(state, proxy=None) as live:
-        out, _ = live.run(0, "setup", "--policy", "blue-placement")
-        assert "note: the policy keeps its balance PowerSaver" in out
-        assert balance(live.engine, policy_named(live.engine, "blue-placement")) == "PowerSaver"
-
-
-def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
-    starting: Starting,
-) -> None:
-    known = Units(
-        filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
-        weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
-        balance="HaReservationBalance",
-    )
-    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=known))
-    with starting(state, proxy=None) as live:
-        live.run(0, "setup")
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert "PlacementKeyWeight" not in weights(live.engine, policy)
-        live.run(0, "setup", "--placement-keys")
-        live.changes.clear()
-        live.run(0, "setup", "--placement-keys")
-        live.run(0, "setup")
-        assert live.changes == []
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert weights(live.engine, policy)["PlacementKeyWeight"] == 100_000
-        assert "PlacementKeyFilter" in filters(live.engine, policy)
-
-
-def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:
-    _, err = live.run(2, "setup", "--policy", "evenly_distributed")
-    assert (
-        "the policy evenly_distributed is the engine's own and locked: choose another name by --policy" in err
-    )
-    assert live.changes == []
-
-
-def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) -> None:
-    live.run(0, "setup")
-    policy = policy_named(live.engine, "ovirt-placement")
-    with pytest.raises(Exception, match="attached more than once"):
-        live.engine.policies.add_filter(policy.id, unit_id(live.engine, "Memory"))
-    live.changes.clear()
-    _, err = live.run(2, "setup", "--factor", "SoftAffinityWeight=9")
-    assert "holds Memory twice in the policy ovirt-placement" in err
-    assert "restart ovirt-engine" in err
-    assert live.changes == []
-
-
-def test_units_that_the_engine_does_not_know_or_has_disabled_are_named(starting: Starting) -> None:
-    with starting(STATE, proxy=None) as live:
-        _, err = live.run(2, "setup")
-    assert (
-        "the engine has no filter unit AffinityFilter: it asks the proxy for its units only when it starts"
-        in err
-    )
-    state = snapshot(cluster("c1", scheduling_policy=Units(filters=("AffinityFilter", "HostAffinityFilter"))))
-    with starting(state, proxy="http://127.0.0.1:9") as live:
-        _, err = live.run(2, "setup")
-    assert "the engine has disabled AffinityFilter" in err
 
 
 def test_who_may_not_is_told_which_permit_it_takes(starting: Starting) -> None:

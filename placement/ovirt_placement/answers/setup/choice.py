@@ -1,0 +1,44 @@
+"""What the administrator asks for of a policy, and what the engine has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ovirt_placement.engine.parsing.policies import PolicyHead, Unit
+from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
+
+#: The description of a policy that we made; of another's policy we change no more than we must.
+MADE = "As the policy none, with the units of ovirt-placement"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the administrator asks for."""
+
+    policy: str
+    factors: Mapping[str, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    placement_keys: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the engine has."""
+
+    units: Mapping[str, Unit]
+    #: The engine's own policy `none`.
+    base: PolicyContent
+    #: The policy of the name asked for, if there is one.
+    target: PolicyContent | None
+    #: The clusters that are to use it.
+    clusters: tuple[PolicyUser, ...]
+
+    def name(self, unit: str) -> str:
+        return self.units[unit].name if unit in self.units else unit
+
+
+def policy_at_first(seen: Seen, choice: Choice) -> PolicyContent:
+    """Return the policy before any unit is added: as it is, or as we make it."""
+    made = PolicyHead(id=NEW, name=choice.policy, description=MADE, locked=False, properties={})
+    return seen.target or PolicyContent(made, filters=(), weights=(), balances=())

@@ -1,0 +1,118 @@
+"""What is known of each cluster, where from and how fresh it is, and whether its rules hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
+from ovirt_placement.rules.violations import find_violations
+
+
+class Source(Struct, frozen=True):
+    """Where a state comes from; ages in seconds."""
+
+    kind: str
+    where: str
+    version: int | None = None
+    age_seconds: float | None = None
+    #: Since all was last read, whatever had changed.
+    whole_age_seconds: float | None = None
+    statistics_age_seconds: float | None = None
+    #: Since the placement keys were those of the store.
+    keys_age_seconds: float | None = None
+    #: Whether it could be read when it was last asked.
+    store_answers: bool | None = None
+    #: Since the disks, network interfaces and owners that keys refer to were last read of all VMs.
+    details_age_seconds: float | None = None
+
+
+class Keys(Struct, frozen=True):
+    """Placement keys in numbers."""
+
+    #: Those that people set.
+    keys: int
+    #: VMs with a set of keys that they started with.
+    frozen_sets: int
+    sticky_copies: int
+
+
+class Summary(Struct, frozen=True):
+    """A cluster in numbers."""
+
+    cluster: str
+    hosts: int
+    hosts_up: int
+    vms: int
+    vms_running: int
+    vms_on_their_way: int
+    vms_highly_available: int
+    groups: int
+    hard_violations: int
+    soft_violations: int
+
+
+class Known(Struct, frozen=True):
+    """A state, and where it is from."""
+
+    snapshot: Snapshot
+    source: Source
+
+
+def of_file(path: Path) -> Known:
+    """What a state file says. Raises `UserError` if it is none."""
+    return Known(snapshot=state_file.load(path), source=Source(kind="state file", where=str(path)))
+
+
+def of_engine(config: Config) -> Known:
+    """What the inventory publishes, else the engine itself says. Raises what `inventory.known` raises."""
+    snapshot, published = inventory.known(config=config)
+    if published is None:
+        return Known(snapshot=snapshot, source=Source(kind="engine", where=config.engine.url or ""))
+    source = Source(
+        kind="inventory",
+        where=str(config.inventory.directory),
+        version=published.version,
+        age_seconds=published.engine_age_seconds,
+        whole_age_seconds=published.whole_age_seconds,
+        statistics_age_seconds=published.statistics_age_seconds,
+        keys_age_seconds=published.keys_age_seconds,
+        store_answers=published.store_answers,
+        details_age_seconds=published.details_age_seconds,
+    )
+    return Known(snapshot=snapshot, source=source)
+
+
+def keys_of(snapshot: Snapshot) -> Keys:
+    return Keys(
+        keys=len(snapshot.placement_keys),
+        frozen_sets=len(snapshot.frozen_keys),
+        sticky_copies=len(snapshot.sticky_copies),
+    )
+
+
+def summary(snapshot: Snapshot, cluster: Cluster) -> Summary:
+    hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
+    vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
+    violations = find_violations(snapshot, cluster.id)
+    return Summary(
+        cluster=cluster.name,
+        hosts=len(hosts),
+        hosts_up=sum(host.up for host in hosts),
+        vms=len(vms),
+        vms_running=sum(vm.host is not None for vm in vms),
+        vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
+        vms_highly_available=sum(vm.ha for vm in vms),
+        groups=sum(group.cluster == cluster.id for group in snapshot.affinity_groups),
+        hard_violations=sum(violation.hard for violation in violations),
+        soft_violations=sum(not violation.hard for violation in violations),
+    )
+
+
+def details_are_lacking(known: Known) -> bool:
+    """Whether disks, network interfaces or owners are still to be read that keys refer to."""
+    levels = (key.level for key in known.snapshot.placement_keys)
+    published = known.source.kind == "inventory" and known.source.details_age_seconds is None
+    return published and bool(referred(levels))

@@ -1,0 +1,27 @@
+"""Answers either proxy: the old one reads what a unit prints, ours takes what it returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+
+
+def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+    """Print what a unit's method returns, too, since the old proxy reads that.
+
+    Ours says that it takes the value, and is spared half a millisecond of printing with 500 hosts.
+    """
+
+    @wraps(decide)
+    def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        result = decide(*args, **kwargs)
+        if os.environ.get("OVIRT_SCHEDULER_PROXY_TAKES") != "returned":
+            print(result)
+        return result
+
+    return answer

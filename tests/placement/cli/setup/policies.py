@@ -1,0 +1,72 @@
+"""A small engine's clusters, the units of its policy `none`, and what there is to see of its policies."""
+
+from __future__ import annotations
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import SchedulingPolicy
+from tests.builders import cluster, host, snapshot
+
+STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
+
+#: The engine's 15 filters and 9 weights of its policy `none`, by reference; `none` has no others that count.
+FILTERS = {
+    "CPU", "CPUOverloaded", "Emulated-Machine", "HA", "Swap", "Memory", "NUMA", "HugePages", "Migration",
+    "VmAffinityGroups", "VmToHostsAffinityGroups", "Network", "HostedEngineSpares", "Migration-Tsc-Frequency",
+    "Host-hooks",
+}  # fmt: skip
+MANDATORY = {
+    "CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning", "HostDevice", "PinToHost",
+    "VM leases ready", "MDevice",
+}  # fmt: skip
+WEIGHTS = {
+    "OptimalForCpuEvenDistribution": 2,
+    "OptimalForMemoryEvenDistribution": 1,
+    "PreferredHosts": 99,
+    "HA": 1,
+    "CPU for high performance VMs": 4,
+    "CPU and NUMA pinning compatibility": 5,
+}
+OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter"}
+OUR_WEIGHTS = {"SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 1}
+
+
+def policy_named(engine: Engine, name: str) -> SchedulingPolicy:
+    (found,) = (policy for policy in engine.queries.scheduling_policies() if policy.name == name)
+    return found
+
+
+def filters(engine: Engine, policy: SchedulingPolicy) -> list[str]:
+    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
+    return [names[entry.unit] for entry in policy.filters]
+
+
+def weights(engine: Engine, policy: SchedulingPolicy) -> dict[str, int]:
+    names = {unit.id: unit.name for unit in engine.queries.scheduling_policy_units()}
+    return {names[entry.unit]: entry.factor for entry in policy.weights}
+
+
+def balance(engine: Engine, policy: SchedulingPolicy) -> str | None:
+    return next(
+        (unit.name for unit in engine.queries.scheduling_policy_units() if unit.id == policy.balance), None
+    )
+
+
+def unit_id(engine: Engine, name: str) -> str:
+    (found,) = (unit.id for unit in engine.queries.scheduling_policy_units() if unit.name == name)
+    return found
+
+
+def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
+    """Check that the policy is `none` but for our filters beside, our weights in place, and our balance."""
+    policy = policy_named(engine, name)
+    assert sorted(filters(engine, policy)) == sorted(FILTERS | MANDATORY | OUR_FILTERS)
+    assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS
+    assert balance(engine, policy) == "HaReservationBalance"
+    assert policy.properties == {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}
+
+
+def cluster_policy(engine: Engine, cluster_id: str) -> str:
+    (found,) = (each.policy_id for each in engine.queries.clusters() if each.id == cluster_id)
+    policy = engine.queries.scheduling_policy(found)
+    assert policy is not None
+    return policy.name

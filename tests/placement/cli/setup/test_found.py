@@ -1,0 +1,130 @@
+"""What `ovirt-placement setup` makes of what it finds: others' policies, spoilt ones, missing units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.model import SchedulingPolicy as Units
+from ovirt_simulator.core.engine import Engine
+from tests.builders import cluster, snapshot
+from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.setup.policies import (
+    MANDATORY,
+    OUR_FILTERS,
+    OUR_WEIGHTS,
+    STATE,
+    balance,
+    filters,
+    policy_named,
+    unit_id,
+    weights,
+)
+
+
+@pytest.fixture
+def live(starting: Starting) -> Iterator[LiveEngine]:
+    with starting(STATE) as running:
+        yield running
+
+
+def own_policy(engine: Engine) -> None:
+    """Make a policy as an administrator would: few units, and the engine's affinity weight with a factor."""
+    policy = engine.policies.add("theirs", description="of the site")
+    for name in ("Memory", "CPU"):
+        engine.policies.add_filter(policy.id, unit_id(engine, name))
+    (affinity,) = (
+        unit.id
+        for unit in engine.queries.scheduling_policy_units()
+        if (unit.name, unit.type) == ("VmAffinityGroups", "weight")
+    )
+    engine.policies.add_weight(policy.id, affinity, factor=30)
+    engine.policies.add_weight(policy.id, unit_id(engine, "PreferredHosts"), factor=9)
+
+
+def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> None:
+    with starting(STATE, prepare=own_policy) as live:
+        live.run(0, "setup", "--policy", "theirs")
+        policy = policy_named(live.engine, "theirs")
+        assert set(filters(live.engine, policy)) == MANDATORY | OUR_FILTERS | {
+            "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
+        }  # fmt: skip
+        assert weights(live.engine, policy) == {
+            "PreferredHosts": 9, "SoftAffinityWeight": 30, "HostAffinityWeight": 20, "HaReservationWeight": 1,
+        }  # fmt: skip
+        assert balance(live.engine, policy) == "HaReservationBalance"
+        live.changes.clear()
+        live.run(0, "setup", "--policy", "theirs")
+        assert live.changes == []
+
+
+def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
+    state = snapshot(cluster("c1", name="blue", scheduling_policy=Units(balance="PowerSaver")))
+    # Without a proxy the state's units stay as they are.
+    extra = Units(
+        filters=("AffinityFilter", "HostAffinityFilter"),
+        weights=OUR_WEIGHTS,
+        balance="HaReservationBalance",
+    )
+    state = snapshot(*state.clusters, cluster("c2", name="red", scheduling_policy=extra))
+    with starting(state, proxy=None) as live:
+        out, _ = live.run(0, "setup", "--policy", "blue-placement")
+        assert "note: the policy keeps its balance PowerSaver" in out
+        assert balance(live.engine, policy_named(live.engine, "blue-placement")) == "PowerSaver"
+
+
+def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
+    starting: Starting,
+) -> None:
+    known = Units(
+        filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
+        weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
+        balance="HaReservationBalance",
+    )
+    state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=known))
+    with starting(state, proxy=None) as live:
+        live.run(0, "setup")
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert "PlacementKeyWeight" not in weights(live.engine, policy)
+        live.run(0, "setup", "--placement-keys")
+        live.changes.clear()
+        live.run(0, "setup", "--placement-keys")
+        live.run(0, "setup")
+        assert live.changes == []
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert weights(live.engine, policy)["PlacementKeyWeight"] == 100_000
+        assert "PlacementKeyFilter" in filters(live.engine, policy)
+
+
+def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:
+    _, err = live.run(2, "setup", "--policy", "evenly_distributed")
+    assert (
+        "the policy evenly_distributed is the engine's own and locked: choose another name by --policy" in err
+    )
+    assert live.changes == []
+
+
+def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) -> None:
+    live.run(0, "setup")
+    policy = policy_named(live.engine, "ovirt-placement")
+    with pytest.raises(Exception, match="attached more than once"):
+        live.engine.policies.add_filter(policy.id, unit_id(live.engine, "Memory"))
+    live.changes.clear()
+    _, err = live.run(2, "setup", "--factor", "SoftAffinityWeight=9")
+    assert "holds Memory twice in the policy ovirt-placement" in err
+    assert "restart ovirt-engine" in err
+    assert live.changes == []
+
+
+def test_units_that_the_engine_does_not_know_or_has_disabled_are_named(starting: Starting) -> None:
+    with starting(STATE, proxy=None) as live:
+        _, err = live.run(2, "setup")
+    assert (
+        "the engine has no filter unit AffinityFilter: it asks the proxy for its units only when it starts"
+        in err
+    )
+    state = snapshot(cluster("c1", scheduling_policy=Units(filters=("AffinityFilter", "HostAffinityFilter"))))
+    with starting(state, proxy="http://127.0.0.1:9") as live:
+        _, err = live.run(2, "setup")
+    assert "the engine has disabled AffinityFilter" in err
