@@ -37,3 +37,5 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     cluster_migrations_per_hour: Count = 120
     #: The same for a single VM.
     vm_migrations_per_hour: Count = 6
+    #: HOST:PORT where Prometheus reads the enforcer's metrics; empty: nowhere.
+    metrics: str = ""

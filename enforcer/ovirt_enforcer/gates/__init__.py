@@ -1,1 +1,1 @@
-"""The one place that every migration passes."""
+"""The gates that every migration passes: one file a gate, listed in `catalogue`, asked by `admission`."""

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterator
 
 from ovirt_placement.answers.key_sentences import code_sentence
-from ovirt_placement.answers.sentences import vm_name
+from ovirt_placement.answers.names import vm_name
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.placement_keys.keys import Code, hindrances
+from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
 from ovirt_placement.rules.placement_keys.property import NAME, is_readable, property_keys
 
 _log = logging.getLogger(__name__)
@@ -36,6 +36,6 @@ def _complaints(vm: Vm) -> Iterator[str]:
         yield f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,..."
     for key in property_keys(vm):
         # One without a weight is no placement key, which is no mistake.
-        codes = [code for code in hindrances(key) if code is not Code.WEIGHT_ZERO]
+        codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
         if codes:
             yield f": key {key.name} is ignored: {'; '.join(map(code_sentence, codes))}"

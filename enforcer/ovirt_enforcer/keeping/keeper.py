@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.keeping.bad_properties import BadProperties
 from ovirt_enforcer.keeping.departures import Departures
 from ovirt_enforcer.keeping.start_hosts import start_hosts
-from ovirt_enforcer.service.attention import Attention
 from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import Snapshot, Vm
@@ -65,14 +65,14 @@ class Keeper:
         self._idle: frozenset[str] = frozenset()
 
     @property
-    def owes(self) -> bool:
+    def needs_retry(self) -> bool:
         """Whether something failed that is to be tried again now."""
         return any(
             attention.failing and attention.due <= self._clock()
             for attention in (self._all, *self._clusters.values())
         )
 
-    def glance(self, read: Callable[[], Snapshot]) -> None:
+    def look_at_latest(self, read: Callable[[], Snapshot]) -> None:
         """Look at what is known now, if it can be read."""
         if self._all.due > self._clock():
             return

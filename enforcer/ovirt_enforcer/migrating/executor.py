@@ -10,7 +10,8 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable
 
-from ovirt_enforcer.gates.gates import NEVER_ASKED, Admitted
+from ovirt_enforcer.gates.admission import Admitted
+from ovirt_enforcer.gates.history import NEVER_ASKED
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import (
     EngineAway,
@@ -43,12 +44,17 @@ class Executor:
         store: Store,
         settings: EnforcerSettings,
         clock: Callable[[], float],
+        ended: Callable[[Intent], None] = lambda intent: None,
     ) -> None:
-        """`clock` gives seconds that only grow; it measures how long a migration takes."""
+        """`clock` gives seconds that only grow; it measures how long a migration takes.
+
+        `ended` is told of each migration whose end is known.
+        """
         self._connection = connection
         self._store = store
         self._settings = settings
         self._clock = clock
+        self._ended = ended
         self._watches: dict[int, Watch] = {}
         #: Names to log; of what a process before this one began there are only ids.
         self._names: dict[str, str] = {}
@@ -153,6 +159,7 @@ class Executor:
             _log.info("%s: %s%s", self._title(intent), after.state, "".join(f": {text}" for text in error))
             if not after.open:
                 self._watches.pop(intent.id, None)
+                self._ended(after)
 
     def _warn(self, intent: Intent) -> None:
         if intent.id not in self._late:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from ovirt_enforcer.planning.legality import vetoes, why_immovable
 from ovirt_enforcer.planning.plan import Remaining
-from ovirt_enforcer.planning.problem import Apart, Problem, Together, why_immovable
-from ovirt_placement.answers.sentences import host_name, sentence, vm_name
+from ovirt_enforcer.planning.problem import Problem
+from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.built_in import memory
+from ovirt_placement.rules.catalogue import ENGINES_OWN
 from ovirt_placement.rules.violations import Violation
 
 
@@ -23,7 +25,7 @@ def remaining(
     vms = tuple(sorted(location.vm for location in violation.locations))
     stuck = {vm: why for vm in vms if (why := _why_stuck(snapshot, vm, held)) is not None}
     free = tuple(vm for vm in vms if vm not in stuck)
-    if not violation.positive:
+    if not violation.constraint.positive:
         free = tuple(vm for vm in free if vm in violation.offenders)
         stuck = {vm: why for vm, why in stuck.items() if vm in violation.offenders}
     because = [
@@ -31,7 +33,7 @@ def remaining(
         *(f"{vm_name(vm, snapshot)} stays where it is: {why}" for vm, why in stuck.items()),
         *_merged(snapshot, _refusals(snapshot, violation, free)),
     ]
-    if violation.positive and not stuck:
+    if violation.constraint.positive and not stuck:
         because.extend(_merged(snapshot, _closure_refusals(snapshot, violation, vms)))
     return Remaining(groups=violation.groups, vms=vms, because=tuple(because))
 
@@ -40,16 +42,16 @@ def _in_principle(violation: Violation, problem: Problem, snapshot: Snapshot, *,
     """What can be said without looking at single VMs."""
     members = {location.vm for location in violation.locations}
     for group in problem.groups:
-        if group.ids == violation.groups and isinstance(group, Apart) and problem.fewest_collisions[group]:
-            hosts = len(members) - problem.fewest_collisions[group]
-            return f"its {len(members)} running VMs need a host each, and only {hosts} can have one"
-        if (
-            group.ids == violation.groups
-            and isinstance(group, Together)
-            and not problem.gathering_hosts[group]
-        ):
+        if group.ids != violation.groups:
+            continue
+        if group.gathers and not problem.gathering_hosts[group]:
             return "no host may hold all of its running VMs"
-    others, also = (problem.rivals, "apart") if violation.positive else (problem.all_peers, "together")
+        if not group.gathers and problem.least_surplus[group]:
+            hosts = len(members) - problem.least_surplus[group]
+            return f"its {len(members)} running VMs need a host each, and only {hosts} can have one"
+    others, also = (
+        (problem.rivals, "apart") if violation.constraint.positive else (problem.all_peers, "together")
+    )
     for vm in sorted(members):
         for other in sorted(others[vm] & members):
             return f"{vm_name(vm, snapshot)} and {vm_name(other, snapshot)} must also run {also}"
@@ -72,7 +74,7 @@ def _refusals(snapshot: Snapshot, violation: Violation, vms: Iterable[str]) -> I
     for vm in vms:
         known = snapshot.vm_by_id[vm]
         for host in snapshot.hosts_of_cluster.get(known.cluster, ()):
-            if host.id != known.host and (host.id in peers_on or not violation.positive):
+            if host.id != known.host and (host.id in peers_on or not violation.constraint.positive):
                 for why in _why_not(snapshot, (vm,), host):
                     yield vm_name(vm, snapshot), host.id, why
 
@@ -90,16 +92,13 @@ def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host) -> Iterator[s
     if not host.up:
         yield f"the host is {host.status}"
         return
-    for vm in vms:
-        pinned = snapshot.vm_by_id[vm].pinned_hosts
-        if pinned and host.id not in pinned:
-            yield f"{vm_name(vm, snapshot)} is pinned to {_names(snapshot, pinned)}"
-    request = Request(vms, (host.id,))
-    verdicts = (*vm_filter.filter_hosts(snapshot, request), *host_filter.filter_hosts(snapshot, request))
-    for verdict in verdicts:
-        yield from (sentence(reason, snapshot) for reason in verdict.reasons if reason.kind.veto)
-    memory_mb = sum(snapshot.vm_by_id[vm].memory_mb for vm in vms)
-    if memory_mb > host.free_mb:
+    found = list(vetoes(snapshot, host.cluster, vms, host.id))
+    ours = [(rule, reason) for rule, reason in found if rule not in ENGINES_OWN]
+    for rule, reason in ours or found:
+        if rule is not memory.RULE:
+            yield sentence(reason, snapshot)
+    if any(rule is memory.RULE for rule, _ in found):
+        memory_mb = sum(snapshot.vm_by_id[vm].memory_mb for vm in vms)
         yield f"{memory_mb} MiB needed, {host.free_mb} MiB free"
 
 

@@ -36,12 +36,22 @@ class Remaining(Struct, frozen=True):
     because: tuple[str, ...]
 
 
+class Refused(Struct, frozen=True):
+    """A step that a search took for legal and a rule refuses: the two disagree, and the rule is right."""
+
+    step: Step
+    #: By which rule and why, as sentences with names.
+    because: tuple[str, ...]
+
+
 class Plan(Struct, frozen=True):
     """The steps for one cluster. Every state between two steps is legal in capacity and in hard rules."""
 
     cluster: str
     steps: tuple[Step, ...] = ()
     remaining: tuple[Remaining, ...] = ()
+    #: Steps that were dropped.
+    refused: tuple[Refused, ...] = ()
     #: No plan mends more groups, and none as many with fewer migrations.
     proven: bool = True
     #: Migrations that any plan needs that mends all that can be mended.

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
+from ovirt_enforcer.planning.legality import legal, vetoes
 from ovirt_enforcer.planning.obstacles import remaining
-from ovirt_enforcer.planning.plan import Plan, Step
-from ovirt_enforcer.planning.problem import Move, pose
-from ovirt_enforcer.planning.solve import GROUP_BUDGET, WHOLE_BUDGET, solve
+from ovirt_enforcer.planning.plan import Plan, Refused, Step
+from ovirt_enforcer.planning.posing import mends, pose
+from ovirt_enforcer.planning.problem import Move
+from ovirt_enforcer.planning.solve import GROUP_BUDGET, WHOLE_BUDGET, Solution, solve
+from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity import host_filter, vm_filter
-from ovirt_placement.rules.verdict import Request
-from ovirt_placement.rules.violations import Family, Violation, find_violations
+from ovirt_placement.rules.violations import Violation, find_violations
 
 #: Why a VM is to be left alone for now, by VM id: a sentence.
 Held = Mapping[str, str]
+
+#: So often a plan is made anew without a step that some rule refuses; after that, it ends before the step.
+_MOST_REFUSALS = 20
+
+
+class _Certified(NamedTuple):
+    """Steps that the rules let pass, one after the other, the state after them, and the first one refused."""
+
+    steps: tuple[Step, ...]
+    after: Snapshot
+    refused: Step | None
 
 
 def make_plan(
@@ -29,40 +42,38 @@ def make_plan(
     """The fewest migrations that mend the most broken hard VM groups of a cluster.
 
     VMs in `held` stay where they are. The budgets bound the work, not the time: the same input gives the
-    same plan on every machine.
+    same plan on every machine. Every step is held against all rules that count in the cluster, and against
+    the engine's own filters; one that they refuse is dropped, and the plan made anew without it.
     """
     held = held or {}
     if not broken_groups(snapshot, cluster):
         return Plan(cluster=cluster)
-    problem = pose(snapshot, cluster, held)
-    solution = solve(problem, group_budget, whole_budget)
-    steps = []
-    after = snapshot
-    for move in solution.moves:
-        step = _step(after, cluster, move)
-        if not legal(after, step):
-            raise AssertionError(f"the rules refuse a planned step: {step}")
-        after = apply(after, step)
-        steps.append(step)
+    refused: dict[tuple[str, str], Refused] = {}
+    while True:
+        problem = pose(snapshot, cluster, held, refused)
+        solution = solve(problem, group_budget, whole_budget)
+        certified = _certify(snapshot, cluster, solution)
+        step = certified.refused
+        if step is None or len(refused) >= _MOST_REFUSALS:
+            break
+        refused |= _refusal(certified.after, cluster, step)
+    proven = solution.proven and certified.refused is None and not problem.guessed
     return Plan(
         cluster=cluster,
-        steps=tuple(steps),
+        steps=certified.steps,
         remaining=tuple(
-            remaining(after, violation, pose(after, cluster, held), held, proven=solution.proven)
-            for violation in broken_groups(after, cluster)
+            remaining(certified.after, violation, pose(certified.after, cluster, held), held, proven=proven)
+            for violation in broken_groups(certified.after, cluster)
         ),
-        proven=solution.proven,
+        refused=tuple(dict.fromkeys(refused.values())),
+        proven=proven,
         at_least=solution.at_least,
     )
 
 
 def broken_groups(snapshot: Snapshot, cluster: str) -> tuple[Violation, ...]:
-    """What the enforcer sees to: hard VM-to-VM groups that the running VMs of a cluster break."""
-    return tuple(
-        violation
-        for violation in find_violations(snapshot, cluster)
-        if violation.hard and violation.family is Family.VM_AFFINITY
-    )
+    """What the enforcer sees to, as far as the running VMs of a cluster break it."""
+    return tuple(one for one in find_violations(snapshot, cluster) if mends(one.constraint))
 
 
 def holds(snapshot: Snapshot, plan: Plan, held: Held) -> bool:
@@ -73,26 +84,6 @@ def holds(snapshot: Snapshot, plan: Plan, held: Held) -> bool:
         snapshot = apply(snapshot, step)
     left = {violation.groups for violation in broken_groups(snapshot, plan.cluster)}
     return left == {group.groups for group in plan.remaining}
-
-
-def legal(snapshot: Snapshot, step: Step) -> bool:
-    """Whether the rules, capacity and the state of VMs and target let a step be taken now."""
-    vms = [snapshot.vm_by_id.get(vm) for vm in step.vms]
-    target = snapshot.host_by_id.get(step.target)
-    if target is None or not target.up:
-        return False
-    if any(
-        vm is None or vm.host != source or vm.cluster != target.cluster or vm.status != "up" or not vm.movable
-        for vm, source in zip(vms, step.sources, strict=True)
-    ):
-        return False
-    if any(vm.pinned_hosts and step.target not in vm.pinned_hosts for vm in vms if vm is not None):
-        return False
-    request = Request(step.vms, (step.target,))
-    verdicts = (*vm_filter.filter_hosts(snapshot, request), *host_filter.filter_hosts(snapshot, request))
-    return all(verdict.accepted for verdict in verdicts) and target.free_mb >= sum(
-        vm.memory_mb for vm in vms if vm is not None
-    )
 
 
 def apply(snapshot: Snapshot, step: Step) -> Snapshot:
@@ -111,6 +102,28 @@ def apply(snapshot: Snapshot, step: Step) -> Snapshot:
             for host in snapshot.hosts
         ),
     )
+
+
+def _certify(snapshot: Snapshot, cluster: str, solution: Solution) -> _Certified:
+    steps: list[Step] = []
+    for move in solution.moves:
+        step = _step(snapshot, cluster, move)
+        if not legal(snapshot, step):
+            return _Certified(tuple(steps), snapshot, step)
+        snapshot = apply(snapshot, step)
+        steps.append(step)
+    return _Certified(tuple(steps), snapshot, None)
+
+
+def _refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], Refused]:
+    """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
+    because = tuple(
+        dict.fromkeys(
+            f"{rule.name}: {sentence(reason, snapshot)}"
+            for rule, reason in vetoes(snapshot, cluster, step.vms, step.target)
+        )
+    )
+    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, because=because))
 
 
 def _step(snapshot: Snapshot, cluster: str, move: Move) -> Step:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ovirt_enforcer.planning.plan import Plan, Remaining, Step
-from ovirt_placement.answers.sentences import group_name, host_name, vm_name
+from ovirt_enforcer.planning.plan import Plan, Refused, Remaining, Step
+from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
 
 
@@ -38,6 +38,12 @@ def step_text(step: Step, snapshot: Snapshot) -> str:
     )
     together = " (at once, as one group)" if step.closure else ""
     return f"{moves} to {host_name(step.target, snapshot)}{together}: {_purpose(step, snapshot)}"
+
+
+def dropped_text(dropped: Refused, snapshot: Snapshot) -> str:
+    """A step that the search took for legal and a rule refuses."""
+    because = "; ".join(dropped.because) or "the rules refuse it"
+    return f"dropped from the plan: {step_text(dropped.step, snapshot)}: {because}"
 
 
 def _purpose(step: Step, snapshot: Snapshot) -> str:

@@ -13,18 +13,8 @@ from heapq import heappop, heappush
 from ovirt_enforcer.planning.candidates import in_the_way, moves_of, on_nearest_hosts
 from ovirt_enforcer.planning.goal import Goal, Score
 from ovirt_enforcer.planning.problem import Move
-from ovirt_enforcer.planning.standing import Moved, Placement
-
-
-@dataclass(slots=True)
-class Budget:
-    """Placements that may still be looked at: a measure of work that is the same on every machine."""
-
-    left: int
-
-    def spend(self) -> bool:
-        self.left -= 1
-        return self.left >= 0
+from ovirt_enforcer.planning.standing import Moved, Standing
+from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +44,7 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Node:
-    """A placement in the queue, the most promising first."""
+    """A standing in the queue, the most promising first."""
 
     rank: tuple[int, int, int]
     #: A lower bound of the length of any plan that leads over it.
@@ -66,10 +56,8 @@ class _Node:
     make_room: bool = field(compare=False)
 
 
-def search(
-    goal: Goal, start: Placement, budget: Budget, manner: Manner, *, below: int | None = None
-) -> Found:
-    """Search from `start` towards the best conceivable score.
+def search(goal: Goal, start: Standing, budget: Budget, manner: Manner, *, below: int | None = None) -> Found:
+    """Search from `start` towards the best conceivable score; each standing looked at is a step.
 
     `below` is the length of a perfect plan that is known already: only a shorter one is of interest.
     """
@@ -77,9 +65,9 @@ def search(
 
 
 class _Search:
-    """The queue of one search and how each placement in it was reached."""
+    """The queue of one search and how each standing in it was reached."""
 
-    def __init__(self, goal: Goal, start: Placement, budget: Budget, manner: Manner) -> None:
+    def __init__(self, goal: Goal, start: Standing, budget: Budget, manner: Manner) -> None:
         self._goal = goal
         self._budget = budget
         self._manner = manner
@@ -91,58 +79,63 @@ class _Search:
         self._push(start, start.moved, 0, goal.migrations_needed(goal.needs(start)))
 
     def run(self, below: int | None) -> Found:
-        exhausted = False
-        while self._queue and not exhausted:
+        try:
+            self._visit(below)
+            finished = True
+        except BudgetSpentError:
+            finished = False
+        score, _, moved = self._best
+        return Found(self._path(moved), score, self._manner is Manner.EXACT and finished)
+
+    def _visit(self, below: int | None) -> None:
+        """Go through the queue until it, or what is of interest, ends. Raises `BudgetSpentError`."""
+        while self._queue:
             node = heappop(self._queue)
             if below is not None and node.estimate >= below:
                 break
             if self._reached[node.moved][0] < node.migrations:
                 continue
-            placement = Placement(self._goal.problem, node.moved)
-            score = self._goal.score(placement)
+            standing = Standing(self._goal.problem, node.moved)
+            score = self._goal.score(standing)
             self._best = min(self._best, (score, node.migrations, node.moved))
             if score <= self._perfect:
                 break
-            exhausted = not self._expand(node, placement)
-        score, _, moved = self._best
-        return Found(self._path(moved), score, self._manner is Manner.EXACT and not exhausted)
+            self._expand(node, standing)
 
-    def _expand(self, node: _Node, placement: Placement) -> bool:
-        """Queue what can be reached in one move; False when the budget ends."""
+    def _expand(self, node: _Node, standing: Standing) -> None:
+        """Queue what can be reached in one move."""
         if not node.make_room:
             # A VM that is in no broken group mends nothing itself: such moves cost one more in any case.
-            self._push(placement, node.moved, node.migrations, node.needed, make_room=True)
-        needs = self._goal.needs(placement)
-        movers = self._makers_of_room(placement) if node.make_room else self._goal.members(placement)
-        for move in moves_of(movers, self._goal.problem, placement):
-            if not self._budget.spend():
-                return False
-            after = placement.after(move)
+            self._push(standing, node.moved, node.migrations, node.needed, make_room=True)
+        needs = self._goal.needs(standing)
+        movers = self._makers_of_room(standing) if node.make_room else self._goal.members(standing)
+        for move in moves_of(movers, self._goal.problem, standing):
+            self._budget.spend()
+            after = standing.after(move)
             migrations = node.migrations + len(move.vms)
             known = self._reached.get(after.moved)
             if known is None or migrations < known[0]:
                 self._reached[after.moved] = (migrations, node.moved, move)
                 needed = self._goal.migrations_needed(self._goal.needs(after, needs, move.vms))
                 self._push(after, after.moved, migrations, needed)
-        return True
 
-    def _makers_of_room(self, placement: Placement) -> set[str]:
+    def _makers_of_room(self, standing: Standing) -> set[str]:
         """VMs outside of broken groups whose leaving may help."""
         if self._manner is Manner.EXACT:
             found = set(self._goal.problem.movable)
         elif self._manner is Manner.CLOSE:
-            found = in_the_way(self._goal.problem, placement, self._goal.members(placement))
+            found = in_the_way(self._goal.problem, standing, self._goal.members(standing))
         else:
-            found = on_nearest_hosts(self._goal, placement)
-        return found - self._goal.members(placement)
+            found = on_nearest_hosts(self._goal, standing)
+        return found - self._goal.members(standing)
 
     def _push(
-        self, placement: Placement, moved: Moved, migrations: int, needed: int, *, make_room: bool = False
+        self, standing: Standing, moved: Moved, migrations: int, needed: int, *, make_room: bool = False
     ) -> None:
         self._order += 1
         estimate = migrations + needed + make_room
         if self._manner is Manner.HASTY:
-            rank = (needed, self._goal.missing_mb(placement), self._order)
+            rank = (needed, self._goal.missing_mb(standing), self._order)
         else:
             rank = (estimate, needed, self._order)
         heappush(self._queue, _Node(rank, estimate, needed, migrations, moved, make_room))

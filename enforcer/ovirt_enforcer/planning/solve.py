@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from ovirt_enforcer.planning.goal import Goal, Score
 from ovirt_enforcer.planning.problem import Move, Problem
-from ovirt_enforcer.planning.search import Budget, Found, Manner, search
-from ovirt_enforcer.planning.standing import Placement
+from ovirt_enforcer.planning.search import Found, Manner, search
+from ovirt_enforcer.planning.standing import Standing
+from ovirt_placement.rules.solving.budget import Budget
 
-#: Placements looked at for one group, and for all together: seconds on a large cluster where all is broken.
+#: Standings looked at for one group, and for all together: seconds on a large cluster where all is broken.
 GROUP_BUDGET = 2_000
 WHOLE_BUDGET = 10_000
 _PASSES = 3
@@ -33,7 +34,7 @@ def solve(problem: Problem, group_budget: int = GROUP_BUDGET, whole_budget: int 
     Mending one group after another takes a search each and is good even where the whole is too large to
     search. When its length equals the lower bound it is optimal; otherwise the whole is searched.
     """
-    start = Placement(problem)
+    start = Standing(problem)
     goal = Goal(problem, problem.groups)
     at_least = goal.migrations_needed(goal.needs(start))
     best = _one_after_another(goal, start, group_budget)
@@ -47,29 +48,29 @@ def solve(problem: Problem, group_budget: int = GROUP_BUDGET, whole_budget: int 
     return Solution(best.moves, best.score, found.proven, at_least)
 
 
-def _one_after_another(goal: Goal, start: Placement, budget: int) -> Found:
+def _one_after_another(goal: Goal, start: Standing, budget: int) -> Found:
     """Mend each group by itself, and try again those that failed once others are out of the way."""
-    placement = start
+    standing = start
     moves: list[Move] = []
     for _ in range(_PASSES):
         progress = False
         for group in goal.groups:
-            if placement.broken(group):
-                found = _mend(Goal(goal.problem, (group,)), placement, budget)
+            if standing.broken(group):
+                found = _mend(Goal(goal.problem, (group,)), standing, budget)
                 for move in found.moves:
-                    placement = placement.after(move)
+                    standing = standing.after(move)
                 moves.extend(found.moves)
                 progress = progress or bool(found.moves)
         if not progress:
             break
-    return Found(tuple(moves), goal.score(placement), proven=False)
+    return Found(tuple(moves), goal.score(standing), proven=False)
 
 
-def _mend(goal: Goal, placement: Placement, budget: int) -> Found:
+def _mend(goal: Goal, standing: Standing, budget: int) -> Found:
     """The shortest way, or, where the budget does not suffice to find one, any."""
-    found = search(goal, placement, Budget(budget), Manner.CLOSE)
-    if found.score > goal.best_conceivable(placement):
-        hasty = search(goal, placement, Budget(2 * budget), Manner.HASTY)
+    found = search(goal, standing, Budget(budget), Manner.CLOSE)
+    if found.score > goal.best_conceivable(standing):
+        hasty = search(goal, standing, Budget(2 * budget), Manner.HASTY)
         if hasty.score < found.score:
             return hasty
     return found

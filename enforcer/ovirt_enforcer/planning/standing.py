@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from ovirt_enforcer.planning.problem import Apart, Group, Move, Problem, Together
+from ovirt_enforcer.planning.problem import Group, Move, Problem
+from ovirt_placement.rules.constraint import Constraint
 
-#: VMs that are elsewhere than at the start, with their hosts, sorted: equal placements have equal values.
+#: VMs that are elsewhere than at the start, with their hosts, sorted: equal standings have equal values.
 Moved = tuple[tuple[str, str], ...]
 
 
-class Placement:
-    """The problem after some moves; answers what is legal and what is broken there."""
+class Standing:
+    """The problem after some moves; constraints are held against it."""
 
     __slots__ = ("_free_mb", "_moved", "_problem")
 
@@ -26,23 +27,38 @@ class Placement:
 
     @property
     def moved(self) -> Moved:
-        """VMs that are elsewhere than at the start: equal placements have equal values."""
+        """VMs that are elsewhere than at the start: equal standings have equal values."""
         return tuple(sorted(self._moved.items()))
 
     def where(self, vm: str) -> str:
         return self._moved.get(vm) or self._problem.where[vm]
 
+    def runs_on(self, vm: str) -> str | None:
+        return self._moved.get(vm) or self._problem.where.get(vm)
+
+    def destinations(self, vm: str) -> tuple[str, ...]:
+        there = self._problem.pending.get(vm)
+        return there or self._present(vm)
+
+    def occupied(self, vm: str) -> tuple[str, ...]:
+        there = self._problem.pending.get(vm)
+        return (*there, *self._present(vm)) if there else self._present(vm)
+
+    def _present(self, vm: str) -> tuple[str, ...]:
+        host = self.runs_on(vm)
+        return () if host is None else (host,)
+
     def free_mb(self, host: str) -> int:
         return self._problem.free_mb[host] + self._free_mb.get(host, 0)
 
-    def after(self, move: Move) -> Placement:
+    def after(self, move: Move) -> Standing:
         moved = dict(self._moved)
         for vm in move.vms:
             if self._problem.where[vm] == move.host:
                 moved.pop(vm, None)
             else:
                 moved[vm] = move.host
-        return Placement(self._problem, tuple(sorted(moved.items())))
+        return Standing(self._problem, tuple(sorted(moved.items())))
 
     def movable_by_host(self) -> dict[str, list[str]]:
         """Movable VMs by the host that they are on."""
@@ -53,11 +69,7 @@ class Placement:
 
     def rivals_on(self, vm: str, host: str) -> set[str]:
         """Negative peers that run on `host` or are on their way there."""
-        return {
-            rival
-            for rival in self._problem.rivals.get(vm, ())
-            if self.where(rival) == host or host in self._problem.pending.get(rival, ())
-        }
+        return {rival for rival in self._problem.rivals.get(vm, ()) if host in self.occupied(rival)}
 
     def legal(self, vm: str, host: str) -> bool:
         """Whether the engine's filters and ours let `vm` migrate to `host` now."""
@@ -65,35 +77,40 @@ class Placement:
             host in self._problem.allowed[vm]
             and self.where(vm) != host
             and self.free_mb(host) >= self._problem.memory_mb[vm]
-            and not self.rivals_on(vm, host)
-            and self._joins(self._problem.peers.get(vm, frozenset()), host)
-            and self._joins(self._problem.all_peers.get(vm, frozenset()), host)
+            and all(constraint.admits(vm, host, self) for constraint in self._problem.constraints[vm])
+            and self._joins(self._problem.peers[vm], host)
         )
 
     def _joins(self, peers: Iterable[str], host: str) -> bool:
-        hosts: set[str] = set()
-        for peer in peers:
-            hosts.update(self._problem.pending.get(peer) or (self.where(peer),))
+        """Whether the engine's own filter sees a peer there, or none anywhere."""
+        hosts = {there for peer in peers for there in self.destinations(peer)}
         return not hosts or host in hosts
 
-    def legal_closure(self, group: Together, host: str) -> bool:
-        """Whether the whole group may migrate at once to `host`, which holds none of it yet."""
+    def legal_closure(self, group: Group, host: str) -> bool:
+        """Whether a whole positive group may migrate at once to `host`, which holds none of it yet."""
         closure = group.vms
         return (
             all(host in self._problem.allowed[vm] and self.where(vm) != host for vm in closure)
             and all(self._problem.all_peers[vm] < closure for vm in closure)
             and self.free_mb(host) >= sum(self._problem.memory_mb[vm] for vm in closure)
-            and not any(
-                self.rivals_on(vm, host) or self._problem.rivals.get(vm, frozenset()) & closure
-                for vm in closure
-            )
+            and not any(self.rivals_on(vm, host) or self._problem.rivals[vm] & closure for vm in closure)
+            and self._breaks_nothing(Move(tuple(closure), host), group.constraint)
         )
 
-    def collisions(self, vms: Collection[str]) -> int:
-        """Members that share a host with an earlier one."""
-        return len(vms) - len({self.where(vm) for vm in vms})
+    def _breaks_nothing(self, move: Move, own: Constraint) -> bool:
+        """Whether all constraints of the VMs but their own are kept no worse with all of them there."""
+        after = self.after(move)
+        others = {
+            constraint.groups: constraint
+            for vm in move.vms
+            for constraint in self._problem.constraints[vm]
+            if constraint.groups != own.groups
+        }
+        return all(one.surplus(after) <= one.surplus(self) for one in others.values())
+
+    def surplus(self, group: Group) -> int:
+        """How many of its running members must move at least for it to hold."""
+        return group.constraint.surplus(self)
 
     def broken(self, group: Group) -> bool:
-        if isinstance(group, Apart):
-            return self.collisions(group.vms) > 0
-        return len({self.where(vm) for vm in group.vms}) > 1
+        return not group.constraint.keeps(self)

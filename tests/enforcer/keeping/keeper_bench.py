@@ -13,6 +13,7 @@ from ovirt_placement.model import PlacementKey, StickyCopy, Vm
 from ovirt_placement.store.keys import KeyStore
 from tests import builders
 from tests.builders import CLUSTER, host, snapshot
+from tests.stored import put_keys
 
 SAN1, SAN2 = (StickyCopy("v", "SAN", island, 60.0) for island in (1.0, 2.0))
 #: What the VM is to be remembered by.
@@ -44,7 +45,7 @@ class Bench:
     """Shows snapshots to a keeper and looks into its store."""
 
     def __init__(self, url: str) -> None:
-        self.store = KeyStore(url, patience_seconds=30)
+        self.store = KeyStore(url, engine="default", patience_seconds=30)
         self.now = 0.0
         #: The engine's events of starts, and how often they were read.
         self.starts: tuple[Event, ...] = ()
@@ -79,6 +80,6 @@ class Bench:
 @contextmanager
 def opened_bench(folder: Path) -> Iterator[Bench]:
     made = Bench(f"sqlite:///{folder}/store.db")
-    made.store.change(KEYS, set_by="ann")
+    put_keys(made.store, KEYS)
     yield made
     made.store.close()

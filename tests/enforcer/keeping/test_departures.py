@@ -14,6 +14,7 @@ from tests import builders
 from tests.builders import snapshot
 from tests.enforcer.keeping.keeper_bench import KEYS, SAN1, Bench, key, opened_bench, vm
 from tests.placement.databases import database
+from tests.stored import put_keys
 
 OTHER = builders.vm("other")
 
@@ -36,7 +37,7 @@ def test_a_vm_that_was_missing_for_long_enough_is_forgotten(
 ) -> None:
     caplog.set_level(logging.INFO)
     set_on_it = key("GEN", 1, 50, level="server", resource="v")
-    bench.store.change([set_on_it], set_by="ann")
+    put_keys(bench.store, [set_on_it])
     for _ in range(READINGS):
         bench.sees(OTHER)
     let_pass(MISSING_SECONDS - 60, tmp_path)
@@ -79,7 +80,7 @@ def test_only_whole_readings_count(bench: Bench, tmp_path: Path) -> None:
     bench.sees(OTHER)
     let_pass(MISSING_SECONDS, tmp_path)
     for _ in range(READINGS + 1):
-        bench.keeper.glance(lambda: snapshot(OTHER))
+        bench.keeper.look_at_latest(lambda: snapshot(OTHER))
     assert bench.copies == (SAN1,)
 
 

@@ -16,6 +16,7 @@ from ovirt_service.errors import UserError
 from tests import builders
 from tests.builders import host, snapshot
 from tests.enforcer.keeping.keeper_bench import SAN1, SAN2, SET, Bench, on_cluster, opened_bench, vm
+from tests.stored import put_keys
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_a_stop_drops_the_set_and_leaves_the_copies(bench: Bench) -> None:
 
 def test_a_migration_leaves_both_as_they_are(bench: Bench) -> None:
     bench.sees(vm("h1"))
-    bench.store.change([on_cluster("Group2")], set_by="ann")
+    put_keys(bench.store, [on_cluster("Group2")])
     bench.sees(vm("h1", status="migrating", migrating_to="h2"))
     bench.sees(vm("h2"))
     assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN1,))
@@ -109,12 +110,12 @@ def test_one_clusters_failure_never_ends_anothers(
     bench.keeper.look(state)
     assert set(bench.frozen) == ({"vb"} if method == "begin_runs" else set())
     assert "the store is locked" in caplog.text
-    assert not bench.keeper.owes
+    assert not bench.keeper.needs_retry
     bench.now = 1.0
-    assert bench.keeper.owes
-    bench.keeper.glance(lambda: state)
+    assert bench.keeper.needs_retry
+    bench.keeper.look_at_latest(lambda: state)
     assert set(bench.frozen) == {"va", "vb"}
-    assert not bench.keeper.owes
+    assert not bench.keeper.needs_retry
 
 
 def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
@@ -126,9 +127,9 @@ def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
     monkeypatch.setattr(bench.store, "begin_runs", fails)
     bench.sees(vm("h1"))
     bench.now = 1.0
-    assert bench.keeper.owes
+    assert bench.keeper.needs_retry
     bench.sees(vm())
-    assert not bench.keeper.owes
+    assert not bench.keeper.needs_retry
 
 
 def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -166,10 +167,10 @@ def test_what_cannot_be_read_is_looked_at_later(bench: Bench) -> None:
         raise UserError("the engine is away")
 
     for bench.now in (0.0, 0.5, 1.0, 2.0, 3.0):
-        bench.keeper.glance(away)
+        bench.keeper.look_at_latest(away)
     assert readings == [0.0, 1.0, 3.0]
     bench.now = 61.0
-    bench.keeper.glance(lambda: snapshot(host("h1"), vm("h1")))
+    bench.keeper.look_at_latest(lambda: snapshot(host("h1"), vm("h1")))
     assert bench.frozen == {"v": SET}
     assert bench.store.records().frozen == (FrozenKeys("v", SET),)
 

@@ -142,9 +142,9 @@ def test_of_a_start_that_it_watched_it_asks_nobody(bench: Bench) -> None:
     assert bench.readings == 1
 
 
-@pytest.mark.parametrize("hindrance", ["the store is away", "details are unknown"])
+@pytest.mark.parametrize("trouble", ["the store is away", "details are unknown"])
 def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
-    bench: Bench, hindrance: str, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The VM may have moved by the time that it is recorded."""
 
@@ -154,7 +154,7 @@ def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
     bench.starts = (started(1, "h1", 100.0),)
     bench.sees(vm())
     with monkeypatch.context() as failing:
-        bench.detailed = hindrance == "the store is away"
+        bench.detailed = trouble == "the store is away"
         if bench.detailed:
             failing.setattr(bench.store, "revision", away)
         bench.sees(vm("h1", running_since=100.0))
@@ -164,7 +164,7 @@ def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
 
 
 def test_where_no_host_has_sticky_keys_nobody_is_asked(bench: Bench) -> None:
-    bench.store.change_as(lambda standing: KeyChange(remove=standing), set_by="ann")
+    bench.store.change(lambda standing: KeyChange(remove=standing), set_by="ann")
     bench.sees(vm("h1"))
     assert (bench.readings, bench.copies) == (0, ())
 

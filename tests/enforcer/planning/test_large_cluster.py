@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from ovirt_enforcer.planning.planner import apply, broken_groups, legal, make_plan
+from ovirt_enforcer.planning.legality import legal
+from ovirt_enforcer.planning.planner import apply, broken_groups, make_plan
 from ovirt_placement.model import Snapshot
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 

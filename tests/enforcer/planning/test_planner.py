@@ -69,6 +69,12 @@ def test_the_pinned_member_stays_and_the_other_leaves() -> None:
     assert moves(plan) == ["b to h2"]
 
 
+def test_a_list_of_hosts_alone_pins_no_vm_that_may_be_migrated() -> None:
+    pinned = vm("a", "h1", pinned_hosts=("h1",))
+    plan = planned(*HOSTS, pinned, vm("b", "h1", migratable=False), group("g", APART, "a b"))
+    assert moves(plan) == ["a to h2"]
+
+
 def test_a_member_far_from_its_peers_steps_over_a_rival_that_leaves_first() -> None:
     plan = planned(
         host("h1"), host("h2"), host("h3"),
@@ -184,10 +190,10 @@ def test_no_vm_is_sent_towards_a_host_that_does_not_answer() -> None:
         ),
         (
             (
-                host("h1"), host("h2"), vm("a", "h1", pinned_hosts=("h1",)), vm("b", "h1", migratable=False),
-                group("g", APART, "a b"),
+                host("h1"), host("h2"), vm("a", "h1", migratable=False, pinned_hosts=("h1",)),
+                vm("b", "h1", migratable=False), group("g", APART, "a b"),
             ),
-            "a to h2: a is pinned to h1",
+            "a stays where it is: it may not be migrated automatically (pinned, or only its user may)",
         ),
     ],
 )  # fmt: skip

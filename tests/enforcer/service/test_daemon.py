@@ -16,7 +16,12 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
 from ovirt_placement.store.intents import Store
+from ovirt_placement.store.schema import intents
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
@@ -24,6 +29,7 @@ from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 from tests.scenarios.stage import START
 
 SETTINGS = EnforcerSettings(mode=Mode.ENFORCE)
+MONTH = 30 * 24 * 3600.0
 
 
 def half(name: str) -> tuple[object, ...]:
@@ -44,6 +50,7 @@ class Bench:
     def __init__(self, engine: Engine, connection: EngineConnection, store: Store) -> None:
         self.engine = engine
         self.connection = connection
+        self.store = store
         self.now = 0.0
         self.stopping = False
         executor = Executor(connection, store, SETTINGS, lambda: self.now)
@@ -66,7 +73,7 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     engine = Engine.from_snapshot(snapshot(*half("one"), *half("two")), clock=START, settings=PROMPT)
     server = serve(engine)
-    store = Store(f"sqlite:///{tmp_path}/store.db", patience_seconds=5)
+    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
     settings = EngineSettings(url=server.api_url, username="admin@internal")
     with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
         yield Bench(engine, connection, store)
@@ -109,3 +116,48 @@ def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
     bench.stopping = True
     bench.daemon.run(lambda _: True)
     assert bench.migrated() == set()
+
+
+REFUSES = ReasonKind("refuses", "does not take VM {vm}", veto=True)
+
+
+def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The search is told that the hosts would do, and each step finds that they do not."""
+    asked = []
+
+    def judge(state: Snapshot, request: Request) -> tuple[Verdict, ...]:
+        asked.append(request)
+        beforehand = len(request.candidate_hosts) > 1
+        reasons = () if beforehand else (Reason(REFUSES, vm=request.vms[0]),)
+        return tuple(
+            Verdict.of(place, reasons if place.startswith("one") else ()) for place in request.candidate_hosts
+        )
+
+    rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, ours=False, filter=judge)
+    monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
+    caplog.set_level(logging.WARNING)
+    for _ in range(80):
+        bench.cycle()
+    assert asked
+    assert {vm.partition("-")[0] for vm in bench.migrated()} == {"two"}
+    dropped = [
+        record.getMessage() for record in caplog.records if "dropped from the plan" in record.getMessage()
+    ]
+    assert len(dropped) == len(set(dropped)) > 0
+    assert all(
+        line.startswith("cluster one: ") and "ThirdParty: does not take VM one-" in line for line in dropped
+    )
+
+
+def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
+    """After a month nobody asks for it, and the store must not grow for ever."""
+    for _ in range(6):
+        bench.cycle()
+    assert len(bench.store.history(within_seconds=2 * MONTH)) == 2
+    with bench.store._transaction() as rows:
+        rows.execute(rows.update(intents).values(updated=intents.c.updated - 1.1 * MONTH))
+    bench.now += 3600.0
+    bench.cycle()
+    assert bench.store.history(within_seconds=2 * MONTH) == ()

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import ovirtsdk4
 import pytest
 
-from ovirt_enforcer.gates.gates import NEVER_ASKED
+from ovirt_enforcer.gates.history import NEVER_ASKED
 from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy, state_file
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore, Run
@@ -22,6 +22,7 @@ from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.migrating.crash import launcher
 from tests.placement.databases import database
+from tests.stored import put_keys
 
 #: Processes with everything imported, for a start that takes no time.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -102,7 +103,7 @@ class World:
 
     def remembered(self) -> list[str]:
         """What the store knows of migrations that the engine was asked for."""
-        store = Store(self.store_url)
+        store = Store(self.store_url, engine="default")
         assert not store.open_intents()
         found = [intent for intent in store.history(within_seconds=600) if intent.error != NEVER_ASKED]
         store.close()
@@ -111,7 +112,7 @@ class World:
 
     def records(self) -> dict[str, Any]:
         """What the keeper remembers."""
-        store = KeyStore(self.store_url)
+        store = KeyStore(self.store_url, engine="default")
         records = store.records()
         store.close()
         with database(self.store_url) as connection:
@@ -145,8 +146,9 @@ def moments(points: list[str], first: int, last: int) -> list[int]:
 
 def remember_earlier_runs(world: World) -> None:
     """Make a store with islands of storage, and with runs that have ended while nobody looked."""
-    store = KeyStore(world.store_url)
-    store.change(
+    store = KeyStore(world.store_url, engine="default")
+    put_keys(
+        store,
         [
             PlacementKey(
                 level="node",
@@ -159,7 +161,6 @@ def remember_earlier_runs(world: World) -> None:
             )
             for on, island in (("h1", 1.0), ("h2", 2.0))
         ],
-        set_by="ann",
     )
     ended = ("over", "gone")
     store.begin_runs(
@@ -237,7 +238,7 @@ def test_killed_at_any_point_the_keeper_remembers_the_same_once(part: int, tmp_p
 
     commits = [number for number, point in enumerate(points, 1) if point == "after commit"]
     assert len(commits) == 3  # the end of a run, the beginning of others, a VM that is missing
-    first = points.index("before UPDATE") + 1
+    first = points.index("before INSERT") + 1
     for fatal in moments(points, first, commits[-1])[part::PARTS]:
         with world(tmp_path / str(fatal), RUNS) as disturbed:
             remember_earlier_runs(disturbed)

@@ -1,12 +1,13 @@
-"""What the daemon keeps in mind of one cluster: when it is due, what failed, and what was said already."""
+"""What is kept in mind of one thing that is looked at again and again: when it is due, and what was said."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ovirt_enforcer.planning.plan import Plan
+from ovirt_service.back_off import BackOff
 from ovirt_service.errors import UserError
+from ovirt_service.saying import Said
 
 _log = logging.getLogger(__name__)
 
@@ -19,14 +20,10 @@ class Attention:
     """All of this may be lost at any moment: after a restart it is found out anew."""
 
     name: str
-    #: When to look again, by the daemon's clock.
+    #: When to look again, by the owner's clock.
     due: float = 0.0
-    #: What is left of the plan that is being carried out.
-    plan: Plan | None = None
     _failures: int = 0
-    _complaint: str = ""
-    _said: str = ""
-    _announced: str = ""
+    _said: Said = field(default_factory=Said)
 
     @property
     def failing(self) -> bool:
@@ -35,30 +32,31 @@ class Attention:
 
     def announce(self, plan: str) -> None:
         """Log a plan, unless it is the one that was logged last."""
-        if plan != self._announced:
+        if self._said.is_news("plan", plan):
             _log.info("%s", plan)
-            self._announced = plan
 
     def say(self, text: str) -> None:
         """Log something, unless it was the last thing said."""
-        if text != self._said:
+        if self._said.is_news("state", text):
             _log.info("%s", text)
-            self._said = text
+
+    def warn_once(self, text: str) -> None:
+        """Log what should not be; the same never again."""
+        if self._said.is_news(text):
+            _log.warning("%s: %s", self.name, text)
 
     def fail(self, error: Exception, now: float, longest_pause: float) -> None:
         """Log a failure, in full if it is not one that a person can mend, and put off the next look."""
         complaint = f"{type(error).__name__}: {error}"
-        if complaint != self._complaint:
+        if self._said.is_news("failure", complaint):
             if isinstance(error, UserError):
                 _log.warning("%s: %s", self.name, error)
             else:
                 _log.error("%s: %s", self.name, complaint, exc_info=error)
-            self._complaint = complaint
-        self.due = now + min(longest_pause, _FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures, 16))
         self._failures += 1
+        self.due = now + BackOff(_FIRST_PAUSE_SECONDS, longest_pause).pause_after(self._failures)
 
     def recover(self) -> None:
-        if self._complaint:
+        if self._said.is_over("failure"):
             _log.info("%s: all is well again", self.name)
         self._failures = 0
-        self._complaint = ""

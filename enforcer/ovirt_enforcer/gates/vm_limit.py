@@ -1,0 +1,24 @@
+"""Holds a VM that was migrated often: whatever asks for it again and again is not mended by one more time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ovirt_enforcer.gates.gate import Facts, VmGate
+from ovirt_enforcer.gates.history import HOUR_SECONDS, by_vm, within_an_hour
+from ovirt_enforcer.settings import EnforcerSettings
+
+
+class VmLimitGate(VmGate):
+    name = "vm_limit"
+
+    def held(self, facts: Facts) -> Mapping[str, str]:
+        counts = {vm: within_an_hour(intents) for vm, intents in by_vm(facts.history).items()}
+        return {
+            vm: f"migrated {count} times in the last hour, as often as vm_migrations_per_hour allows"
+            for vm, count in counts.items()
+            if count >= facts.settings.vm_migrations_per_hour
+        }
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return HOUR_SECONDS

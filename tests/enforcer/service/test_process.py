@@ -1,0 +1,144 @@
+"""What an administrator sees of the daemon: its state in systemd, and its metrics."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from tests.configuration import write_configuration
+from tests.pages import page_named_in, samples
+from tests.proxy.running import eventually
+from tests.scenarios.stage import START
+from tests.service.listening import systemd
+
+COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
+#: A hard group that can be mended, another that cannot, and a soft one that nobody mends.
+STATE = snapshot(
+    host("h1"),
+    host("h2", free_mb=1500),
+    vm("v1", "h1"),
+    vm("v2", "h2", migratable=False),
+    vm("v3", "h1", memory_mb=4096),
+    vm("v4", "h1", memory_mb=4096),
+    group("g1", TOGETHER, "v1 v2"),
+    group("g2", APART, "v3 v4"),
+    group("g3", SOFT_TOGETHER, "v2 v3"),
+)
+QUICK = "[enforcer]\ninterval_seconds = 0.2\npoll_seconds = 0.1\n"
+
+
+class Enforcer(subprocess.Popen[str]):
+    """The process. It logs into a file, since a pipe that nobody empties would hold it up."""
+
+    def __init__(self, file: Path, environment: Mapping[str, str]) -> None:
+        self._file = file.with_name("enforcer.log")
+        with self._file.open("w") as log:
+            super().__init__(
+                [COMMAND, "run", "--config", str(file)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, **environment},
+            )
+
+    @property
+    def log(self) -> str:
+        return self._file.read_text()
+
+    def end(self) -> None:
+        self.terminate()
+        assert self.wait(30) == 0
+
+
+@contextmanager
+def running(file: Path, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[Enforcer]:
+    with Enforcer(file, environment) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("ovirt-enforcer: watching "), process.log
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
+
+
+@pytest.fixture
+def server(engine: Engine) -> Iterator[Server]:
+    server = serve(engine)
+    yield server
+    server.close()
+
+
+def test_systemd_hears_that_it_is_ready_and_lives_though_nothing_is_due(
+    server: Server, tmp_path: Path
+) -> None:
+    file = write_configuration(tmp_path, server.api_url)
+    with systemd(tmp_path) as listening, running(file, listening.environment(watchdog_seconds=0.3)) as daemon:
+        listening.hear_until("READY=1")
+        assert "READY=1" not in listening.hear_until("WATCHDOG=1", 8)
+        daemon.end()
+        listening.hear_until("STOPPING=1")
+
+
+def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(tmp_path: Path) -> None:
+    with socket.socket() as taken, systemd(tmp_path) as listening:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api"
+        file = write_configuration(tmp_path, url)
+        with running(file, listening.environment(watchdog_seconds=0.3)) as daemon:
+            listening.hear_until("READY=1")
+            listening.hear_until("WATCHDOG=1", 3)
+            daemon.end()
+
+
+def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
+    more = f'{QUICK}metrics = "127.0.0.1:0"\n'
+    with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
+        page = page_named_in(daemon.log)
+        eventually(lambda: samples(page).get(("ovirt_enforcer_cycles_total", "ok"), 0) >= 2)
+        found = samples(page)
+        daemon.end()
+    assert found["ovirt_enforcer_closed_total", "mode"] >= 1
+    assert found["ovirt_enforcer_plans_total", "yes"] >= 1
+    assert found["ovirt_enforcer_broken_rules", "cluster1", "hard"] == 2
+    assert found["ovirt_enforcer_broken_rules", "cluster1", "soft"] == 1
+    assert found["ovirt_enforcer_pending_intents",] == 0
+    assert found["ovirt_enforcer_cycle_seconds_count",] >= 2
+    assert found["process_resident_memory_bytes",] > 0
+
+
+def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> None:
+    more = f'{QUICK}mode = "enforce"\nmetrics = "127.0.0.1:0"\n'
+    with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
+        page = page_named_in(daemon.log)
+        eventually(lambda: samples(page)["ovirt_enforcer_pending_intents",] == 1)
+        engine.advance(60)
+        eventually(lambda: samples(page).get(("ovirt_enforcer_migrations_total", "done")) == 1)
+        eventually(lambda: samples(page).get(("ovirt_enforcer_broken_rules", "cluster1", "hard")) == 1)
+        daemon.end()
+
+
+def test_an_address_that_is_none_is_told(server: Server, tmp_path: Path) -> None:
+    file = write_configuration(tmp_path, server.api_url, more='[enforcer]\nmetrics = "9090"\n')
+    completed = subprocess.run(
+        [COMMAND, "run", "--config", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert completed.returncode == 2
+    assert "ovirt-enforcer: [enforcer] metrics '9090' is not HOST:PORT" in completed.stderr

@@ -1,0 +1,54 @@
+"""What is looked at again and again is put off longer with each failure, and talks no more than it must."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ovirt_enforcer.attention import Attention
+from ovirt_service.errors import UserError
+
+
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_it_is_put_off_longer_with_each_failure_up_to_the_interval() -> None:
+    attention = Attention("cluster one")
+    dues = []
+    for now in (0.0, 100.0, 200.0, 300.0):
+        attention.fail(UserError("away"), now, longest_pause=5.0)
+        dues.append(attention.due - now)
+    assert dues == [1.0, 2.0, 4.0, 5.0]
+    assert attention.failing
+    attention.recover()
+    assert not attention.failing
+    attention.fail(UserError("away"), 400.0, longest_pause=5.0)
+    assert attention.due == 401.0
+
+
+def test_a_failure_is_told_until_it_changes_and_its_end_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    attention = Attention("cluster one")
+    for error in (UserError("away"), UserError("away"), ValueError("odd"), ValueError("odd")):
+        attention.fail(error, 0.0, longest_pause=5.0)
+    attention.recover()
+    attention.recover()
+    assert messages(caplog) == [
+        "cluster one: away",
+        "cluster one: ValueError: odd",
+        "cluster one: all is well again",
+    ]
+    assert [bool(record.exc_info) for record in caplog.records] == [False, True, False]
+
+
+def test_plans_and_states_are_each_told_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    attention = Attention("cluster one")
+    for _ in range(2):
+        attention.announce("a plan")
+        attention.say("waits")
+    attention.say("not now")
+    attention.say("waits")
+    assert messages(caplog) == ["a plan", "waits", "not now", "waits"]
