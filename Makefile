@@ -17,11 +17,12 @@ demo: $(READY) ## a simulated engine, broken rules, and their repair (SEED=n, KE
 test: $(READY) ## all tests, as CI runs them
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(READY) ## style, types and who may import whom
+lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=service:placement:proxy:enforcer:simulator $(BIN)/lint-imports
+	$(BIN)/vulture
 
 bench: $(READY) ## speed, as ratios measured in one run
 	$(BIN)/python -m tests.benchmarks
@@ -30,7 +31,7 @@ conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tests.conformance $(VECTORS)
 
 clean: ## remove all that the other targets made
-	rm -rf $(VENV) .work build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .work build dist *.egg-info simulator/build simulator/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-system.sh

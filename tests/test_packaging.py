@@ -1,4 +1,4 @@
-"""What setup.cfg says is installed is what the tree holds, and a wheel made from it works on its own."""
+"""What is installed is what the tree holds, and wheels made from it work on their own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_placement.config import Config
 from tests.paths import CHECKOUT
 from tests.proxy.running import running
 
-COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer", "ovirt-simulator")
+COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer")
 
 #: What git ignores, and what must not get into a distribution.
 IGNORED = shutil.ignore_patterns(
@@ -36,13 +37,6 @@ pytestmark = pytest.mark.xdist_group("packaging")
 
 
 @pytest.fixture(scope="module")
-def configuration() -> configparser.ConfigParser:
-    read = configparser.ConfigParser()
-    read.read(CHECKOUT / "setup.cfg")
-    return read
-
-
-@pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree, since a build writes into it."""
     return Path(shutil.copytree(CHECKOUT, tmp_path_factory.mktemp("copy") / "source", ignore=IGNORED))
@@ -51,30 +45,45 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The prefix that a wheel was installed into. Its dependencies are those of the tests."""
-    place = tmp_path_factory.mktemp("installed")
-    _pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(place), str(source))
-    (wheel,) = place.glob("*.whl")
-    prefix = place / "usr"
-    _pip("install", "--no-index", "--no-deps", "--ignore-installed", "--prefix", str(prefix), str(wheel))
-    return prefix
+    return _installed(source, tmp_path_factory.mktemp("installed"))
 
 
-def test_every_package_is_listed(configuration: configparser.ConfigParser) -> None:
-    listed = set(configuration["options"]["packages"].split())
-    folders = dict(line.split(" = ") for line in configuration["options"]["package_dir"].strip().splitlines())
-    found = {
-        ".".join((package, *init.parent.relative_to(CHECKOUT / folder).parts))
-        for package, folder in folders.items()
-        for init in (CHECKOUT / folder).rglob("__init__.py")
-    }
-    assert listed == found
+@pytest.fixture(scope="module")
+def installed_simulator(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The prefix of the simulator's own wheel; it also needs what the other holds."""
+    return _installed(source / "simulator", tmp_path_factory.mktemp("simulator"))
 
 
-def test_dependencies_and_their_reasons_are_the_same(configuration: configparser.ConfigParser) -> None:
-    requirements = configuration["options"]["install_requires"].split("\n")
-    for extra in configuration["options.extras_require"].values():
-        requirements += extra.split("\n")
-    required = {re.split(r"[\s\[]", line)[0] for line in requirements if line}
+def test_an_installed_wheel_has_all_packages_but_the_simulator(source: Path, installed: Path) -> None:
+    folders = {package.parents[1] for package in source.glob("*/ovirt_*/__init__.py")}
+    expected = set().union(*(_modules(folder) for folder in folders - {source / "simulator"}))
+    assert _modules(_site_packages(installed)) == expected
+    assert {name.partition("/")[0] for name in expected} == {
+        "ovirt_service", "ovirt_placement", "ovirt_scheduler_proxy", "ovirt_enforcer",
+    }  # fmt: skip
+
+
+def test_the_simulators_wheel_has_the_simulator_alone(source: Path, installed_simulator: Path) -> None:
+    assert _modules(_site_packages(installed_simulator)) == _modules(source / "simulator")
+    assert _beside_packages(installed_simulator) == {"bin/ovirt-simulator"}
+
+
+def test_the_simulator_needs_the_library_of_its_own_version() -> None:
+    library, simulator = _configuration(CHECKOUT), _configuration(CHECKOUT / "simulator")
+    version = library["metadata"]["version"]
+    assert simulator["metadata"]["version"] == version
+    assert f"ovirt-placement == {version}" in simulator["options"]["install_requires"].splitlines()
+
+
+def test_dependencies_and_their_reasons_are_the_same() -> None:
+    library, simulator = _configuration(CHECKOUT), _configuration(CHECKOUT / "simulator")
+    listed = [
+        library["options"]["install_requires"],
+        *library["options.extras_require"].values(),
+        simulator["options"]["install_requires"],
+    ]
+    lines = "\n".join(listed).splitlines()
+    required = {re.split(r"[\s\[]", line)[0] for line in lines if line} - {"ovirt-placement"}
     page = (CHECKOUT / "docs" / "dependencies.md").read_text()
     table = re.findall(r"^\| ([^|]*?)(?: \(\w+\))? \| .* \|$", page.split("##")[0], re.MULTILINE)
     reasoned = {name for cell in table for name in cell.split(", ")} - {"package", "---"}
@@ -82,11 +91,7 @@ def test_dependencies_and_their_reasons_are_the_same(configuration: configparser
 
 
 def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
-    found = {
-        str(file.relative_to(installed))
-        for file in installed.rglob("*")
-        if file.is_file() and "site-packages" not in file.parts and "__pycache__" not in file.parts
-    }
+    found = _beside_packages(installed)
     expected = {f"bin/{command}" for command in COMMANDS}
     for place, files in {
         "share/ovirt-placement/plugins": CHECKOUT.glob("plugins/*.py"),
@@ -105,15 +110,12 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_installed_command_runs(installed: Path, command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, installed / "bin" / command, "--help"],
-        env=_environment(installed),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"usage: {command}")
+    _check_runs(installed / "bin" / command, _environment(installed))
+
+
+def test_the_installed_simulator_runs_beside(installed: Path, installed_simulator: Path) -> None:
+    environment = _environment(installed, installed_simulator)
+    _check_runs(installed_simulator / "bin" / "ovirt-simulator", environment)
 
 
 def test_the_installed_proxy_serves_the_installed_plugins(installed: Path) -> None:
@@ -139,7 +141,8 @@ def test_a_source_distribution_has_the_whole_tree(source: Path, tmp_path: Path) 
     with tarfile.open(archive) as packed:
         held = {name.partition("/")[2] for name in packed.getnames()}
     tree = {str(file.relative_to(source)) for file in source.rglob("*") if file.is_file()}
-    left_out = {name for name in tree - held if not name.startswith(("build/", "ovirt_placement.egg-info/"))}
+    # Wheels of the same copy may have been built before.
+    left_out = {name for name in tree - held if not re.search(r"(^|/)(build|\w+\.egg-info)/", name)}
     assert left_out <= {".gitignore"}
 
 
@@ -152,7 +155,30 @@ def test_systemd_finds_no_fault_with_a_unit(unit: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         ["systemd-analyze", "verify", tmp_path / unit.name], capture_output=True, text=True, check=False
     )
-    assert [line for line in done.stderr.splitlines() if unit.name in line] == []
+    # Of a template an instance is judged, which has another name.
+    assert [line for line in done.stderr.splitlines() if unit.stem.removesuffix("@") in line] == []
+
+
+@pytest.mark.parametrize(
+    "template", sorted(CHECKOUT.glob("packaging/*@.service")), ids=lambda unit: unit.name
+)
+def test_the_unit_of_one_engine_among_several_is_that_of_a_single_one(template: Path) -> None:
+    """But for its files and its name."""
+    single = template.with_name(template.name.replace("@", ""))
+    differing = _settings(template) ^ _settings(single)
+    assert {key for key, _ in differing} <= {
+        "Description", "Wants", "After", "ExecStart", "Environment", "EnvironmentFile",
+        "RuntimeDirectory", "RuntimeDirectoryPreserve",
+    }  # fmt: skip
+    (start,) = (value for key, value in _settings(template) if key == "ExecStart")
+    assert re.search(r" --config /etc/ovirt-[a-z-]+/%i\.toml$", start)
+
+
+def test_an_engine_publishes_where_systemd_lets_it() -> None:
+    for unit, engine in (("ovirt-placement-inventory", "default"), ("ovirt-placement-inventory@", "east")):
+        settings = dict(_settings(CHECKOUT / "packaging" / f"{unit}.service"))
+        directory = Config({"engine": {"name": engine}}, "").inventory.directory
+        assert f"/run/{settings['RuntimeDirectory'].replace('%i', engine)}" == str(directory)
 
 
 @pytest.mark.skipif(shutil.which("systemd-sysusers") is None, reason="there is no systemd-sysusers")
@@ -171,12 +197,58 @@ def test_the_users_of_the_units_are_made(tmp_path: Path) -> None:
         assert set(wanted) <= users
 
 
+def _settings(unit: Path) -> set[tuple[str, str]]:
+    return set(re.findall(r"^(\w+)=(.*)$", unit.read_text(), re.MULTILINE))
+
+
 def _pip(*arguments: str) -> None:
     command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
     subprocess.run(command, check=True)
 
 
-def _environment(installed: Path) -> dict[str, str]:
-    """What makes Python find the installed packages before those of the checkout."""
+def _configuration(folder: Path) -> configparser.ConfigParser:
+    read = configparser.ConfigParser()
+    read.read(folder / "setup.cfg")
+    return read
+
+
+def _installed(source: Path, place: Path) -> Path:
+    _pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(place), str(source))
+    (wheel,) = place.glob("*.whl")
+    prefix = place / "usr"
+    _pip("install", "--no-index", "--no-deps", "--ignore-installed", "--prefix", str(prefix), str(wheel))
+    return prefix
+
+
+def _site_packages(installed: Path) -> Path:
     (packages,) = installed.glob("lib*/python*/site-packages")
-    return {**os.environ, "PYTHONPATH": str(packages)}
+    return packages
+
+
+def _modules(folder: Path) -> set[str]:
+    """Name all files of the packages in a folder."""
+    packages = (init.parent for init in folder.glob("ovirt_*/__init__.py"))
+    files = (file for package in packages for file in package.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)) for file in files if "__pycache__" not in file.parts}
+
+
+def _beside_packages(installed: Path) -> set[str]:
+    return {
+        str(file.relative_to(installed))
+        for file in installed.rglob("*")
+        if file.is_file() and "site-packages" not in file.parts and "__pycache__" not in file.parts
+    }
+
+
+def _check_runs(command: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, command, "--help"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {command.name}")
+
+
+def _environment(*installed: Path) -> dict[str, str]:
+    """What makes Python find the installed packages before those of the checkout."""
+    packages = (str(_site_packages(prefix)) for prefix in installed)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(packages)}

@@ -14,7 +14,7 @@ from ovirt_service.errors import EXIT_STATUS, UserError
 
 from .generate import Sizes, generate
 
-#: What serving takes and drawing a cluster does not: the packages of the extra `simulator`.
+#: What serving takes and drawing a cluster does not: an installed simulator has them.
 _EXTRA = {"cheroot", "werkzeug"}
 
 
@@ -36,7 +36,7 @@ def _run(args: argparse.Namespace) -> None:
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
-        raise UserError(f"{error}; run needs pip install 'ovirt-placement[simulator]'") from None
+        raise UserError(f"{error}; run needs pip install ./simulator") from None
     run(args)
 
 

@@ -113,7 +113,7 @@ def _run(vm: str, dice: random.Random) -> Run:
 
 
 def _opened(folder: Path) -> KeyStore:
-    return KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30)
+    return KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
 
 
 def _state(folder: Path) -> Snapshot:

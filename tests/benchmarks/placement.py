@@ -17,6 +17,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.ha import check
+from ovirt_placement.rules.solving.budget import Budget
 
 from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
 from .proxy import Client, quantiles
@@ -235,7 +236,7 @@ def _judge_pairs(snapshot: Snapshot, cluster: str) -> tuple[list[check.Outcome],
     for _ in range(PAIRS):
         pair = tuple(dice.sample(hosts, 2))
         started = time.perf_counter()
-        outcomes.append(check.judge_failure(snapshot, cluster, pair))
+        outcomes.append(check.FailingCluster(snapshot, cluster).judge(pair, Budget(check.SEARCH_BUDGET)))
         times.append(time.perf_counter() - started)
     return outcomes, times
 

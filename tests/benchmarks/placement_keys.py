@@ -128,7 +128,7 @@ def _served(folder: Path, size: Size) -> Iterator[int]:
     plugins.mkdir()
     (plugins / "trivial.py").write_text(_TRIVIAL_UNIT)
     shutil.copy(PLUGINS / "placement_keys.py", plugins)
-    KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30).close()
+    KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30).close()
     environment = Publisher(folder).environment
     with _published(folder, size), proxy_url(environment, plugins) as url:
         with xmlrpc.client.ServerProxy(url) as proxy:

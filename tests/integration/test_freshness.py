@@ -28,6 +28,7 @@ from tests.configuration import write_configuration
 from tests.integration.living_engine import LivingEngine, living
 from tests.placement.inventory.running import running
 from tests.plugins.proxy_process import running_proxy
+from tests.stored import put_keys
 
 HOSTS = ["h1", "h2", "h3", "h4"]
 #: The VM that is to be placed, and the one that it must not meet.
@@ -80,7 +81,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
             url = config.load(file, {}).store.url
-            store, keys = Store(url, patience_seconds=30), KeyStore(url, patience_seconds=30)
+            store = Store(url, engine="default", patience_seconds=30)
+            keys = KeyStore(url, engine="default", patience_seconds=30)
             yield World(engine, proxy, store, keys)
             store.close()
             keys.close()
@@ -146,7 +148,7 @@ def test_a_key_is_seen_as_soon_as_no_decision_may_be_older(world: World) -> None
     attractive = PlacementKey(
         level=CLUSTER, resource=build.CLUSTER, key_class=SYSTEM, name="PRIVATE", value=1, weight=-200
     )
-    world.keys.change([attractive], set_by="ann")
+    put_keys(world.keys, [attractive])
     for private in HOSTS:
         nodes = [
             PlacementKey(
@@ -154,9 +156,9 @@ def test_a_key_is_seen_as_soon_as_no_decision_may_be_older(world: World) -> None
             )
             for host in HOSTS
         ]
-        world.keys.change(nodes, set_by="ann")
+        put_keys(world.keys, nodes)
         world.engine.let_pass(InventorySettings().max_age_seconds)
         assert world.refused("PlacementKeyFilter") == {private}
-    world.keys.change_as(lambda standing: KeyChange(remove=standing), set_by="ann")
+    world.keys.change(lambda standing: KeyChange(remove=standing), set_by="ann")
     world.engine.let_pass(InventorySettings().max_age_seconds)
     assert world.refused("PlacementKeyFilter") == set()

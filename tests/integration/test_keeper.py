@@ -12,6 +12,7 @@ from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
 from tests.placement.databases import database
+from tests.stored import put_keys
 
 #: Left to itself, the daemon would look again when all tests are over.
 SELDOM = "[enforcer]\ninterval_seconds = 3600\n"
@@ -51,7 +52,7 @@ class Records:
     """What the store remembers of VMs."""
 
     def __init__(self, url: str) -> None:
-        self.store = KeyStore(url, patience_seconds=30)
+        self.store = KeyStore(url, engine="default", patience_seconds=30)
         self.url = url
 
     def frozen(self) -> dict[str, list[str]]:
@@ -78,7 +79,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def records(world: World) -> Iterator[Records]:
     found = Records(world.store_url)
-    found.store.change([*ISLANDS, customer_key(BEFORE)], set_by="ann")
+    put_keys(found.store, [*ISLANDS, customer_key(BEFORE)])
     yield found
     found.store.close()
 
@@ -107,7 +108,7 @@ def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
     untouched = {vm: records.written(vm) for vm in ("stays", "moves")}
     world.kill_enforcer()
 
-    records.store.change([customer_key(AFTER)], set_by="ann")
+    put_keys(records.store, [customer_key(AFTER)])
     world.start("starts", "h2")
     world.start("starts-and-moves", "h2")
     world.migrate("starts-and-moves", "h3")
@@ -179,7 +180,7 @@ def test_keys_on_what_is_read_late_are_not_missed(world: World, records: Records
     on_nic = PlacementKey(
         level="nic", resource="stays-nic", key_class="customer", name="OnNic", value=1.0, weight=5.0
     )
-    records.store.change([on_nic], set_by="ann")
+    put_keys(records.store, [on_nic])
     world.delay("/vms[?].*nics", 5)
     world.publish()
     world.enforce()

@@ -30,6 +30,7 @@ from tests import builders as build
 from tests.configuration import PASSWORD
 from tests.integration.world import World, running
 from tests.placement.inventory.running import COMMAND
+from tests.stored import put_keys
 
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
 #: What a VM has on each level: something that is named after the level.
@@ -79,8 +80,8 @@ def keys() -> Iterator[PlacementKey]:
 @pytest.fixture(scope="module", params=["service", "no-service"])
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with running(tmp_path_factory.mktemp("levels"), state()) as made:
-        store = KeyStore(made.store_url, patience_seconds=30)
-        store.change(tuple(keys()), set_by="ann")
+        store = KeyStore(made.store_url, engine="default", patience_seconds=30)
+        put_keys(store, tuple(keys()))
         store.close()
         if request.param == "service":
             made.publish()

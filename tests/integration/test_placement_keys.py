@@ -16,6 +16,7 @@ from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
+from tests.stored import put_keys
 
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
 #: An equals sign that should be a colon.
@@ -133,8 +134,8 @@ class KeyWorld:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyWorld]:
     with running(tmp_path_factory.mktemp("world"), state(), more=OFTEN) as world:
-        store = KeyStore(world.store_url, patience_seconds=30)
-        store.change(KEYS, set_by="ann")
+        store = KeyStore(world.store_url, engine="default", patience_seconds=30)
+        put_keys(store, KEYS)
         world.enforce()
         yield KeyWorld(world, store)
         store.close()

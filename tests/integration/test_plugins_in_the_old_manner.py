@@ -15,6 +15,7 @@ from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.store.keys import KeyStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.plugins.proxy_process import PLUGINS
+from tests.stored import put_keys
 
 HOSTS = ["h1", "h2", "h3"]
 STATE = snapshot(
@@ -51,8 +52,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     folder = tmp_path_factory.mktemp("engine")
     state = folder / "state.json"
     state.write_bytes(state_file.dumps(STATE))
-    store = KeyStore(f"sqlite:///{folder}/store.db", patience_seconds=30)
-    store.change(KEYS, set_by="ann")
+    store = KeyStore(f"sqlite:///{folder}/store.db", engine="default", patience_seconds=30)
+    put_keys(store, KEYS)
     store.close()
     config = folder / "ovirt-placement.toml"
     config.write_text(f'[inventory]\ndirectory = "{folder}"\n[store]\nurl = "sqlite:///{folder}/store.db"\n')

@@ -21,6 +21,7 @@ from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.placement.inventory.running import running
 from tests.plugins.proxy_process import PLUGINS, running_proxy
+from tests.stored import put_keys
 
 HOSTS = ["h1", "h2", "h3", "h4"]
 STATE = snapshot(
@@ -52,8 +53,8 @@ KEYS = (
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """What a process needs to find what a service published before it, its engine and its store were lost."""
     (tmp_path / "state.json").write_bytes(state_file.dumps(STATE))
-    store = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
-    store.change(KEYS, set_by="ann")
+    store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
+    put_keys(store, KEYS)
     store.begin_runs([Run("web1", None, (("Repel1", 1.0),))])
     store.close()
     simulator = f"ovirt-simulator run --listen 127.0.0.1:0 --state {tmp_path}/state.json"

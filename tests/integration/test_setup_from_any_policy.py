@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers import setup_plan
-from ovirt_placement.answers.setup_plan import MADE, Choice, Plan, Seen
+from ovirt_placement.answers.setup.choice import MADE, Choice, Seen
+from ovirt_placement.answers.setup.plan import Plan, plan
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.writing import policies
@@ -75,7 +75,7 @@ class World:
             target=policies.read_content(self._connection, by_name[choice.policy]),
             clusters=tuple(user for user in policies.read_users(self._connection) if user.id == "c2"),
         )
-        return setup_plan.plan(seen, choice)
+        return plan(seen, choice)
 
     def carry_out(self, plan: Plan) -> None:
         for request in plan.requests:

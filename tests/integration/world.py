@@ -36,20 +36,19 @@ class OurProcesses(Processes):
 class World:
     """A running engine, and the processes around it."""
 
-    def __init__(self, processes: OurProcesses, connection: ovirtsdk4.Connection, url: str) -> None:
+    def __init__(
+        self, processes: OurProcesses, connection: ovirtsdk4.Connection, url: str, store_url: str
+    ) -> None:
         self._processes = processes
         self._system = connection.system_service()
         self._vms = self._system.vms_service()
         self._url = url
+        self.store_url = store_url
         self.folder = processes.folder
 
     @property
     def config(self) -> Path:
         return self.folder / "placement.toml"
-
-    @property
-    def store_url(self) -> str:
-        return f"sqlite:///{self.folder}/store.db"
 
     def calls(self, method: str, vm: str) -> int:
         """How often the engine has called a method of the proxy about a VM, as far as is reported by now."""
@@ -165,9 +164,20 @@ class World:
 
 @contextmanager
 def running(
-    folder: Path, state: Snapshot, *, more: str = "", proxy: bool = True, time_scale: float = 60
+    folder: Path,
+    state: Snapshot,
+    *,
+    engine: str = "",
+    store_url: str | None = None,
+    more: str = "",
+    proxy: bool = True,
+    time_scale: float = 60,
 ) -> Iterator[World]:
-    """Run an engine with this state, and our proxy with the units; `more` goes into the configuration."""
+    """Run an engine with this state, and our proxy with the units.
+
+    `engine` and `more` go into the configuration: further lines of that section, and what follows all.
+    """
+    store_url = store_url or f"sqlite:///{folder}/store.db"
     (folder / "state.json").write_bytes(state_file.dumps(state))
     with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
         simulator = [
@@ -184,7 +194,13 @@ def running(
         url = address(processes.start(_SIMULATOR, [*simulator, "--listen", "127.0.0.1:0"]))
         api = f"{url}/ovirt-engine/api"
         write_configuration(
-            folder, api, inventory="max_age_seconds = 0.001", store="patience_seconds = 30.0", more=more
+            folder,
+            api,
+            engine=engine,
+            inventory="max_age_seconds = 0.001",
+            store="patience_seconds = 30.0",
+            store_url=store_url,
+            more=more,
         )
         with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
-            yield World(processes, connection, url)
+            yield World(processes, connection, url, store_url)

@@ -130,7 +130,7 @@ def play(scenario: Path, folder: Path) -> list[str]:
     stage.advance(0.0)
     try:
         config = load(write_configuration(folder, server.api_url), {})
-        store = Store(config.store.url, patience_seconds=5)
+        store = Store(config.store.url, engine="default", patience_seconds=5)
         with connect(config.engine) as connection, _logged(stage), _simulated_time(stage):
             executor = Executor(connection, store, story.enforcer, stage.clock)
             read: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)

@@ -101,7 +101,7 @@ def test_generate_prints_a_state_file() -> None:
 
 
 @pytest.mark.parametrize("missing", ["cheroot", "werkzeug"])
-def test_without_its_extra_it_draws_clusters_and_names_what_serving_needs(missing: str, state: Path) -> None:
+def test_without_what_serving_needs_it_draws_clusters_and_names_that(missing: str, state: Path) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None\n{COMMAND[2]}"
     lacking = [sys.executable, "-c", program]
     drawn = subprocess.run([*lacking, "generate"], capture_output=True, timeout=60, check=False)
@@ -113,4 +113,4 @@ def test_without_its_extra_it_draws_clusters_and_names_what_serving_needs(missin
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("ovirt-simulator: ")
-    assert "pip install 'ovirt-placement[simulator]'" in line
+    assert "pip install ./simulator" in line

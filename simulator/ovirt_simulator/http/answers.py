@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TypeAlias
 
 from werkzeug import Response
 
@@ -12,9 +11,6 @@ from ovirt_simulator.http import markup
 XML = "application/xml;charset=UTF-8"
 JSON = "application/json"
 HTML = "text/html;charset=UTF-8"
-
-#: What a resource gives back: the root element, or an answer that is whole already.
-Answer: TypeAlias = "str | Response"
 
 BACKEND = "Operation Failed"
 MALFORMED_ID = "Operation failed"

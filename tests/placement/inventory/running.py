@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from ovirt_placement import config
 from ovirt_placement.config import Config
@@ -16,9 +18,9 @@ from tests.placement.engine_server import RECORDING, EngineServer
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 
 
-def configured(folder: Path, engine: EngineServer, **intervals: float) -> Path:
+def configured(folder: Path, engine: EngineServer, **settings: object) -> Path:
     """Write a configuration whose service asks by itself but rarely, so that a test decides when."""
-    lines = "".join(f"{name} = {value}\n" for name, value in ({"interval_seconds": 60} | intervals).items())
+    lines = "".join(f"{name} = {value}\n" for name, value in ({"interval_seconds": 60} | settings).items())
     return write_configuration(folder, engine.url, inventory=lines)
 
 
@@ -29,17 +31,27 @@ def loaded(file: Path) -> Config:
 class Service(subprocess.Popen[str]):
     """The process. It logs into a file, since a pipe that nobody empties would hold it up."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.log = file.with_name("inventory.log")
-        command = [COMMAND, "inventory", "run", "--config", str(file)]
         with self.log.open("w") as log:
-            super().__init__(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            super().__init__(
+                [*command, "inventory", "run", "--config", str(file)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env={**os.environ, **environment},
+            )
 
 
 @contextmanager
-def running(file: Path, ready: bool = True) -> Iterator[Service]:
+def running(
+    file: Path,
+    ready: bool = True,
+    command: Sequence[str] = (COMMAND,),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Service]:
     """Start the service, wait until it is ready, and end it at the end if it still runs."""
-    with Service(file) as process:
+    with Service(file, command, environment) as process:
         try:
             if ready:
                 assert process.stdout is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ovirt_placement.engine.parsing import affinity, xml
-from ovirt_placement.engine.reading.reservation import failures
+from ovirt_placement.engine.parsing.reservation import failures
 from ovirt_placement.model import AffinityGroup, Cluster
 
 _FIELDS = (

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ovirt_placement.engine.parsing import xml
-
-
-@dataclass(frozen=True)
-class HostStatistics:
-    cpu_percent: float | None = None
-    memory_free_mb: int | None = None
-    load_average_5m: float | None = None
-
-
-@dataclass(frozen=True)
-class VmStatistics:
-    mem_percent: float | None = None
-    cpu_percent: float | None = None
+from ovirt_placement.model.statistics import HostStatistics, VmStatistics
 
 
 def of_host(element: xml.Element) -> HostStatistics:
@@ -43,8 +29,8 @@ def of_vm(element: xml.Element) -> VmStatistics:
     data = _data(element)
     installed = data.get("memory.installed", 0.0)
     return VmStatistics(
-        mem_percent=_percent(100 * data.get("memory.used", 0.0) / installed) if installed else None,
-        cpu_percent=_percent(data["cpu.current.total"]) if "cpu.current.total" in data else None,
+        usage_mem_percent=_percent(100 * data.get("memory.used", 0.0) / installed) if installed else None,
+        usage_cpu_percent=_percent(data["cpu.current.total"]) if "cpu.current.total" in data else None,
     )
 
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.devices import disks, nics, tags
-from ovirt_placement.engine.parsing.statistics import VmStatistics, of_vm
+from ovirt_placement.engine.parsing.statistics import of_vm
 from ovirt_placement.engine.parsing.users import Grant, grants
 from ovirt_placement.model import Vm
+from ovirt_placement.model.statistics import VmStatistics
 from ovirt_placement.model.statuses import VM_STATUSES
 from ovirt_service.errors import UserError
 
@@ -60,8 +61,8 @@ def _found(element: xml.Element) -> FoundVm:
         status=status if status in VM_STATUSES else "unassigned",
         memory_mb=memory_mb,
         guaranteed_mb=_guaranteed(fields.get("memory_policy"), memory_mb),
-        usage_mem_percent=measured.mem_percent,
-        usage_cpu_percent=measured.cpu_percent,
+        usage_mem_percent=measured.usage_mem_percent,
+        usage_cpu_percent=measured.usage_cpu_percent,
         vcpus=_vcpus(fields.get("cpu")),
         ha=xml.flag(xml.children(fields.get("high_availability"), "enabled").get("enabled")),
         migratable=xml.text(policy.get("affinity")) == "migratable",

@@ -23,13 +23,7 @@ def complete_host(connection: EngineConnection, host: Host, follow: Iterable[str
     """Read what was to be followed of a host from its own collections."""
     path = f"/hosts/{host.id}"
     if "statistics" in follow and (found := _collection(connection, f"{path}/statistics")) is not None:
-        measured = of_host(found)
-        host = replace(
-            host,
-            cpu_percent=measured.cpu_percent,
-            memory_free_mb=measured.memory_free_mb,
-            load_average_5m=measured.load_average_5m,
-        )
+        host = of_host(found).put_on(host)
     if "tags" in follow:
         host = replace(host, tags=devices.tags(_collection(connection, f"{path}/tags")))
     return host
@@ -54,8 +48,7 @@ def _complete_vm(connection: EngineConnection, found: FoundVm, follow: Collectio
     if "statistics" in follow and vm.host is not None:
         statistics = _collection(connection, f"{path}/statistics")
         if statistics is not None:
-            measured = of_vm(statistics)
-            vm = replace(vm, usage_mem_percent=measured.mem_percent, usage_cpu_percent=measured.cpu_percent)
+            vm = of_vm(statistics).put_on(vm)
     if "tags" in follow:
         vm = replace(vm, tags=devices.tags(_collection(connection, f"{path}/tags")))
     if "nics" in follow:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings
+from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import ALL_DETAILS
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import get_collection, get_present, whole_answers
-from ovirt_placement.engine.reading.reservation import with_failover_hosts
 from ovirt_placement.engine.reading.vm_details import detailed
 from ovirt_placement.model import AffinityLabel, Host, Snapshot, Vm
 

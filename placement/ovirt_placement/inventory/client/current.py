@@ -43,8 +43,9 @@ class _Process:
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
         self.direct_readers: dict[EngineSettings, DirectReader] = {}
-        self.intents: dict[StoreSettings, IntentOverlay] = {}
-        self.keys: dict[StoreSettings, KeyOverlay] = {}
+        #: By store and engine: several engines may share a store.
+        self.intents: dict[tuple[StoreSettings, str], IntentOverlay] = {}
+        self.keys: dict[tuple[StoreSettings, str], KeyOverlay] = {}
         #: What a parent process had open: closing it here would say good-bye in the parent's name.
         self.inherited: Self | None = None
 
@@ -151,7 +152,8 @@ def _refreshed(directory: Path, max_age: float, until: float) -> Publication:
 def _direct(config: Config, max_age: float, until: float) -> Snapshot:
     with _process.lock:
         reader = _process.direct_readers.setdefault(config.engine, DirectReader(config.engine))
-        keys = _process.keys.setdefault(config.store, KeyOverlay(config.store))
+        rows = config.store, config.engine.name
+        keys = _process.keys.setdefault(rows, KeyOverlay(*rows))
     records = keys.look()
     try:
         found = reader.read(max_age, until, levels(records))
@@ -164,5 +166,6 @@ def _direct(config: Config, max_age: float, until: float) -> Snapshot:
 
 def _with_intents(base: Snapshot, config: Config) -> Snapshot:
     with _process.lock:
-        intents = _process.intents.setdefault(config.store, IntentOverlay(config.store))
+        rows = config.store, config.engine.name
+        intents = _process.intents.setdefault(rows, IntentOverlay(*rows))
     return intents.over(base)

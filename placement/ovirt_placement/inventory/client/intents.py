@@ -35,10 +35,11 @@ def _expected(intent: Intent, vm: Vm) -> bool:
 
 
 class IntentReader:
-    """Reads the open intents of a store."""
+    """Reads the open intents of an engine in a store."""
 
-    def __init__(self, url: str, patience_seconds: float) -> None:
+    def __init__(self, url: str, engine: str, patience_seconds: float) -> None:
         self._url = url
+        self._engine = engine
         self._patience_seconds = patience_seconds
         self._store: Store | None = None
 
@@ -47,5 +48,7 @@ class IntentReader:
         from ovirt_placement.store.intents import Store
 
         if self._store is None:
-            self._store = Store(self._url, patience_seconds=self._patience_seconds, create=False)
+            self._store = Store(
+                self._url, engine=self._engine, patience_seconds=self._patience_seconds, create=False
+            )
         return self._store.blocking_intents()

@@ -56,10 +56,11 @@ def levels(records: KeyRecords | None) -> frozenset[str]:
 
 
 class KeyReader:
-    """Reads the placement keys of a store, all of them when there are others."""
+    """Reads the placement keys of an engine in a store, all of them when there are others."""
 
-    def __init__(self, url: str, patience_seconds: float) -> None:
+    def __init__(self, url: str, engine: str, patience_seconds: float) -> None:
         self._url = url
+        self._engine = engine
         self._patience_seconds = patience_seconds
         self._store: KeyStore | None = None
 
@@ -74,7 +75,9 @@ class KeyReader:
         from ovirt_placement.store.keys import KeyStore
 
         if self._store is None:
-            self._store = KeyStore(self._url, patience_seconds=self._patience_seconds, create=False)
+            self._store = KeyStore(
+                self._url, engine=self._engine, patience_seconds=self._patience_seconds, create=False
+            )
         try:
             same = known is not None and self._store.revision() == known.revision
             return known if same else self._store.records()

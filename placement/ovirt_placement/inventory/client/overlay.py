@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING
 
 from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.client.intents import IntentReader, with_intents
 from ovirt_placement.inventory.client.keys import KeyReader, as_recorded
-from ovirt_placement.inventory.client.stored import FIRST_PATIENCE_SECONDS, Complaint, Found, Stored, loaded
+from ovirt_placement.inventory.client.stored import FIRST_PATIENCE_SECONDS, Found, Stored, loaded
 from ovirt_placement.model import Snapshot
+from ovirt_service.saying import Complaint
 
 if TYPE_CHECKING:
     from ovirt_placement.store.intents import Intent
     from ovirt_placement.store.keys import KeyRecords
 
+_log = logging.getLogger(__name__)
+
 
 class IntentOverlay:
-    """Open intents, which stand in `pending`."""
+    """Open intents of an engine, which stand in `pending`."""
 
-    def __init__(self, settings: StoreSettings) -> None:
+    def __init__(self, settings: StoreSettings, engine: str) -> None:
         self._settings = settings
         nothing: tuple[Intent, ...] = ()
-        self._stored = Stored(IntentReader(settings.url, settings.patience_seconds), nothing)
-        self._complaint = Complaint("open migrations are unknown", "open migrations are known again")
+        self._stored = Stored(IntentReader(settings.url, engine, settings.patience_seconds), nothing)
+        self._complaint = Complaint(_log, "open migrations are unknown", "open migrations are known again")
         self._lock = threading.Lock()
         #: With what it was made of; the same object comes again, so that what it has indexed is kept.
         self._made: tuple[Snapshot, list[tuple[object, ...]], Snapshot] | None = None
@@ -45,13 +49,13 @@ class IntentOverlay:
 
 
 class KeyOverlay:
-    """Placement keys, where nobody publishes them."""
+    """Placement keys of an engine, where nobody publishes them."""
 
-    def __init__(self, settings: StoreSettings) -> None:
+    def __init__(self, settings: StoreSettings, engine: str) -> None:
         self._settings = settings
         nothing: KeyRecords | None = None
-        self._stored = Stored(KeyReader(settings.url, settings.patience_seconds), nothing)
-        self._complaint = Complaint("placement keys are unknown", "placement keys are known again")
+        self._stored = Stored(KeyReader(settings.url, engine, settings.patience_seconds), nothing)
+        self._complaint = Complaint(_log, "placement keys are unknown", "placement keys are known again")
         self._lock = threading.Lock()
         self._made: tuple[Snapshot, KeyRecords | None, Snapshot] | None = None
 

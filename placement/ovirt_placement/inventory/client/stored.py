@@ -68,23 +68,6 @@ class Stored(Generic[Found]):
         reading.set()
 
 
-class Complaint:
-    """Says once that something is wrong, however often its reason changes, and once that it is over."""
-
-    def __init__(self, wrong: str, over: str) -> None:
-        self._wrong = wrong
-        self._over = over
-        self._told = False
-
-    def say(self, error: str) -> None:
-        """Take note of an error, or with an empty one that there is none."""
-        if error and not self._told:
-            _log.warning("%s: %s", self._wrong, error)
-        elif self._told and not error:
-            _log.warning("%s", self._over)
-        self._told = bool(error)
-
-
 def loaded(url: str) -> bool:
     """Load the database's code, which takes longer than any store may: before the time runs.
 

@@ -138,7 +138,7 @@ class KnownDetails:
             del self._vms[gone]
         return tuple(vm for vm in vms if self._vms.get(vm, (_NEVER, _NONE))[0] < self._all_at)
 
-    def leads_nowhere(self, vm: Vm) -> bool:
+    def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether an interface of the VM has a vNIC profile that is not known yet."""
         profiles = {profile.id for profile in self.vnic_profiles}
         return any(nic.vnic_profile is not None and nic.vnic_profile not in profiles for nic in vm.nics)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model.statistics import HostStatistics, VmStatistics
+from ovirt_placement.rules.catalogue import RULES
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-
-#: The policy units that ask how busy hosts are (the balance, and the keys #LOAD and #CPU), ...
-_UNITS_ABOUT_HOSTS = {"HaReservationBalance", "PlacementKeyFilter", "PlacementKeyWeight"}
-#: ... and how busy VMs are. The check of an HA reservation asks both.
-_UNITS_ABOUT_VMS = {"HaReservationBalance"}
 
 
 @dataclass(frozen=True)
@@ -32,53 +29,33 @@ class Needed:
 
 NO_STATISTICS = Needed(hosts=False, vms=False)
 
-
-class HostFigures(NamedTuple):
-    """What is measured of a host."""
-
-    cpu_percent: float | None = None
-    memory_free_mb: int | None = None
-    load_average_5m: float | None = None
-
-    @classmethod
-    def of(cls, host: Host) -> HostFigures:
-        return cls(host.cpu_percent, host.memory_free_mb, host.load_average_5m)
-
-
-_UNKNOWN = HostFigures()
+_UNKNOWN_HOST, _UNKNOWN_VM = HostStatistics(), VmStatistics()
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What was measured, by id: of a VM its memory and CPU percent."""
+    """What was measured, by id."""
 
-    hosts: Mapping[str, HostFigures] = field(default_factory=dict)
-    vms: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
+    vms: Mapping[str, VmStatistics] = field(default_factory=dict)
 
     def of_host(self, host: Host) -> Host:
         """Return the host with what was measured of it."""
-        figures = self.hosts.get(host.id, _UNKNOWN)
-        if figures == HostFigures.of(host):
-            return host
-        return replace(host, **figures._asdict())
+        return self.hosts.get(host.id, _UNKNOWN_HOST).put_on(host)
 
     def of_vm(self, vm: Vm) -> Vm:
         """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
-        memory, cpu = self.vms.get(vm.id, (None, None)) if vm.host is not None else (None, None)
-        if (memory, cpu) == (vm.usage_mem_percent, vm.usage_cpu_percent):
-            return vm
-        return replace(vm, usage_mem_percent=memory, usage_cpu_percent=cpu)
+        measured = self.vms.get(vm.id, _UNKNOWN_VM) if vm.host is not None else _UNKNOWN_VM
+        return measured.put_on(vm)
 
 
 def needed(clusters: Iterable[Cluster]) -> Needed:
-    """Say which statistics the rules need that these clusters have enabled."""
+    """Say which statistics the enabled rules need; the check of HA reservation needs all."""
     hosts = vms = False
     for cluster in clusters:
-        units: set[str | None] = set()
-        if (policy := cluster.scheduling_policy) is not None:
-            units = {*policy.filters, *policy.weights, policy.balance}
-        hosts = hosts or cluster.ha_reservation or bool(units & _UNITS_ABOUT_HOSTS)
-        vms = vms or cluster.ha_reservation or bool(units & _UNITS_ABOUT_VMS)
+        enabled = [rule for rule in RULES if rule.enabled_in(cluster)]
+        hosts = hosts or cluster.ha_reservation or any(rule.reads_hosts for rule in enabled)
+        vms = vms or cluster.ha_reservation or any(rule.reads_vms for rule in enabled)
     return Needed(hosts, vms)
 
 
@@ -90,8 +67,8 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     hosts = measured_hosts(connection) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()
     return Statistics(
-        {host.id: HostFigures.of(host) for host in hosts},
-        {vm.id: (vm.usage_mem_percent, vm.usage_cpu_percent) for vm in vms if vm.host is not None},
+        {host.id: HostStatistics.of(host) for host in hosts},
+        {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
     )
 
 

@@ -10,11 +10,13 @@ from functools import partial
 from typing import TypeVar
 
 from ovirt_placement.inventory.published.publication import now
+from ovirt_service.back_off import BackOff
 
-#: An engine that is away is asked again after 1 s, 2 s, 4 s ... and at least so often.
-_LONGEST_PAUSE_SECONDS = 10.0
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
+#: By itself it is asked again after 1 s, 2 s, 4 s ... and at least so often.
+LONGEST_PAUSE_SECONDS = 10.0
+_BACK_OFF = BackOff(_SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
 
 _Result = TypeVar("_Result")
 
@@ -42,7 +44,7 @@ class Attempts:
         """Wait so long, or for a reader who needs it now; after a failure, longer and longer."""
         if self.failures:
             await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
-            longer = min(2.0 ** (self.failures - 1), _LONGEST_PAUSE_SECONDS) - _SHORTEST_PAUSE_SECONDS
+            longer = _BACK_OFF.pause_after(self.failures) - _SHORTEST_PAUSE_SECONDS
         try:
             await asyncio.wait_for(self.wanted.wait(), max(0.0, longer))
         except TimeoutError:

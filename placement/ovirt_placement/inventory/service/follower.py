@@ -217,7 +217,7 @@ class Follower:
             after = self._view.vm(vm_id)
             if _places(before) != _places(after):
                 self._ask_for_hosts(_places(before) | _places(after), began)
-            if after is not None and self._view.leads_nowhere(after):
+            if after is not None and self._view.has_unknown_profile(after):
                 self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
 
     def _read_vms(self, ids: list[str]) -> tuple[dict[str, Vm], bool]:

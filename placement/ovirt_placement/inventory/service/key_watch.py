@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.client.keys import KeyReader
-from ovirt_placement.inventory.client.stored import Complaint, Stored, loaded
+from ovirt_placement.inventory.client.stored import Stored, loaded
+from ovirt_service.saying import Complaint
 
 if TYPE_CHECKING:
     from ovirt_placement.store.keys import KeyRecords
@@ -36,11 +37,11 @@ class WatchedKeys:
 class KeyWatch:
     """Looks at the store; looks follow one another."""
 
-    def __init__(self, settings: StoreSettings) -> None:
+    def __init__(self, settings: StoreSettings, engine: str) -> None:
         self._settings = settings
         nothing: KeyRecords | None = None
-        self._stored = Stored(KeyReader(settings.url, settings.patience_seconds), nothing)
-        self._complaint = Complaint("placement keys cannot be read", "placement keys are read again")
+        self._stored = Stored(KeyReader(settings.url, engine, settings.patience_seconds), nothing)
+        self._complaint = Complaint(_log, "placement keys cannot be read", "placement keys are read again")
         self._error = ""
         self._last = WatchedKeys()
 

@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
-import os
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.inventory.client.keys import as_recorded, levels
-from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.published.protocol import Question, Refresh, Reply, address
-from ovirt_placement.inventory.published.publication import SOCKET_NAME, Moments, Writer, now
-from ovirt_placement.inventory.service.attempts import Attempts, in_thread
+from ovirt_placement.inventory.published.protocol import Refresh, address
+from ovirt_placement.inventory.published.publication import SOCKET_NAME, Writer, now
+from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
+from ovirt_placement.inventory.service.directory import owned
 from ovirt_placement.inventory.service.follower import Follower, read
-from ovirt_placement.inventory.service.key_watch import KeyWatch, WatchedKeys
+from ovirt_placement.inventory.service.key_watch import KeyWatch
+from ovirt_placement.inventory.service.metrics import CountedConnection, Metrics
+from ovirt_placement.inventory.service.publisher import Publisher, State
+from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, Scope
-from ovirt_placement.model import Snapshot
+from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
+from ovirt_service.progress import Progress
+from ovirt_service.saying import Said
+from ovirt_service.systemd import Notifier
 
 #: How often the store is looked at for placement keys, beside when somebody waits for that.
 _LOOK_SECONDS = 0.25
-#: So long the first publication waits for the details that placement keys refer to: a decision without them
-#: may put a VM where it must not be, but without a publication there is none.
-_FIRST_DETAILS_SECONDS = 10.0
+#: systemd is told that the service has started at the latest after this, however long the engine takes to say
+#: anything: an engine that is away must not keep the service from being there when it comes back.
+_READY_SECONDS = 20.0
+#: A turn may make so many requests, each of which takes as long as it may, before it is believed to hang.
+_MOST_SLOW_REQUESTS = 10
 
 _Result = TypeVar("_Result")
-
-_NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
 
@@ -50,48 +50,36 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     snapshot, if the engine cannot be talked to because of what a person must set right.
     """
     directory = config.inventory.directory
-    owner = _claim(directory)
-    writer = Writer(directory)
-    try:
-        with connect(config.engine) as feed, connect(config.engine) as bulk, connect(config.engine) as slow:
-            asyncio.run(_Service(config, feed, bulk, slow, writer, ready).serve())
-    finally:
-        writer.withdraw()
-        (directory / SOCKET_NAME).unlink(missing_ok=True)
-        os.close(owner)
+    metrics = Metrics()
+    connection = partial(CountedConnection, config.engine, metrics.requests)
+    with owned(directory), connection() as feed, connection() as bulk, connection() as slow:
+        metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
+        writer = Writer(directory)
+        try:
+            asyncio.run(_serve(config, feed, bulk, slow, writer, ready, metrics))
+        finally:
+            writer.withdraw()
 
 
-def _claim(directory: Path) -> int:
-    """Make the directory if need be, and lock it: the lock ends with this process, however that ends."""
-    try:
-        directory.mkdir(exist_ok=True)
-        owner = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        if not os.access(directory, os.W_OK):
-            raise PermissionError(0, "may not write there")
-    except OSError as error:
-        raise UserError(f"[inventory] directory: {directory}: {error.strerror}") from None
-    try:
-        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(owner)
-        raise UserError(f"[inventory] directory: {directory}: another inventory publishes there") from None
-    (directory / SOCKET_NAME).unlink(missing_ok=True)
-    return owner
+async def _serve(
+    config: Config,
+    feed: EngineConnection,
+    bulk: EngineConnection,
+    slow: EngineConnection,
+    writer: Writer,
+    ready: Callable[[], None],
+    metrics: Metrics,
+) -> None:
+    notifier = Notifier()
 
+    def published() -> None:
+        ready()
+        notifier.ready()
 
-@dataclass(frozen=True)
-class _State:
-    """What one turn found; without a snapshot there is nothing yet that may be believed."""
-
-    snapshot: Snapshot | None
-    moments: Moments
-    needs: Needs
-
-
-def _lacks_details(moments: Moments, keys: WatchedKeys) -> bool:
-    """Whether what keys refer to is still to be read, and worth waiting for."""
-    late = now() > moments.whole_at + _FIRST_DETAILS_SECONDS
-    return bool(referred(levels(keys.records))) and moments.details_at == _NEVER and not late
+    publisher = Publisher(config.inventory.directory, writer, published, metrics)
+    service = _Service(config, feed, bulk, slow, publisher, notifier, metrics)
+    asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
+    await service.serve()
 
 
 class _Service:
@@ -99,6 +87,7 @@ class _Service:
 
     Details of VMs take so long that nothing else may wait for them. One loop looks at the store: nothing
     waits for that, either, but the first publication and who wants to know what the store says now.
+    Made within the loop of asyncio that it is for.
     """
 
     def __init__(
@@ -107,34 +96,34 @@ class _Service:
         feed: EngineConnection,
         bulk: EngineConnection,
         slow: EngineConnection,
-        writer: Writer,
-        ready: Callable[[], None],
+        publisher: Publisher,
+        notifier: Notifier,
+        metrics: Metrics,
     ) -> None:
         self._directory = config.inventory.directory
         self._interval = config.inventory.interval_seconds
         self._bulk, self._slow = bulk, slow
+        self._publisher = publisher
+        self._notifier = notifier
+        self._metrics = metrics
+        self._readers = Readers(publisher, metrics, self._want, self._awaited)
         self._policies = PolicyReader()
         self._follower = Follower(feed, now)
         self._reconciliation = Reconciliation(config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS)
         self._details = Reconciliation(config.inventory, Scope.DETAILS)
-        self._key_watch = KeyWatch(config.store)
-        self._writer = writer
-        self._ready = ready
-        self._version = 0
-        self._moments = Moments(_NEVER)
+        self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
-        self._state: _State | None = None
-        self._keys = WatchedKeys()
+        self._said = Said()
+        self._following, self._reading, self._detailing = Attempts(), Attempts(), Attempts()
+        self._looking = Attempts()
+        longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
+        self._progress = Progress(self._interval + LONGEST_PAUSE_SECONDS + longest_turn)
 
     async def serve(self) -> None:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
-        self._changed = asyncio.Condition()
-        self._publishing = asyncio.Lock()
-        self._following, self._reading, self._detailing = Attempts(), Attempts(), Attempts()
-        self._looking = Attempts()
         try:
             with address(self._directory) as path:
-                server = await asyncio.start_unix_server(self._answer, path)
+                server = await asyncio.start_unix_server(self._readers.answer, path)
         except OSError as error:
             raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
         (self._directory / SOCKET_NAME).chmod(0o660)
@@ -148,37 +137,41 @@ class _Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         stopping = asyncio.create_task(stopped.wait())
+        watchdog = asyncio.create_task(self._notifier.keep_alive(lambda: self._progress.hangs))
         try:
             ended, _ = await asyncio.wait([*loops, stopping], return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 task.result()
             _log.info("ends")
+            self._notifier.stopping()
         finally:
-            for task in (*loops, stopping):
+            for task in (*loops, stopping, watchdog):
                 task.cancel()
             server.close()
 
     async def _keep_following(self) -> None:
         while True:
+            self._progress.mark()
             began = self._following.begin()
-            state = await self._attempt(self._following, self._turn)
+            with self._metrics.readings.labels("turn").time():
+                state = await self._attempt(self._following, self._turn)
             if self._reconciliation.demand(self._follower.whole_needed):
                 self._reading.wanted.set()
             if self._details.demand(self._follower.details_needed):
                 self._detailing.wanted.set()
             if state is not None:
-                self._state = state
+                self._publisher.state = state
                 self._need(state.needs)
                 await self._publish()
-            await self._tell()
+            await self._readers.tell()
             await self._following.pause(began + self._interval - now())
 
     async def _keep_looking(self) -> None:
         while True:
             began = self._looking.begin()
-            self._keys = await in_thread(partial(self._key_watch.look, began))
+            self._publisher.keys = await in_thread(partial(self._key_watch.look, began))
             await self._publish()
-            await self._tell()
+            await self._readers.tell()
             await self._looking.pause(began + _LOOK_SECONDS - now())
 
     async def _keep_reading(
@@ -189,47 +182,50 @@ class _Service:
             scope = due.next_reading(began, needs)
             if scope is not None:
                 reading = partial(read, connection, scope, self._policies, needs, began)
-                if (found := await self._attempt(attempts, reading)) is not None:
+                with self._metrics.readings.labels(scope.name.lower()).time():
+                    found = await self._attempt(attempts, reading)
+                if found is not None:
                     due.done(scope, began)
                     self._follower.hand_in(found)
                     self._following.wanted.set()
-                await self._tell()
+                await self._readers.tell()
             await attempts.pause(due.pause(now(), self._needs))
+
+    async def _publish(self) -> None:
+        await self._publisher.publish(wait_for_details=not self._detailing.failures)
 
     async def _attempt(self, attempts: Attempts, ask: Callable[[], _Result]) -> _Result | None:
         """Ask the engine in a thread; None if that failed. Raises what no waiting can heal at the start."""
         try:
             result = await in_thread(ask)
         except UserError as error:
-            if not self._version and not isinstance(error, EngineAway):
+            if not self._publisher.version and not isinstance(error, EngineAway):
                 raise
             self._failed(attempts, str(error))
         except Exception as error:
             _log.exception("reading the engine failed")
             self._failed(attempts, f"reading the engine failed: {error}")
         else:
-            failed, attempts.failures = attempts.failures, 0
-            if failed and not self._failures:
+            attempts.failures = 0
+            others = self._following.failures + self._reading.failures + self._detailing.failures
+            if not others and self._said.is_over("engine"):
                 _log.info("the engine answers again")
             return result
         return None
 
-    @property
-    def _failures(self) -> int:
-        return self._following.failures + self._reading.failures + self._detailing.failures
-
     def _failed(self, attempts: Attempts, text: str) -> None:
-        if not self._failures:
+        if self._said.is_news("engine"):
             _log.warning("%s; asking again until it answers", text)
         attempts.error = text
         attempts.failures += 1
+        self._notifier.ready()  # it serves and tries: more cannot be expected of it now
 
-    def _turn(self) -> _State:
+    def _turn(self) -> State:
         follower = self._follower
-        follower.key_levels = levels(self._keys.records)
+        follower.key_levels = levels(self._publisher.keys.records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
-        return _State(snapshot, follower.moments, follower.needs)
+        return State(snapshot, follower.moments, follower.needs)
 
     def _need(self, needs: Needs) -> None:
         if needs != self._needs:
@@ -237,72 +233,15 @@ class _Service:
             self._reading.wanted.set()
             self._detailing.wanted.set()
 
-    async def _publish(self) -> None:
-        """Publish what is known of the engine and of the keys by now."""
-        async with self._publishing:
-            state, keys = self._state, self._keys
-            if state is None or state.snapshot is None or keys.asked_at == _NEVER:
-                return  # nothing yet that may be believed
-            if not self._version and not self._detailing.failures and _lacks_details(state.moments, keys):
-                return
-            moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
-            snapshot = as_recorded(state.snapshot, keys.records)
-            first = not self._version
-            try:
-                self._version = await in_thread(partial(self._writer.publish, snapshot, moments))
-            except OSError as error:
-                raise UserError(
-                    f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
-                ) from None
-            self._moments = moments
-            if first:
-                self._ready()
+    def _want(self, question: Refresh) -> None:
+        """Have read soon what answers a reader."""
+        if question.whole and self._reconciliation.demand(question.not_before):
+            self._reading.wanted.set()
+        self._following.want(question.not_before)
+        self._looking.want(question.not_before)
 
-    async def _tell(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            question: Question = msgspec.json.decode(await reader.readline(), type=Question)
-            if isinstance(question, Refresh):
-                reply = await self._refreshed(question)
-            else:
-                reply = await self._woken(question.version)
-            writer.write(msgspec.json.encode(reply) + b"\n")
-            await writer.drain()
-        except (OSError, ValueError):
-            _log.debug("a reader went away, or spoke another language")
-        finally:
-            writer.close()
-
-    async def _refreshed(self, question: Refresh) -> Reply:
-        """Answer all who wait after one turn, look and reading that began late enough for each of them."""
-        while not self._holds(question):
-            if (error := self._hindrance(question)) is not None:
-                return Reply(self._version, error)
-            if question.whole and self._reconciliation.demand(question.not_before):
-                self._reading.wanted.set()
-            self._following.want(question.not_before)
-            self._looking.want(question.not_before)
-            async with self._changed:
-                await self._changed.wait()
-        return Reply(self._version)
-
-    def _holds(self, question: Refresh) -> bool:
-        moments = self._moments
-        at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
-        return at >= question.not_before
-
-    def _hindrance(self, question: Refresh) -> str | None:
-        """Say why the question cannot be answered now: what it waits for was tried since, and failed."""
-        awaited = [self._following]
+    def _awaited(self, question: Refresh) -> Iterable[Attempts]:
+        """The attempts without which a reader cannot be answered."""
         if question.whole or not self._follower.believable:
-            awaited.append(self._reading)
-        tried = (attempts.error for attempts in awaited if attempts.began >= question.not_before)
-        return next((error for error in tried if error is not None), None)
-
-    async def _woken(self, version: int) -> Reply:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._version not in (0, version))
-        return Reply(self._version)
+            return (self._following, self._reading)
+        return (self._following,)

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
+from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import Event
-from ovirt_placement.engine.reading.reservation import with_failover_hosts
 from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
 from ovirt_placement.inventory.on_demand.statistics import Needed, Statistics, needed
 from ovirt_placement.inventory.service.rereads import Kind, Subject
@@ -174,9 +174,9 @@ class View:
         self._details.put_networks(networks, vnic_profiles, began)
         self._made = None
 
-    def leads_nowhere(self, vm: Vm) -> bool:
+    def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether networks must be read again, for the VM has a vNIC profile that is not known."""
-        return self._details.leads_nowhere(vm)
+        return self._details.has_unknown_profile(vm)
 
     def absorb(self, reading: Reading) -> tuple[Subject, ...]:
         """Take a larger reading; return what was read by itself meanwhile, which must be read again."""

@@ -15,12 +15,14 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
-from ovirt_placement.model import Pending, Snapshot
+from ovirt_placement.model import Pending, PlacementKey, Snapshot
 from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyStore
 from tests import builders
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import loaded, readings
 from tests.plugins.published import Publisher
+from tests.stored import put_keys
 
 #: From the recording: a VM that is up on the one host, and the other host.
 VM = "848d9f0c-c171-48a2-864c-f454c8eeae37"
@@ -30,7 +32,7 @@ TARGET = "ce40bb38-f10a-43f3-8e15-d0ffad692a19"
 
 @pytest.fixture
 def store(config: Config) -> Iterator[Store]:
-    opened = Store(config.store.url)
+    opened = Store(config.store.url, engine="default")
     opened.prepare(vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="one", memory_mb=77)
     yield opened
     opened.close()
@@ -81,6 +83,31 @@ def test_open_intents_are_pending_with_their_memory(config: Config, store: Store
     assert inventory.snapshot(config=config, max_age=30).pending == expected
     store.finish(1)
     assert inventory.snapshot(config=config, max_age=30).pending == ()
+
+
+def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
+    config: Config, store: Store, tmp_path: Path
+) -> None:
+    """All that tells them apart here is the name: the ids are the same, and so is what answers."""
+    file = tmp_path / "other.toml"
+    file.write_text(Path(config.source).read_text().replace("[engine]", '[engine]\nname = "other"'))
+    other = loaded(file)
+    theirs = Store(config.store.url, engine="other", patience_seconds=30)
+    theirs.prepare(vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="two", memory_mb=88)
+    theirs.close()
+    for engine in ("default", "other"):
+        keys = KeyStore(config.store.url, engine=engine, patience_seconds=30)
+        put_keys(keys, [key_named(engine)])
+        keys.close()
+    for _ in range(2):
+        for asked, engine, memory_mb in ((config, "default", 77), (other, "other", 88)):
+            found = inventory.snapshot(config=asked, max_age=30)
+            assert found.pending == (Pending(vm=VM, host=TARGET, memory_mb=memory_mb),)
+            assert found.placement_keys == (key_named(engine),)
+
+
+def key_named(name: str) -> PlacementKey:
+    return PlacementKey(level="server", resource=VM, key_class="system", name=name, value=1.0, weight=5.0)
 
 
 def test_a_store_that_is_not_there_is_none(config: Config) -> None:

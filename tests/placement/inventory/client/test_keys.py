@@ -17,6 +17,7 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from ovirt_placement.model.state_check import check
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
 from tests import builders
+from tests.stored import put_keys
 
 DEADLINE_SECONDS = 30
 
@@ -56,15 +57,16 @@ def test_what_belongs_to_objects_that_are_gone_is_left_out() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[KeyStore]:
-    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", patience_seconds=30)
-    opened.change(KEPT, set_by="ann")
+    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
+    put_keys(opened, KEPT)
     yield opened
     opened.close()
 
 
 @pytest.fixture
 def overlay(tmp_path: Path) -> KeyOverlay:
-    return KeyOverlay(StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS))
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS)
+    return KeyOverlay(settings, "default")
 
 
 def over(overlay: KeyOverlay, base: Snapshot) -> Snapshot:
@@ -88,7 +90,7 @@ def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, overl
     first = soon(overlay, base, by_place(*KEPT))
     assert over(overlay, base) is first  # what it has indexed is kept
     more = key("node", "h1", "SAN")
-    store.change([more], set_by="ann")
+    put_keys(store, [more])
     soon(overlay, base, by_place(*KEPT, more))
     store.begin_runs([Run("v1", None, (("A", 1.0),))])
     deadline = time.monotonic() + DEADLINE_SECONDS

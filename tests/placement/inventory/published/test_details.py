@@ -22,6 +22,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests import builders as build
 from tests.configuration import write_configuration
 from tests.placement.inventory.running import ended, loaded, running
+from tests.stored import put_keys
 
 VMS = 1100
 
@@ -51,11 +52,11 @@ class Stage:
         self.server: Server = serve(self.engine)
         self.file = write_configuration(folder, self.server.api_url)
         self.config: Config = loaded(self.file)
-        self.store = KeyStore(self.config.store.url, patience_seconds=30)
+        self.store = KeyStore(self.config.store.url, engine="default", patience_seconds=30)
 
     def set_key(self, level: str) -> None:
         key = PlacementKey(level=level, resource="x", key_class="system", name="A", value=1.0, weight=1.0)
-        self.store.change((key,), set_by="ann")
+        put_keys(self.store, (key,))
 
     def until(self, holds: Callable[[Snapshot], bool]) -> Snapshot:
         """Wait for what the service publishes."""

@@ -1,0 +1,66 @@
+"""What Prometheus can read of the inventory service."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_service.metrics import new_registry
+
+_PREFIX = "ovirt_placement_inventory"
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Metrics:
+    """Counts and times; each is moved where it happens."""
+
+    def __init__(self) -> None:
+        registry = self.registry = new_registry()
+        self.versions = Counter(f"{_PREFIX}_versions", "Versions published", registry=registry)
+        self.age = Gauge(
+            f"{_PREFIX}_snapshot_age_seconds",
+            "Since when something may be missing in what is published; +Inf before anything is",
+            registry=registry,
+        )
+        self.requests = Counter(
+            f"{_PREFIX}_engine_requests",
+            "Requests to the engine by what is asked for; refused: it said no; failed: it gave no answer",
+            ["kind", "result"],
+            registry=registry,
+        )
+        self.readings = Histogram(
+            f"{_PREFIX}_reading_seconds",
+            "Time of a turn of the follower, and of each larger reading, whether or not it succeeded",
+            ["reading"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self.questions = Counter(
+            f"{_PREFIX}_questions", "Questions of readers by kind", ["kind"], registry=registry
+        )
+
+
+class CountedConnection(EngineConnection):
+    """A connection whose readings are counted."""
+
+    def __init__(self, settings: EngineSettings, requests: Counter) -> None:
+        super().__init__(settings)
+        self._requests = requests
+
+    def get(self, path: str, **query: str | int | bool) -> bytes:
+        result = "failed"
+        try:
+            answer = super().get(path, **query)
+            result = "ok"
+        except EngineFault:
+            result = "refused"
+            raise
+        finally:
+            self._requests.labels(kind_of(path), result).inc()
+        return answer
+
+
+def kind_of(path: str) -> str:
+    """What a request asks for, without the ids: `clusters/affinitygroups` of all clusters alike."""
+    return "/".join(path.strip("/").split("/")[::2])

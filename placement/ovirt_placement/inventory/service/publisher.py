@@ -1,0 +1,86 @@
+"""Puts together what is known of the engine and of the placement keys, and publishes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ovirt_placement.inventory.client.keys import as_recorded, levels
+from ovirt_placement.inventory.on_demand.details import referred
+from ovirt_placement.inventory.on_demand.needs import Needs
+from ovirt_placement.inventory.published.publication import Moments, Writer, now
+from ovirt_placement.inventory.service.attempts import in_thread
+from ovirt_placement.inventory.service.key_watch import WatchedKeys
+from ovirt_placement.inventory.service.metrics import Metrics
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+
+#: So long the first publication waits for the details that placement keys refer to: a decision without them
+#: may put a VM where it must not be, but without a publication there is none.
+_FIRST_DETAILS_SECONDS = 10.0
+_NEVER = float("-inf")
+
+
+@dataclass(frozen=True)
+class State:
+    """What one turn found; without a snapshot there is nothing yet that may be believed."""
+
+    snapshot: Snapshot | None
+    moments: Moments
+    needs: Needs
+
+
+class Publisher:
+    """One publication after the other; made within the loop of asyncio that it is for."""
+
+    def __init__(self, directory: Path, writer: Writer, ready: Callable[[], None], metrics: Metrics) -> None:
+        """`ready` is called once the first snapshot is there."""
+        self._directory = directory
+        self._writer = writer
+        self._ready = ready
+        self._metrics = metrics
+        self._publishing = asyncio.Lock()
+        #: What was told last of the two.
+        self.state: State | None = None
+        self.keys = WatchedKeys()
+        #: What is published; 0 is nothing yet.
+        self.version = 0
+        self.moments = Moments(_NEVER)
+        metrics.age.set_function(lambda: now() - self.moments.as_of)
+
+    async def publish(self, *, wait_for_details: bool) -> None:
+        """Publish what is known by now, if it may be believed.
+
+        The first may have to wait for details of VMs. Raises `UserError` if nothing can be written.
+        """
+        async with self._publishing:
+            state, keys = self.state, self.keys
+            if state is None or state.snapshot is None or keys.asked_at == _NEVER:
+                return
+            if not self.version and wait_for_details and _lacks_details(state.moments, keys):
+                return
+            moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
+            await self._write(as_recorded(state.snapshot, keys.records), moments)
+
+    async def _write(self, snapshot: Snapshot, moments: Moments) -> None:
+        before = self.version
+        try:
+            self.version = await in_thread(partial(self._writer.publish, snapshot, moments))
+        except OSError as error:
+            raise UserError(
+                f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
+            ) from None
+        self.moments = moments
+        if self.version != before:
+            self._metrics.versions.inc()
+        if not before:
+            self._ready()
+
+
+def _lacks_details(moments: Moments, keys: WatchedKeys) -> bool:
+    """Whether what keys refer to is still to be read, and worth waiting for."""
+    late = now() > moments.whole_at + _FIRST_DETAILS_SECONDS
+    return bool(referred(levels(keys.records))) and moments.details_at == _NEVER and not late

@@ -1,0 +1,1 @@
+"""The pages for developers hold what they promise."""

@@ -1,0 +1,68 @@
+"""A store of placement keys, a service that publishes them, and what is published."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.store.keys import KeyStore
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.running import configured
+
+DEADLINE_SECONDS = 30
+
+
+def key(name: str, resource: str = "somewhere", level: str = "vdc") -> PlacementKey:
+    return PlacementKey(level=level, resource=resource, key_class="system", name=name, value=1.0, weight=5.0)
+
+
+def configured_over(tmp_path: Path, engine: EngineServer, url: str) -> Path:
+    """Configure a service that asks the engine but rarely, over a store of either kind."""
+    file = configured(tmp_path, engine)
+    file.write_text(file.read_text().replace(f"sqlite:///{tmp_path}/store.db", url))
+    return file
+
+
+@contextmanager
+def opened(url: str) -> Iterator[KeyStore]:
+    store = KeyStore(url, engine="default", patience_seconds=30)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def names(snapshot: Snapshot) -> list[str]:
+    return [key.name for key in snapshot.placement_keys]
+
+
+def published(config: Config) -> Snapshot:
+    """What is published now, whoever may be asked."""
+    found = publication.read(config.inventory.directory)
+    assert found is not None
+    return found.snapshot
+
+
+def soon(config: Config, holds: Callable[[Snapshot], bool]) -> Snapshot:
+    """Wait until what is published is so, without asking for it."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while not holds(found := published(config)):
+        assert time.monotonic() < until, found
+        inventory.wait_for_change(1.0, config=config)
+        time.sleep(0.01)
+    return found
+
+
+def told(log: Path, text: str) -> int:
+    """How often the service has said so, once it has said it at all."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while not (count := log.read_text().count(text)):
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.01)
+    return count

@@ -1,0 +1,183 @@
+"""Placement keys of a store that is locked, away or broken are published as they were last read."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.published import publication
+from tests.placement.databases import database
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.published.key_store import (
+    configured_over,
+    key,
+    names,
+    opened,
+    published,
+    soon,
+    told,
+)
+from tests.placement.inventory.running import ended, loaded, running
+from tests.stored import put_keys
+
+
+@pytest.fixture
+def file(tmp_path: Path, engine: EngineServer, url: str) -> Path:
+    return configured_over(tmp_path, engine, url)
+
+
+@pytest.fixture
+def config(file: Path) -> Config:
+    return loaded(file)
+
+
+def lockable(url: str) -> None:
+    """With its write-ahead log, SQLite locks no reader out."""
+    if url.startswith("sqlite"):
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            connection.execute("PRAGMA journal_mode=DELETE")
+        connection.close()
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """Keep all others from the store, as long as this lasts."""
+    with database(url) as connection:
+        if url.startswith("sqlite"):
+            connection.exec_driver_sql("BEGIN EXCLUSIVE")
+        else:
+            connection.exec_driver_sql("LOCK TABLE key_revision, placement_keys, frozen_keys")
+        yield
+
+
+def test_a_locked_store_holds_up_and_fails_nothing_and_its_keys_stay(
+    file: Path, config: Config, url: str
+) -> None:
+    log = file.with_name("inventory.log")
+    with opened(url) as store:
+        put_keys(store, [key("A")])
+    lockable(url)
+    with running(file) as service:
+        with locked(url):
+            began = time.monotonic()
+            for _ in range(5):
+                assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
+            assert time.monotonic() - began < 20  # readings of the engine, on a machine that may be busy
+            assert told(log, "placement keys cannot be read: ") == 1
+            found = publication.read(config.inventory.directory)
+            assert found is not None
+            assert found.moments.keys_at < found.moments.store_asked_at
+        assert told(log, "placement keys are read again") == 1
+        with opened(url) as store:
+            put_keys(store, [key("B")])
+        assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A", "B"]
+        said = ended(service)
+    assert said.count("those read last stay published") == 1
+    assert said.count("placement keys are read again") == 1
+
+
+def test_a_store_that_is_away_at_the_start_is_not_awaited_for_ever(
+    file: Path, config: Config, url: str
+) -> None:
+    with opened(url) as store:
+        put_keys(store, [key("A")])
+    lockable(url)
+    with locked(url), running(file) as service:
+        assert names(published(config)) == []
+        found = publication.read(config.inventory.directory)
+        assert found is not None
+        assert found.keys_age_seconds is None
+        said = ended(service)
+    assert said.count("decisions are made without them") == 1
+
+
+class TestFile:
+    """What can become of a file and not of a server."""
+
+    @pytest.fixture
+    def url(self, tmp_path: Path) -> str:
+        return f"sqlite:///{tmp_path}/store.db"
+
+    def test_the_last_keys_outlive_a_store_that_is_taken_away(
+        self, file: Path, config: Config, url: str, tmp_path: Path
+    ) -> None:
+        log = file.with_name("inventory.log")
+        with opened(url) as store:
+            put_keys(store, [key("A")])
+        with running(file) as service:
+            (tmp_path / "store.db").rename(tmp_path / "elsewhere.db")
+            assert told(log, "is not there any more; those read last stay published") == 1
+            assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
+            (tmp_path / "elsewhere.db").rename(tmp_path / "store.db")
+            assert told(log, "placement keys are read again") == 1
+            ended(service)
+
+    def test_a_store_with_an_earlier_revision_may_take_its_place(
+        self, file: Path, config: Config, url: str, tmp_path: Path
+    ) -> None:
+        with opened(url) as store:
+            put_keys(store, [key("OLD")])
+        (tmp_path / "copy.db").write_bytes((tmp_path / "store.db").read_bytes())
+        with opened(url) as store:
+            put_keys(store, [key("NEW")])
+        with running(file) as service:
+            assert names(published(config)) == ["NEW", "OLD"]
+            for left in tmp_path.glob("store.db-*"):
+                left.unlink()
+            (tmp_path / "copy.db").replace(tmp_path / "store.db")
+            soon(config, lambda found: names(found) == ["OLD"])
+            ended(service)
+
+    def test_a_broken_store_is_told_once(self, file: Path, config: Config, tmp_path: Path) -> None:
+        (tmp_path / "store.db").write_text("no database" * 100)
+        with running(file) as service:
+            for _ in range(3):
+                assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == []
+            log = ended(service)
+        assert log.count("file is not a database; decisions are made without them") == 1
+        assert "Traceback" not in log
+
+
+def test_a_server_that_hangs_costs_a_refresh_its_patience_at_most(
+    tmp_path: Path, engine: EngineServer, server: str
+) -> None:
+    """PostgreSQL accepts connections and says nothing: no error ever comes."""
+    file = configured_over(tmp_path, engine, server)
+    config, log = loaded(file), file.with_name("inventory.log")
+    with opened(server) as store:
+        put_keys(store, [key("A")])
+    with running(file) as service:
+        assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
+        with stopped(server):
+            assert told(log, "the store does not answer; those read last stay published") == 1
+            began = time.monotonic()
+            for _ in range(3):
+                assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
+            assert time.monotonic() - began < 20
+        assert told(log, "placement keys are read again") == 1
+        ended(service)
+
+
+@contextmanager
+def stopped(server: str) -> Iterator[None]:
+    """Let a PostgreSQL server and all that it has forked stand still."""
+    folder = Path(server.partition("host=")[2])
+    parent = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, check=True)
+    processes = [parent, *map(int, listed.stdout.split())]
+    for each in processes:
+        subprocess.run(["kill", f"-{signal.SIGSTOP}", str(each)], check=True)
+    try:
+        yield
+    finally:
+        for each in processes:
+            subprocess.run(["kill", f"-{signal.SIGCONT}", str(each)], check=True)

@@ -1,0 +1,67 @@
+"""VMs with disks, NICs and owners, and a follower that is told which of these keys refer to."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
+from ovirt_placement.model.key_levels import LEVELS, STICKY
+from ovirt_simulator.core.vm_commands import VmEdit
+from ovirt_simulator.generate import Sizes, generate
+from ovirt_simulator.http.disturbances import Disturbance
+from tests.placement.inventory.stage import Stage
+
+EVERY_LEVEL = frozenset(LEVELS) - {STICKY}
+#: In the order of their names, as the engine lists them.
+NETWORKS = (Network(id="back", name="back"), Network(id="front", name="front"))
+PROFILES = (
+    VnicProfile(id="bulk", name="bulk", network="back"),
+    VnicProfile(id="gold", name="gold", network="front"),
+)
+DESCRIBED = VmEdit(description="x")
+
+
+def furnished(vm: Vm, number: int) -> Vm:
+    return replace(
+        vm,
+        owner=f"user{number % 3}",
+        disks=(
+            Disk(id=f"{vm.id}-data", bootable=False, profile="slow"),
+            Disk(id=f"{vm.id}-root", bootable=True, profile="fast"),
+        ),
+        nics=(
+            Nic(id=f"{vm.id}-nic2", name="nic2", vnic_profile="bulk"),
+            Nic(id=f"{vm.id}-nic1", name="nic1", vnic_profile=("gold", None)[number % 2]),
+        ),
+    )
+
+
+def furnished_state() -> Snapshot:
+    state = generate(Sizes(clusters=2, hosts=6, vms=30, groups=4), 3)
+    vms = tuple(furnished(vm, number) for number, vm in enumerate(state.vms))
+    return replace(state, vms=vms, networks=NETWORKS, vnic_profiles=PROFILES)
+
+
+def watch(stage: Stage, *levels: str) -> None:
+    """Set keys on these levels, and let what they refer to be read."""
+    stage.follower.key_levels = frozenset(levels)
+    for _ in range(2):
+        stage.turn()
+
+
+def known(stage: Stage, vm_id: str) -> Vm:
+    return stage.follower.snapshot().vm_by_id[vm_id]
+
+
+def some_vm(stage: Stage) -> Vm:
+    return stage.engine.queries.vms()[0]
+
+
+def turns(stage: Stage, number: int = 4) -> None:
+    for _ in range(number):
+        stage.turn()
+
+
+def refuse(stage: Stage, path: str) -> None:
+    """Let every request that fits fail from now on; the tests count the failures."""
+    stage.server.disturbances.add(Disturbance(path=path, status=500, times=None))
