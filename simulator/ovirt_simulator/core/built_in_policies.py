@@ -52,6 +52,7 @@ EVEN_BALANCE = stable_id(UnitType.LOAD_BALANCING, "OptimalForEvenDistribution")
 VM_AFFINITY_FILTER = _FILTERS["VmAffinityGroups"]
 VM_TO_HOST_FILTER = _FILTERS["VmToHostsAffinityGroups"]
 MEMORY_FILTER = _FILTERS["Memory"]
+CPU_FILTER = _FILTERS["CPU"]
 EVEN_CPU_WEIGHT = _WEIGHTS["OptimalForCpuEvenDistribution"][0]
 EVEN_MEMORY_WEIGHT = _WEIGHTS["OptimalForMemoryEvenDistribution"][0]
 PREFERRED_HOSTS_WEIGHT = _WEIGHTS["PreferredHosts"][0]

@@ -88,6 +88,11 @@ class EventCode(Enum):
         "warning",
         "No available host was found to migrate VM {vm} to.",
     )
+    USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED = (
+        250,
+        "normal",
+        "{vm} cluster was updated by {user}, Default host was reset to auto assign.",
+    )
     USER_ADD_TAG = (432, "normal", "New Tag {tag} was created by {user}.")
     USER_ATTACH_TAG_TO_VM = (440, "normal", "Tag {tag} was attached to VM(s) {vms} by {user}.")
     USER_DETACH_VM_FROM_TAG = (446, "normal", "Tag {tag} was detached from VM(s) {vms} by {user}.")

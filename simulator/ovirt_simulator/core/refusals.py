@@ -100,6 +100,23 @@ def hosts_of_another_cluster() -> Rejected:
     )
 
 
+def vm_must_be_down() -> Rejected:
+    return conflict(
+        "VM_STATUS_NOT_VALID_FOR_UPDATE", "Cannot update a VM in this status. Try stopping the VM first."
+    )
+
+
+def invalid_cluster() -> Rejected:
+    return bad_parameters("VM_CLUSTER_IS_NOT_VALID", "Cannot edit VM Cluster. Cluster ID is not valid.")
+
+
+def cluster_of_another_data_center() -> Rejected:
+    return conflict(
+        "VM_CANNOT_MOVE_TO_CLUSTER_IN_OTHER_STORAGE_POOL",
+        "VM can be moved only to a Cluster in the same Data Center.",
+    )
+
+
 def host_not_up(action: str) -> Rejected:
     return conflict(
         "ACTION_TYPE_FAILED_VDS_STATUS_ILLEGAL",

@@ -14,6 +14,7 @@ from ..scheduler.request import Request
 from . import ownership, refusals
 from .audit_log import NO_WORDS
 from .backend import Backend
+from .change_cluster_command import ChangeClusterCommand
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
 from .event_codes import EventCode
 from .migrate_command import MigrateCommand, Order
@@ -56,6 +57,7 @@ class VmCommands:
         self._restarts = restarts
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
+        self._change_cluster = ChangeClusterCommand(backend)
 
     def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
         """Create a VM that is down, at once; its name is unique (409)."""
@@ -83,6 +85,11 @@ class VmCommands:
             self._state.put_vm(vm)
             self._log(EventCode.USER_UPDATE_VM, vm, caller)
             return vm
+
+    def change_cluster(self, vm_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Vm:
+        """Move a VM that is down to another cluster, at once; its affinity groups and labels lose it."""
+        with self._backend.lock:
+            return self._change_cluster.run(self._unlocked_vm(vm_id, "edit"), cluster_id, caller)
 
     def start(self, vm_id: str, *, host_id: str | None = None, caller: Caller = ADMIN) -> Job:
         """Start a VM that is down or suspended, on this host only if one is named."""

@@ -40,7 +40,10 @@ class FilterReply(msgspec.Struct, frozen=True):
 
 
 class WeightReply(msgspec.Struct, frozen=True):
-    """Weights by host by unit name; None stands for weights that came without a name."""
+    """Weights by host by unit name; None stands for weights that came without a name.
+
+    Of several records of a unit for one host, this is the sum: the engine's selector adds them up.
+    """
 
     weights: dict[str | None, dict[str, int]]
     complaints: tuple[Complaint, ...] = ()
@@ -90,7 +93,8 @@ class ExternalScheduler:
         weights: dict[str | None, dict[str, int]] = {}
         for entry in reply.get("result") or ():
             unit = entry[2] if len(entry) > 2 else None
-            weights.setdefault(unit, {})[entry[0]] = _int32(entry[1])
+            sums = weights.setdefault(unit, {})
+            sums[entry[0]] = sums.get(entry[0], 0) + _int32(entry[1])
         return WeightReply(weights, _complaints(reply))
 
     def run_load_balancing(

@@ -1,6 +1,6 @@
 """The engine's own filters: which hosts they refuse, and the reason that the engine's messages give.
 
-Source: the engine's PinToHostPolicyUnit, MemoryPolicyUnit, VmAffinityFilterPolicyUnit and
+Source: the engine's PinToHostPolicyUnit, MemoryPolicyUnit, CPUPolicyUnit, VmAffinityFilterPolicyUnit and
 VmToHostAffinityFilterPolicyUnit, as they behave but without their crashes; the reasons stand in AppErrors.
 """
 
@@ -27,6 +27,16 @@ def memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refu
         if needed > host.free_mb:
             refusals[host.id] = f"its available memory is too low ({host.free_mb} MB) to run the VM"
     return refusals
+
+
+def cpu(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
+    """Refuse hosts with fewer cores than the largest VM has CPUs; nobody is exempt, and nothing adds up."""
+    most = max((vm.vcpus for vm in vms), default=0)
+    return {
+        host.id: "it does not have enough cores"
+        for host in hosts
+        if most > _cores(host, snapshot.cluster_by_id[host.cluster].count_threads_as_cores)
+    }
 
 
 def pinned(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
@@ -84,8 +94,13 @@ class InternalFilter(msgspec.Struct, frozen=True):
 #: In the engine's order: what every policy must have, then what the policy enables.
 PIN_TO_HOST = InternalFilter("PinToHost", pinned)
 MEMORY = InternalFilter("Memory", memory)
+CPU = InternalFilter("CPU", cpu)
 VM_AFFINITY = InternalFilter("VmAffinityGroups", vm_affinity)
 VM_TO_HOST = InternalFilter("VmToHostsAffinityGroups", vm_to_host)
+
+
+def _cores(host: Host, threads_count: bool) -> int:
+    return host.threads if threads_count and host.threads is not None else host.cores
 
 
 def _places(snapshot: Snapshot, vm: Vm) -> tuple[str, ...]:

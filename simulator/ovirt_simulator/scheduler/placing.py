@@ -9,7 +9,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TypeVar
-from zlib import crc32
 
 from ovirt_placement.model import Host, Snapshot
 
@@ -21,12 +20,14 @@ from ..core.rejections import Rejected
 from . import filters, rank_selector, weights
 from .external import Malformed
 from .external_units import ExternalUnits
+from .hash_order import in_hash_order
 from .request import Request
 
 Placed = TypeVar("Placed")
 
 _FILTERS = {
     built_in.MEMORY_FILTER: filters.MEMORY,
+    built_in.CPU_FILTER: filters.CPU,
     built_in.VM_AFFINITY_FILTER: filters.VM_AFFINITY,
     built_in.VM_TO_HOST_FILTER: filters.VM_TO_HOST,
 }
@@ -116,15 +117,14 @@ class Scheduler:
         hosts: Sequence[Host],
         weighed: dict[str | None, dict[str, int]],
     ) -> str:
-        """Add the engine's own weights and take the best rank; ties go by an order drawn from the seed."""
+        """Add the engine's own weights and take the best rank; of equals the first in the engine's table."""
         with self._backend.lock:
             factors = {entry.unit: entry.factor for entry in self._policy(cluster).weights}
         vms = request.vms(snapshot)
         for unit, weigh in _WEIGHTS.items():
             if factors.get(unit):
                 weighed[unit] = weigh(snapshot, vms, hosts)
-        best = rank_selector.best_hosts([host.id for host in hosts], weighed, factors)
-        return min(best, key=lambda host_id: (crc32(f"{self._backend.seed}/{host_id}".encode()), host_id))
+        return rank_selector.best_hosts(in_hash_order([host.id for host in hosts]), weighed, factors)[0]
 
     def _cluster(self, request: Request) -> Cluster:
         state = self._backend.state

@@ -13,14 +13,30 @@ from typing import Any
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 
+#: What a vCPU that does not run yet is taken to need of a core: the engine's VcpuConsumptionPercentage.
+_VCPU_PERCENT = 10
 #: Weights by host id.
 Weights = dict[str, int]
 Weight = Callable[[Snapshot, Sequence[Vm], Sequence[Host]], Weights]
 
 
 def even_cpu(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
-    """Prefer hosts whose CPU has less to do."""
-    return {host.id: round(host.cpu_percent or 0.0) for host in hosts}
+    """Prefer hosts whose CPU will have less to do, with the VMs on their way there."""
+    return {host.id: round(_cpu_percent(snapshot, vms, host)) for host in hosts}
+
+
+def _cpu_percent(snapshot: Snapshot, vms: Sequence[Vm], host: Host) -> float:
+    scheduled = {vm.id for vm in vms}
+    coming = [
+        snapshot.vm_by_id[entry.vm]
+        for entry in snapshot.pending
+        if entry.host == host.id and entry.vm not in scheduled
+    ]
+    added: float = sum(vm.vcpus * _VCPU_PERCENT for vm in coming)
+    for vm in vms:
+        if vm.host != host.id:
+            added += vm.vcpus * (vm.usage_cpu_percent or 0.0 if vm.host else _VCPU_PERCENT)
+    return (host.cpu_percent or 0.0) + added / host.cores
 
 
 def even_memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:

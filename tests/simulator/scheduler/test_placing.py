@@ -12,7 +12,9 @@ import pytest
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.scheduler.hash_order import in_hash_order
 from tests.builders import APART, Part, cluster, group, host, vm
+from tests.java_order import IDS, IN_JAVA
 from tests.simulator.core import engines
 from tests.simulator.scheduler.proxy import Proxy, reply
 
@@ -91,10 +93,28 @@ def test_a_host_without_a_weight_has_the_best(proxy: Proxy) -> None:
     assert placed(start(proxy)) == "h3"
 
 
-def test_ties_are_the_same_in_every_run_of_a_seed(proxy: Proxy) -> None:
-    found = {seed: placed(start(proxy, seed=seed)) for seed in range(12)}
-    assert len(set(found.values())) > 1
-    assert found == {seed: placed(start(proxy, seed=seed)) for seed in range(12)}
+@pytest.mark.parametrize("unit", [["SoftAffinityWeight"], ["NotOfThePolicy"], []])
+def test_several_records_of_a_host_add_up(proxy: Proxy, unit: list[str]) -> None:
+    """As in the engine's RankSelector, though neither the first nor the last of them says so."""
+    proxy.run_cost_functions = lambda *_: reply(
+        [[host_id, weight, *unit] for host_id, weight in (("h1", 2), ("h3", 9), ("h2", 3), ("h1", 2))]
+    )
+    busy = host("h3", cpu_percent=95, free_mb=3000)
+    parts = (UNITS, host("h1"), host("h2"), busy, vm("v"))
+    found = {placed(engines.engine(*parts, proxy=proxy.url, seed=seed)) for seed in range(8)}
+    assert found == {"h2"}
+
+
+def test_records_that_cancel_each_other_leave_the_best_weight(proxy: Proxy) -> None:
+    proxy.run_cost_functions = lambda *_: reply(
+        [[host_id, weight, "SoftAffinityWeight"] for host_id in ("h1", "h2", "h3") for weight in (4, 3)]
+        + [["h3", -7, "SoftAffinityWeight"]]
+    )
+    assert {placed(start(proxy, seed=seed)) for seed in range(8)} == {"h3"}
+
+
+def test_ties_go_by_the_place_in_a_java_hash_map() -> None:
+    assert in_hash_order(IDS) == [IDS[at] for at in IN_JAVA]
 
 
 def test_no_answer_keeps_all_hosts_and_tells_once_a_minute(proxy: Proxy) -> None:
@@ -268,3 +288,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < deadline
+
+
+def test_a_host_with_fewer_cores_than_a_vm_has_cpus_is_refused_by_name() -> None:
+    small = host("h1", cores=4, threads=8)
+    refusal = engines.refused(engines.engine(small, vm("v", vcpus=5)).vms.start, "v")
+    assert refusal.http_status == 409
+    assert "h1" in refusal.detail
+    assert "CPU" in refusal.detail
+    threads = cluster(count_threads_as_cores=True)
+    assert placed(engines.engine(threads, small, vm("v", vcpus=5))) == "h1"

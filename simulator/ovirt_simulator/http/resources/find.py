@@ -48,3 +48,16 @@ def host_id(call: Call, reference: Body) -> str | None:
         if host.name == name:
             return host.id
     raise fault(404, f"Entity not found: {name}")
+
+
+def cluster_id(call: Call, reference: Body | None) -> str | None:
+    """Give the id of a cluster that a body names by id or name, if it does; 404 for an unknown name."""
+    if reference is None or reference.id is not None:
+        return None if reference is None else reference.id
+    name = reference.text("name")
+    if name is None:
+        return None
+    for cluster in call.queries.clusters():
+        if cluster.name == name:
+            return cluster.id
+    raise fault(404, f"Entity not found: Cluster: name={name}")

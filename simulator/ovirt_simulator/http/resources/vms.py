@@ -14,7 +14,7 @@ from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure
 from ovirt_simulator.http.render import vm as render
-from ovirt_simulator.http.resources.find import host_id, present, visible_vm
+from ovirt_simulator.http.resources.find import cluster_id, host_id, present, visible_vm
 from ovirt_simulator.http.search import fields
 from ovirt_simulator.http.search.select import select
 from ovirt_simulator.http.users import Permit
@@ -46,10 +46,16 @@ def render_vm(call: Call, vm: Vm) -> str:
 
 
 def put_vm(call: Call, vm_id: str) -> Response:
-    """Change description, high availability or placement policy; the rest of a body is read past."""
+    """Change cluster, description, high availability or placement policy; the rest is read past.
+
+    The cluster is changed by a command of its own, before and whatever becomes of the others.
+    """
     present(call.queries.vm(vm_id))
     body = call.body("vm")
     call.need(Permit.EDIT_VM_PROPERTIES)
+    wanted = cluster_id(call, body.child("cluster"))
+    if wanted is not None:
+        call.engine.vms.change_cluster(vm_id, wanted, caller=call.caller)
     availability = body.child("high_availability")
     edit = VmEdit(
         description=body.text("description"),
