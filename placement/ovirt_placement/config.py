@@ -48,8 +48,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Where snapshots are published; of an engine with a name, the folder of that name there.
     directory: Path = Path("/run/ovirt-placement")
-    #: How often the engine is asked for new events.
-    interval_seconds: Seconds = 0.3
+    #: How often the engine is asked for new events while nobody decides; decisions have it asked at once.
+    interval_seconds: Seconds = 5.0
     #: How often all hosts are read: no event tells of their memory.
     hosts_interval_seconds: Seconds = 15.0
     #: How often everything is read, whatever the events have told.
@@ -60,6 +60,8 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     details_interval_seconds: Seconds = 600.0
     #: How old a snapshot may be for a decision. With events up to 0.5 s late, what happened 1 s ago is seen.
     max_age_seconds: Seconds = 0.5
+    #: How long a decision counts that the engine has not shown yet.
+    expected_seconds: Seconds = 30.0
     #: HOST:PORT where Prometheus reads the service's metrics; empty: nowhere.
     metrics: str = ""
 

@@ -82,6 +82,9 @@ class World:
         self.until(lambda: self.status(vm) == "up", f"{vm} to be up")
         return self.host_of(vm)
 
+    def change_cluster(self, vm: str, cluster: str) -> None:
+        self._vms.vm_service(vm).update(types.Vm(cluster=types.Cluster(id=cluster)))
+
     def stop(self, vm: str) -> None:
         self._vms.vm_service(vm).stop()
         self.until(lambda: self.is_down(vm), f"{vm} to be down")
@@ -129,13 +132,15 @@ class World:
 
         self.until(there, f"{vm} to be up on {host}")
 
+    def events(self, code: int) -> list[str]:
+        """What the events of this code say."""
+        return [event.description for event in self._system.events_service().list() if event.code == code]
+
     def until_told(self, code: int, *words: str) -> None:
         """Wait until an event says all of this."""
-        events = self._system.events_service()
 
         def told() -> bool:
-            found = [event.description for event in events.list() if event.code == code]
-            return any(all(word in description for word in words) for description in found)
+            return any(all(word in description for word in words) for description in self.events(code))
 
         self.until(told, f"event {code} with {words}")
 

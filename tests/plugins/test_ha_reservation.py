@@ -33,7 +33,7 @@ def test_units_print_their_answers_in_processes_of_their_own(tmp_path: Path) -> 
     vms = [vm(f"v{number}", "h1", ha=True) for number in range(3)]
     publisher.publish(snapshot(RESERVING, *map(host, HOSTS), *vms, vm("new", ha=True)))
     answers = {}
-    for call in ("Weight().do_score(['h1', 'h2'], 'new', {})", f"Balance().do_balance({HOSTS}, {{}})"):
+    for call in (f"Balance().do_balance({HOSTS}, {{}})", "Weight().do_score(['h1', 'h2'], 'new', {})"):
         answers[call[:6]] = subprocess.run(
             [sys.executable, "-c", f"import ha_reservation; ha_reservation.HaReservation{call}"],
             cwd=PLUGINS,

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.inventory.expected.current import outcomes
+from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
 from ovirt_placement.rules.violations import find_violations
@@ -27,6 +29,8 @@ class Source(Struct, frozen=True):
     store_answers: bool | None = None
     #: Since the disks, network interfaces and owners that keys refer to were last read of all VMs.
     details_age_seconds: float | None = None
+    #: Of the latest decisions that later ones counted with before the engine showed what came of them.
+    expected_hosts: Outcomes | None = None
 
 
 class Keys(Struct, frozen=True):
@@ -70,7 +74,8 @@ def of_engine(config: Config) -> Known:
     """What the inventory publishes, else the engine itself says. Raises what `inventory.known` raises."""
     snapshot, published = inventory.known(config=config)
     if published is None:
-        return Known(snapshot=snapshot, source=Source(kind="engine", where=config.engine.url or ""))
+        source = Source(kind="engine", where=config.engine.url or "", expected_hosts=outcomes(config))
+        return Known(snapshot=snapshot, source=source)
     source = Source(
         kind="inventory",
         where=str(config.inventory.directory),
@@ -81,6 +86,7 @@ def of_engine(config: Config) -> Known:
         keys_age_seconds=published.keys_age_seconds,
         store_answers=published.store_answers,
         details_age_seconds=published.details_age_seconds,
+        expected_hosts=outcomes(config),
     )
     return Known(snapshot=snapshot, source=source)
 

@@ -15,6 +15,7 @@ from ovirt_placement.cli.question import (
     show,
     show_json,
 )
+from ovirt_placement.inventory.expected.traces import Outcomes
 
 DESCRIPTION = """\
 Show each cluster with its hosts, VMs and affinity groups, how many of its rules are broken, and where all
@@ -41,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
         show_json({"source": source, "placement_keys": keys, "clusters": summaries})
         return 0
     print(f"{_told(source)}\n{_told_of_keys(keys, source)}")
+    if source.expected_hosts is not None and any(source.expected_hosts):
+        print(_told_of_expected(source.expected_hosts))
     if status.details_are_lacking(known):
         print("Disks, network interfaces or owners are being read: until then, keys on them have no effect.")
     print()
@@ -77,6 +80,13 @@ def _told_of_keys(keys: Keys, source: Source) -> str:
     if not source.store_answers:
         return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
     return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
+
+
+def _told_of_expected(outcomes: Outcomes) -> str:
+    return (
+        f"VMs on their way: of the latest {sum(outcomes)} expected hosts,"
+        f" {outcomes.right} were those that the engine chose."
+    )
 
 
 def _row(summary: Summary) -> tuple[str, ...]:

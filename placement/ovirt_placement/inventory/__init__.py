@@ -1,5 +1,21 @@
 """What is known of the engine now: published by one service a machine, read by everyone else."""
 
-from ovirt_placement.inventory.client.current import Known, NoSnapshot, known, snapshot, wait_for_change
+from ovirt_placement.inventory.client.current import (
+    Known,
+    NoSnapshot,
+    expect_of_accepted,
+    expect_of_ranks,
+    known,
+    snapshot,
+    wait_for_change,
+)
 
-__all__ = ["Known", "NoSnapshot", "known", "snapshot", "wait_for_change"]
+__all__ = [
+    "Known",
+    "NoSnapshot",
+    "expect_of_accepted",
+    "expect_of_ranks",
+    "known",
+    "snapshot",
+    "wait_for_change",
+]

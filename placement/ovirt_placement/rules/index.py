@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ovirt_placement.model import Snapshot
+from msgspec.structs import replace
+
+from ovirt_placement.model import Pending, Snapshot
 
 Part = TypeVar("Part")
 Derived = TypeVar("Derived")
@@ -16,6 +18,8 @@ Arguments = ParamSpec("Arguments")
 _look_ups: dict[str, Callable[..., object]] = {}
 #: Of some of it, the part of a snapshot that it is derived from.
 _parts: dict[str, Callable[[Snapshot], object]] = {}
+#: What is the same whatever is pending.
+_not_of_pending: set[str] = set()
 #: How some of it is derived with the help of what was derived from the snapshot before.
 _continued: dict[str, Callable[[Snapshot, Snapshot], object]] = {}
 
@@ -39,6 +43,12 @@ def once_per_snapshot(
 
     _look_ups[name] = look_up
     return look_up
+
+
+def once_whatever_is_pending(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
+    """Compute once for a snapshot and all those that differ in nothing but what is pending."""
+    _not_of_pending.add(_name(derive))
+    return once_per_snapshot(derive)
 
 
 def once_per_part(
@@ -74,6 +84,23 @@ def continued(
 
     _continued[_name(derive)] = derive
     return once_per_snapshot(alone)
+
+
+def with_more_pending(base: Snapshot, more: tuple[Pending, ...], *, like: Snapshot) -> Snapshot:
+    """The snapshot with more that is pending, and with all look-ups that this does not change.
+
+    What it does change is derived from `like`, which differs from it in what is pending at most.
+    """
+    laid = replace(base, pending=base.pending + more)
+    for name, found in base.__dict__.items():
+        if name in _not_of_pending or (name not in _look_ups and name != "pending_hosts"):
+            laid.__dict__[name] = found
+    by_vm = dict(base.pending_hosts)
+    for entry in more:
+        by_vm[entry.vm] = tuple(dict.fromkeys((*by_vm.get(entry.vm, ()), entry.host)))
+    laid.__dict__["pending_hosts"] = by_vm
+    share(laid, like)
+    return laid
 
 
 def share(snapshot: Snapshot, like: Snapshot) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import add
+from uuid import UUID
 
 from ovirt_placement.rules.record import Record
 
@@ -23,18 +25,42 @@ def order_hosts(
     """Order hosts from best to worst.
 
     Each unit gives a host a point for every other host that it does not prefer to it, times the unit's
-    factor (1 where it has none). A host that a unit does not mention has weight 0, the best. The engine
-    leaves ties to chance; here the lower id comes first.
+    factor (1 where it has none). A host that a unit does not mention has weight 0, the best. Of equals
+    comes first what the engine comes upon first, in the table of its hosts; in the order given, where that
+    leaves open which.
+
+    Source: the engine's RankSelectorPolicyUnit, which sorts the entries of a HashMap.
     """
-    points = dict.fromkeys(hosts, 0)
+    found = as_the_engine_finds(hosts)
+    points = [0] * len(found)
     for unit, by_host in weights.items():
-        ordered = sorted(by_host.get(host, 0) for host in points)
         factor = factors.get(unit, 1) if unit is not None else 1
-        for host in points:
-            better = bisect_left(ordered, by_host.get(host, 0))
-            points[host] += factor * (len(ordered) - better - 1)
-    return _sorted(Scored(host, points[host]) for host in points)
+        points = list(map(add, points, points_of([by_host.get(host, 0) for host in found], factor)))
+    return tuple(sorted(map(Scored, found, points), key=lambda one: -one.points))
 
 
-def _sorted(scored: Iterable[Scored]) -> tuple[Scored, ...]:
-    return tuple(sorted(scored, key=lambda one: (-one.points, one.host)))
+def points_of(weights: Sequence[int], factor: int) -> Iterator[int]:
+    """The points that a unit gives to hosts with these weights: one for every other host not better."""
+    worst_first = enumerate(sorted(weights, reverse=True))
+    points = {weight: factor * place for place, weight in worst_first}
+    return map(points.__getitem__, weights)
+
+
+def as_the_engine_finds(hosts: Sequence[str]) -> list[str]:
+    """Order hosts by their place in a Java HashMap; what is no id of an engine stays where it is."""
+    places = 16
+    while len(hosts) > places * 3 // 4:
+        places *= 2
+    return sorted(hosts, key=lambda host: _hash(host) % places)
+
+
+@lru_cache(maxsize=4096)
+def _hash(host: str) -> int:
+    """Source: java.util.UUID.hashCode and java.util.HashMap.hash."""
+    try:
+        upper, lower = divmod(UUID(host).int, 1 << 64)
+    except ValueError:
+        return 0
+    folded = upper ^ lower
+    code = (folded >> 32) ^ (folded & 0xFFFFFFFF)
+    return code ^ (code >> 16)

@@ -56,7 +56,9 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
     if loud := _loud(verdicts):
         raise RefusedLoudlyError(loud, snapshot)
     telling.tell_refusals(unit, vm, verdicts, snapshot)
-    return [verdict.host for verdict in verdicts if verdict.accepted]
+    accepted = [verdict.host for verdict in verdicts if verdict.accepted]
+    inventory.expect_of_accepted(unit, snapshot.vm_by_id[vm], accepted)
+    return accepted
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
@@ -65,7 +67,9 @@ def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propertie
     request = _request(rule, hosts, vm, properties)
     weights = rule.weight(snapshot, request) if rule.weight else ()
     telling.tell_ranks(unit, vm, weights, snapshot)
-    return [(weight.host, weight.rank) for weight in weights]
+    ranks = [(weight.host, weight.rank) for weight in weights]
+    inventory.expect_of_ranks(unit, snapshot.vm_by_id[vm], ranks, _factor(snapshot, vm, unit))
+    return ranks
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
@@ -75,6 +79,12 @@ def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tupl
     request = BalanceRequest(asked, given, _overload.minutes(snapshot, asked, given))
     move = rule.balance(snapshot, request) if rule.balance else None
     return (move.vm, list(move.hosts)) if move else ("", [])
+
+
+def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:
+    """What a weight's ranks are multiplied by in the policy of the VM's cluster."""
+    policy = snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster].scheduling_policy
+    return policy.weights.get(unit, 1) if policy else 1
 
 
 def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) -> Request:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.rules.rank_selector import Scored, order_hosts
+from tests.java_order import IDS, IN_JAVA
 
 HOSTS = ("h1", "h2", "h3", "h4")
 WEIGHTS = st.dictionaries(
@@ -21,8 +22,12 @@ def test_only_the_order_within_a_unit_counts() -> None:
     assert near == far == (Scored("h1", 3), Scored("h2", 0))
 
 
-def test_missing_weight_is_the_best_and_ties_fall_to_the_lower_id() -> None:
-    assert [one.host for one in order_hosts(("h2", "h3", "h1"), {"u": {"h2": 5}}, {})] == ["h1", "h3", "h2"]
+def test_missing_weight_is_the_best_and_of_equals_what_is_named_first() -> None:
+    assert [one.host for one in order_hosts(("h2", "h3", "h1"), {"u": {"h2": 5}}, {})] == ["h3", "h1", "h2"]
+
+
+def test_ties_go_as_in_the_engines_table_of_hosts() -> None:
+    assert [IDS.index(one.host) for one in order_hosts(IDS, {}, {})] == list(IN_JAVA)
 
 
 @given(WEIGHTS, st.dictionaries(st.sampled_from(["u1", "u2"]), st.integers(0, 20)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -13,10 +14,11 @@ from ovirt_placement.config import Config, EngineSettings, StoreSettings
 from ovirt_placement.inventory.client.direct import DirectReader
 from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
+from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.published import protocol, publication
 from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Refresh, Wake
 from ovirt_placement.inventory.published.publication import Publication
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_service.errors import UserError
 
 #: How long a caller who names no deadline waits for a snapshot.
@@ -76,7 +78,8 @@ def snapshot(
     tells of no change. Else the inventory service is asked for a newer one, at the cost of one refresh that
     all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
     everything is read anew, for who may not rely on events: the engine can log one late.
-    Open intents of the store stand in `pending`; a rule leaves out those of the VM that it is asked about.
+    Open intents of the store stand in `pending`, and so does what was decided on this machine a moment ago;
+    a rule leaves out those of the VM that it is asked about.
     Placement keys are published with the snapshot, as fresh as the rest; where no service runs, the store is
     asked for them.
     Without arguments the configuration says what is fresh, and the deadline is 10 s.
@@ -98,8 +101,9 @@ def known(
         try:
             published = _refreshed(config.inventory.directory, max_age, until)
         except NoService:
-            return Known(_with_intents(_direct(config, max_age, until), config), None)
-    return Known(_with_intents(published.snapshot, config), published)
+            as_of = publication.now() - max_age
+            return Known(_with_decided(_direct(config, max_age, until), as_of, config), None)
+    return Known(_with_decided(published.snapshot, published.moments.as_of, config), published)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -115,6 +119,16 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     except (NoService, NoAnswer):
         return False
     return True
+
+
+def expect_of_ranks(unit: str, vm: Vm, ranks: Sequence[tuple[str, int]], factor: int) -> None:
+    """Let later decisions on this machine know what a weight has found of a VM."""
+    expected.leave_ranks(unit, vm, ranks, factor, _configuration())
+
+
+def expect_of_accepted(unit: str, vm: Vm, hosts: Sequence[str]) -> None:
+    """Let later decisions on this machine know which hosts a filter has left to a VM."""
+    expected.leave_accepted(unit, vm, hosts, _configuration())
 
 
 def _configuration() -> Config:
@@ -164,8 +178,9 @@ def _direct(config: Config, max_age: float, until: float) -> Snapshot:
     return keys.over(found, records)
 
 
-def _with_intents(base: Snapshot, config: Config) -> Snapshot:
+def _with_decided(base: Snapshot, as_of: float, config: Config) -> Snapshot:
+    """Lay over the snapshot what is decided and not yet to be seen: open intents, and expected placements."""
     with _process.lock:
         rows = config.store, config.engine.name
         intents = _process.intents.setdefault(rows, IntentOverlay(*rows))
-    return intents.over(base)
+    return expected.over(intents.over(base), as_of, config)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.published.publication import SOCKET_NAME
 from ovirt_service.errors import UserError
 
@@ -28,6 +29,7 @@ def _lock(directory: Path) -> int:
     """Make the directory if need be, and lock it: the lock ends with this process, however that ends."""
     try:
         directory.mkdir(exist_ok=True)
+        places.make(places.beside(directory))
         owner = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         if not os.access(directory, os.W_OK):
             raise PermissionError(0, "may not write there")

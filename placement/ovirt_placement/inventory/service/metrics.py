@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from prometheus_client import Counter, Gauge, Histogram
 
-from ovirt_placement.config import EngineSettings
+from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_placement.inventory.expected import current as expected
+from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_service.metrics import new_registry
 
 _PREFIX = "ovirt_placement_inventory"
@@ -36,9 +40,25 @@ class Metrics:
             buckets=_BUCKETS,
             registry=registry,
         )
+        self.expected_hosts = Gauge(
+            f"{_PREFIX}_expected_hosts",
+            "Of the latest decisions that later ones counted with: was the expected host chosen",
+            ["outcome"],
+            registry=registry,
+        )
         self.questions = Counter(
             f"{_PREFIX}_questions", "Questions of readers by kind", ["kind"], registry=registry
         )
+
+    def follow_expected(self, config: Config) -> None:
+        """Show how often the expected host was the real one, on this machine."""
+        for name in Outcomes._fields:
+            found = partial(_outcome, config, name)
+            self.expected_hosts.labels(name).set_function(found)
+
+
+def _outcome(config: Config, name: str) -> float:
+    return float(getattr(expected.outcomes(config), name))
 
 
 class CountedConnection(EngineConnection):

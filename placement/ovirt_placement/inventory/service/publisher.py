@@ -36,11 +36,23 @@ class State:
 class Publisher:
     """One publication after the other; made within the loop of asyncio that it is for."""
 
-    def __init__(self, directory: Path, writer: Writer, ready: Callable[[], None], metrics: Metrics) -> None:
-        """`ready` is called once the first snapshot is there."""
+    def __init__(
+        self,
+        directory: Path,
+        writer: Writer,
+        ready: Callable[[], None],
+        replaced: Callable[[Snapshot, float], object],
+        metrics: Metrics,
+    ) -> None:
+        """`ready` is called once the first snapshot is there, and `replaced` with what is to be no more.
+
+        It gets the snapshot and the moment at which that was true.
+        """
         self._directory = directory
         self._writer = writer
         self._ready = ready
+        self._replaced = replaced
+        self._published: Snapshot | None = None
         self._metrics = metrics
         self._publishing = asyncio.Lock()
         #: What was told last of the two.
@@ -63,7 +75,10 @@ class Publisher:
             if not self.version and wait_for_details and _lacks_details(state.moments, keys):
                 return
             moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
-            await self._write(as_recorded(state.snapshot, keys.records), moments)
+            if self._published is not None:
+                self._replaced(self._published, self.moments.as_of)
+            self._published = as_recorded(state.snapshot, keys.records)
+            await self._write(self._published, moments)
 
     async def _write(self, snapshot: Snapshot, moments: Moments) -> None:
         before = self.version

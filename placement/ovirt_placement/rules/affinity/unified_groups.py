@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.index import once_per_snapshot
+from ovirt_placement.rules.index import once_whatever_is_pending
 from ovirt_placement.rules.record import Record
 
 
@@ -35,7 +35,7 @@ def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedG
     return tuple(UnifiedGroup(vms, tuple(ids[number])) for number, vms in enumerate(sets))
 
 
-@once_per_snapshot
+@once_whatever_is_pending
 def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
     """What must run together, in every cluster."""
     return unify(
@@ -44,7 +44,7 @@ def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
     )
 
 
-@once_per_snapshot
+@once_whatever_is_pending
 def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
     """The unified hard positive group of a VM, by VM id; a VM of no such group is not in it."""
     return {vm: unified for unified in hard_positive_groups(snapshot) for vm in unified.vms}

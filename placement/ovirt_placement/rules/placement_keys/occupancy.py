@@ -57,6 +57,8 @@ def _differing(before: Snapshot, snapshot: Snapshot) -> set[str] | None:
 
 def _exchanged_ids(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
     """What is another object now, or only in one of the two."""
+    if before is now:
+        return set()
     return {name for name, one in now.items() if before.get(name) is not one} | (before.keys() - now.keys())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
-from ovirt_placement.rules.index import once_per_part, once_per_snapshot
+from ovirt_placement.rules.index import once_per_part, once_per_snapshot, once_whatever_is_pending
 from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
@@ -36,7 +36,7 @@ class Presence(Record, frozen=True):
     places: tuple[int, ...]
 
 
-@once_per_snapshot
+@once_whatever_is_pending
 def host_places(snapshot: Snapshot) -> dict[str, int]:
     """The place of each host among all, by its id."""
     return {host.id: place for place, host in enumerate(snapshot.hosts)}

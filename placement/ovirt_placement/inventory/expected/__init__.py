@@ -1,0 +1,1 @@
+"""Expected placements: what was decided a moment ago on this machine, and the engine does not show yet."""

@@ -1,0 +1,74 @@
+"""What this process knows of expected placements, by the folder that they are left in."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.expected import places
+from ovirt_placement.inventory.expected.overlay import ExpectedOverlay
+from ovirt_placement.inventory.expected.traces import Outcomes, Trace, Traces, packed
+from ovirt_placement.inventory.published.publication import now
+from ovirt_placement.model import Snapshot, Vm
+
+#: A filter that leaves more hosts than this has not decided much: the weights have more to say.
+_FEW_HOSTS = 8
+
+
+class _Process:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.overlays: dict[tuple[Path, float], ExpectedOverlay] = {}
+
+
+_process = _Process()
+
+
+def _forked() -> None:
+    global _process
+    _process = _Process()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def over(base: Snapshot, as_of: float, config: Config) -> Snapshot:
+    """Return the snapshot, which was true at the moment `as_of`, with expected placements as `pending`."""
+    folder, longest = places.find(config), config.inventory.expected_seconds
+    if folder is None:
+        return base
+    with _process.lock:
+        overlay = _process.overlays.get((folder, longest))
+        if overlay is None:
+            overlay = _process.overlays[folder, longest] = ExpectedOverlay(Traces(folder), longest)
+    return overlay.over(base, as_of, now())
+
+
+def leave_ranks(unit: str, vm: Vm, ranks: Sequence[tuple[str, int]], factor: int, config: Config) -> None:
+    """Leave behind what a weight found: of these hosts, one will be chosen."""
+    hosts = tuple(host for host, _ in ranks)
+    _leave(unit, vm, hosts, packed(rank for _, rank in ranks), factor, config)
+
+
+def leave_accepted(unit: str, vm: Vm, hosts: Sequence[str], config: Config) -> None:
+    """Leave behind which hosts a filter left, if they are few: of one host, nobody asks for weights.
+
+    That it left none counts, too: another filter may have left one.
+    """
+    if len(hosts) <= _FEW_HOSTS:
+        _leave(unit, vm, tuple(hosts), b"", 0, config)
+
+
+def outcomes(config: Config) -> Outcomes:
+    """How often the expected host was the real one, of the latest decisions on this machine."""
+    folder = places.find(config)
+    return Outcomes(0, 0) if folder is None else Traces(folder).outcomes()
+
+
+def _leave(unit: str, vm: Vm, hosts: tuple[str, ...], ranks: bytes, factor: int, config: Config) -> None:
+    folder = places.find(config)
+    if folder is not None:
+        Traces(folder).leave(vm.id, Trace(unit, now(), vm.host, hosts, ranks, factor))

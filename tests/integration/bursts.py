@@ -1,0 +1,245 @@
+"""Bursts of starts: clusters drawn by a seed, and what they look like afterwards, counted by an oracle."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from functools import partial
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.rejections import Rejected
+from ovirt_simulator.core.settings import PROMPT
+from tests import builders as build
+from tests.plugins.published import Publisher
+
+CLOCK = datetime(2030, 1, 1, tzinfo=UTC)
+#: How much each weight of a rule counts beside the engine's even distribution.
+FACTOR = 100
+#: So many starts are asked for at the same time.
+_AT_ONCE = 8
+#: How probable it is that a start is published before the next one.
+_OFTEN_ENOUGH = 0.2
+EVEN = {"even_cpu_weight": 2, "even_memory_weight": 1, "preferred_hosts_weight": 99}
+
+
+class Kind(Enum):
+    """What binds the VMs of a burst."""
+
+    SOFT_APART = "soft apart"
+    SOFT_TOGETHER = "soft together"
+    HARD_APART = "hard apart"
+    HARD_TOGETHER = "hard together"
+    CHAINS = "chains of hard groups"
+    HA = "HA reservation"
+    REPEL = "keys that repel"
+    ATTRACT = "keys that attract"
+
+
+class Manner(Enum):
+    PARALLEL = "parallel"
+    IN_TURN = "one after the other"
+    EVACUATION = "evacuation"
+
+
+@dataclass(frozen=True)
+class Burst:
+    """A cluster, and the VMs that are to start at once."""
+
+    kind: Kind
+    manner: Manner
+    state: Snapshot
+    vms: tuple[str, ...]
+    #: The host that fails, where it is an evacuation.
+    failing: str | None = None
+
+
+@dataclass
+class Outcome:
+    """Where each VM of the burst is afterwards; None if it was refused."""
+
+    hosts: Mapping[str, str | None]
+    free_mb: Mapping[str, int] = field(default_factory=dict)
+
+
+def draw(seed: int, kind: Kind, manner: Manner, sizes: tuple[int, int] = (4, 100)) -> Burst:
+    """Draw a cluster and a burst."""
+    dice = random.Random(f"{seed} {kind} {manner}")
+
+    def new() -> str:
+        return str(uuid.UUID(int=dice.getrandbits(128)))
+
+    hosts = [
+        build.host(new(), free_mb=dice.choice([65536, 65536, 49152]), memory_mb=131072, cpu_percent=20)
+        for _ in range(dice.choice([4, 5, 8, 12, 13, 30, dice.randint(*sizes)]))
+    ]
+    many = dice.choice([2, 3, 4, 8, dice.randint(2, 50)])
+    if kind is Kind.HARD_APART:
+        many = min(many, len(hosts) - 1)
+    if kind in {Kind.HARD_TOGETHER, Kind.CHAINS, Kind.SOFT_TOGETHER}:
+        many = min(many, 12)
+    failing = hosts[0].id if manner is Manner.EVACUATION else None
+    ha = manner is Manner.EVACUATION or kind is Kind.HA
+    keys = {
+        Kind.REPEL: {"placement_keys": "Repel1:1:-100"},
+        Kind.ATTRACT: {"placement_keys": "Attract1:1:100"},
+    }.get(kind, {})
+    vms = [build.vm(new(), failing, ha=ha, custom_properties=keys) for _ in range(many)]
+    groups = list(_groups(kind, [vm.id for vm in vms], new))
+    cluster = build.cluster(ha_reservation=kind is Kind.HA)
+    state = build.snapshot(cluster, *hosts, *vms, *groups)
+    return Burst(kind, manner, state, tuple(vm.id for vm in vms), failing)
+
+
+def _groups(kind: Kind, vms: list[str], new: Callable[[], str]) -> Iterable[AffinityGroup]:
+    rule = {
+        Kind.SOFT_APART: build.SOFT_APART,
+        Kind.SOFT_TOGETHER: build.SOFT_TOGETHER,
+        Kind.HARD_APART: build.APART,
+        Kind.HARD_TOGETHER: build.TOGETHER,
+    }.get(kind)
+    if rule is not None:
+        yield build.group(new(), rule, " ".join(vms))
+    if kind is Kind.CHAINS:
+        for one, other in pairwise(vms):
+            yield build.group(new(), build.TOGETHER, f"{one} {other}")
+
+
+#: Our units for each kind, in whose place the engine's stand otherwise.
+_OURS = {
+    Kind.HA: ((), {"HaReservationWeight": FACTOR}),
+    Kind.REPEL: (("PlacementKeyFilter",), {"PlacementKeyWeight": FACTOR}),
+    Kind.ATTRACT: (("PlacementKeyFilter",), {"PlacementKeyWeight": FACTOR}),
+}
+_AFFINITY = (("AffinityFilter", "HostAffinityFilter"), {"SoftAffinityWeight": FACTOR})
+_ENGINES = {Kind.HA: {"ha_weight": FACTOR}}
+
+
+def ours(burst: Burst, beside: Mapping[str, int] | None = None) -> Snapshot:
+    filters, weights = _OURS.get(burst.kind, _AFFINITY)
+    return _ruled(burst.state, {**EVEN, **(beside or {})}, SchedulingPolicy(filters=filters, weights=weights))
+
+
+def engines(burst: Burst) -> Snapshot:
+    """The same cluster under the engine's own weights alone."""
+    return _ruled(burst.state, EVEN | _ENGINES.get(burst.kind, {"vm_affinity_weight": FACTOR}), None)
+
+
+def _ruled(state: Snapshot, own: Mapping[str, int], policy: SchedulingPolicy | None) -> Snapshot:
+    clusters = [
+        replace(
+            one,
+            policy=dict(own),
+            scheduling_policy=policy,
+            scheduling_properties={"placement_tie": "engine"} if policy else {},
+        )
+        for one in state.clusters
+    ]
+    return replace(state, clusters=tuple(clusters))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The real proxy that decides, and what its units are shown; of None, the engine decides alone."""
+
+    proxy: str
+    publisher: Publisher
+
+
+def run(burst: Burst, state: Snapshot, seed: int, scene: Scene | None = None) -> Outcome:
+    """Start them all. Published is the state before; where they start in turn, now and then a newer one."""
+    dice = random.Random(seed)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        engine = _engine(state, seed, scene, pool)
+        if burst.failing is not None:
+            engine.hosts.fail(burst.failing)
+            engine.advance(PROMPT.host_detection_seconds + PROMPT.host_fence_seconds - 0.1)
+            _publish(engine, scene)
+            engine.advance(0.2)
+            pool.shutdown(wait=True)
+        elif burst.manner is Manner.PARALLEL:
+            list(pool.map(partial(_start, engine), burst.vms))
+        else:
+            for vm in burst.vms:
+                _start(engine, vm)
+                if dice.random() < _OFTEN_ENOUGH:
+                    engine.advance(0.1)
+                    _publish(engine, scene)
+    return _outcome(burst, engine)
+
+
+def run_blindly(burst: Burst, state: Snapshot, seed: int, scene: Scene) -> Outcome:
+    """Start one after the other, and publish nothing in between."""
+    engine = _engine(state, seed, scene)
+    for vm in burst.vms:
+        _start(engine, vm)
+    return _outcome(burst, engine)
+
+
+def run_patiently(burst: Burst, state: Snapshot, seed: int, scene: Scene) -> Outcome:
+    """Start one after the other, each when the last one is up and everybody knows."""
+    engine = _engine(state, seed, scene)
+    for vm in burst.vms:
+        _start(engine, vm)
+        engine.advance(60)
+        _publish(engine, scene)
+    return _outcome(burst, engine)
+
+
+def _engine(
+    state: Snapshot, seed: int, scene: Scene | None, pool: ThreadPoolExecutor | None = None
+) -> Engine:
+    engine = Engine.from_snapshot(
+        state,
+        clock=CLOCK,
+        seed=seed,
+        settings=PROMPT,
+        proxy=scene.proxy if scene else None,
+        **({"background": pool.submit} if pool else {}),
+    )
+    if scene is not None:
+        scene.publisher.publish(engine.snapshot())
+    return engine
+
+
+def _publish(engine: Engine, scene: Scene | None) -> None:
+    if scene is not None:
+        scene.publisher.publish(engine.snapshot(), same_story=True)
+
+
+def _start(engine: Engine, vm: str) -> None:
+    with suppress(Rejected):
+        engine.vms.start(vm)
+
+
+def _outcome(burst: Burst, engine: Engine) -> Outcome:
+    after = engine.snapshot()
+    pending = {one.vm: one.host for one in after.pending}
+    return Outcome(
+        {vm: pending.get(vm) or after.vm_by_id[vm].host for vm in burst.vms},
+        {host.id: host.free_mb for host in after.hosts},
+    )
+
+
+def burden(burst: Burst, outcome: Outcome) -> int:
+    """How far the cluster is from what the rule asks for; 0 is best, refused VMs aside."""
+    counts = Counter(host for host in outcome.hosts.values() if host)
+    if burst.kind in {Kind.SOFT_APART, Kind.REPEL, Kind.HARD_APART}:
+        return sum(count * (count - 1) // 2 for count in counts.values())
+    if burst.kind is Kind.HA:
+        return sum(count * count for count in counts.values())
+    return len(counts) - 1
+
+
+def refused(outcome: Outcome) -> int:
+    return sum(host is None for host in outcome.hosts.values())
