@@ -16,9 +16,9 @@ from ovirt_placement.engine.reading.requests import get_present, whole_answers
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 
 #: From so many on, one search costs the engine less than one request for each.
-_WORTH_A_SEARCH = 12
-#: A longer search does not fit into a URL.
-_LONGEST_SEARCH = 40
+_WORTH_A_SEARCH = 2
+#: These make a URL of 4 kB; all headers together must fit into the 8 kB that the engine's Apache passes on.
+_LONGEST_SEARCH = 80
 
 _Entity = TypeVar("_Entity", Host, FoundVm)
 

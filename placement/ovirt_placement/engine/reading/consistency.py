@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 from msgspec.structs import replace
 
@@ -17,7 +17,15 @@ def consistent(snapshot: Snapshot) -> Snapshot:
     networks = {network.id for network in snapshot.networks}
     profiles = tuple(profile for profile in snapshot.vnic_profiles if profile.network in networks)
     host_ids, profile_ids = {host.id for host in hosts}, {profile.id for profile in profiles}
-    vms = tuple(_vm(vm, host_ids, profile_ids) for vm in snapshot.vms if vm.cluster in snapshot.cluster_by_id)
+    # There may be ten thousand VMs, and this is done for each version: most need not even a call.
+    places, cluster_ids = {*host_ids, None}, set(snapshot.cluster_by_id)
+    vms = tuple(
+        vm
+        if vm.host in places and vm.migrating_to in places and not vm.pinned_hosts and not vm.nics
+        else _vm(vm, host_ids, profile_ids)
+        for vm in snapshot.vms
+        if vm.cluster in cluster_ids
+    )
     vm_ids, label_ids = {vm.id for vm in vms}, set(snapshot.label_by_id)
     return replace(
         snapshot,
@@ -56,9 +64,9 @@ def _vm(vm: Vm, hosts: Collection[str], profiles: Collection[str]) -> Vm:
     return vm
 
 
-def _group(
-    group: AffinityGroup, vms: Collection[str], hosts: Collection[str], labels: Collection[str]
-) -> AffinityGroup:
+def _group(group: AffinityGroup, vms: Set[str], hosts: Set[str], labels: Set[str]) -> AffinityGroup:
+    if vms >= {*group.vms} and hosts >= {*group.hosts} and labels >= {*group.vm_labels, *group.host_labels}:
+        return group
     return replace(
         group,
         vms=_known(group.vms, vms),

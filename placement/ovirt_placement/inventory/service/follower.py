@@ -22,7 +22,14 @@ from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import ENGINE_STARTED, Told, told_by, vms_named
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
 from ovirt_placement.inventory.service.reconciliation import Scope
-from ovirt_placement.inventory.service.rereads import BRIEFLY, LATER_SECONDS, Kind, Rereads, Subject
+from ovirt_placement.inventory.service.rereads import (
+    BRIEFLY,
+    LATER_SECONDS,
+    SOON_SECONDS,
+    Kind,
+    Rereads,
+    Subject,
+)
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot, Vm
 
@@ -193,8 +200,8 @@ class Follower:
 
     def _reread(self) -> None:
         """Read what is due: VMs first, for those that came or went name hosts."""
-        self._reread_vms(self._due(Kind.VM))
-        self._reread_hosts(self._due(Kind.HOST))
+        self._reread_vms(self._due(Kind.VM, SOON_SECONDS))
+        self._reread_hosts(self._due(Kind.HOST, SOON_SECONDS))
         for cluster in self._due(Kind.CLUSTER):
             self._reread_cluster(cluster)
         if self._due(Kind.LABELS):
@@ -202,8 +209,9 @@ class Follower:
         if self._due(Kind.NETWORKS):
             self._reread_networks()
 
-    def _due(self, kind: Kind) -> list[str]:
-        return [subject.id for subject in self._rereads.due(self._clock()) if subject.kind is kind]
+    def _due(self, kind: Kind, ahead: float = 0.0) -> list[str]:
+        """Name what must be read; or again so soon that it is read along, in case more shows by now."""
+        return [subject.id for subject in self._rereads.due(self._clock(), ahead) if subject.kind is kind]
 
     def _reread_vms(self, ids: list[str]) -> None:
         if not ids:

@@ -25,8 +25,11 @@ _IDLE_SECONDS = 60.0
 class Reconciliation:
     """Larger readings, each at its own interval; the first of them must be demanded, and sooner if it is."""
 
-    def __init__(self, settings: InventorySettings, *scopes: Scope) -> None:
-        """Name the scopes that are read one after another, the most needed first."""
+    def __init__(self, settings: InventorySettings, *scopes: Scope, patience: float = 1.0) -> None:
+        """Name the scopes that are read one after another, the most needed first.
+
+        Statistics cost the engine the most: `patience` times as long as usual they wait for a reader.
+        """
         intervals = {
             Scope.WHOLE: settings.vms_interval_seconds,
             Scope.HOSTS: settings.hosts_interval_seconds,
@@ -35,9 +38,14 @@ class Reconciliation:
         }
         self._intervals = {scope: intervals[scope] for scope in scopes}
         self._first = scopes[0]
+        self._patience = patience
         #: When the last successful reading of each scope began.
         self._began = dict.fromkeys(scopes, _NEVER)
-        self._demanded = _NEVER
+        self._demanded = self._asked_at = _NEVER
+
+    def asked(self, now: float) -> None:
+        """Take note of a reader that asks for a newer snapshot: what waited for one is due."""
+        self._asked_at = now
 
     def demand(self, not_before: float) -> bool:
         """Ask for a first reading that begins at this moment or later; false if it was asked for."""
@@ -70,10 +78,14 @@ class Reconciliation:
         if self._began[self._first] == _NEVER:
             return {self._first: _NEVER} if self._demanded > _NEVER and _needed(self._first, needs) else {}
         return {
-            scope: began + self._intervals[scope]
+            scope: began + self._interval(scope, began)
             for scope, began in self._began.items()
             if _needed(scope, needs)
         }
+
+    def _interval(self, scope: Scope, began: float) -> float:
+        waits = scope is Scope.STATISTICS and self._asked_at < began
+        return self._intervals[scope] * (self._patience if waits else 1.0)
 
 
 def _needed(scope: Scope, needs: Needs) -> bool:

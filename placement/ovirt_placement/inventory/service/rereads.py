@@ -70,12 +70,12 @@ class Rereads:
         self.ask(subject, now, BRIEFLY)
         self._plans[subject].awaited.append((effect, now + LATER_SECONDS))
 
-    def due(self, now: float) -> tuple[Subject, ...]:
-        """Name what must be read now."""
+    def due(self, now: float, ahead: float = 0.0) -> tuple[Subject, ...]:
+        """Name what must be read now, and what must be read again within so many seconds."""
         return tuple(
             subject
             for subject, plan in self._plans.items()
-            if plan.awaited or any(moment <= now for moment in plan.moments)
+            if plan.awaited or any(moment <= now + ahead for moment in plan.moments)
         )
 
     def read(self, subject: Subject, found: Found, began: float) -> None:

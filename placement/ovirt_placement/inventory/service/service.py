@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -13,14 +14,17 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.inventory.client.keys import levels
+from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.published.protocol import Refresh, address
 from ovirt_placement.inventory.published.publication import SOCKET_NAME, Writer, now
 from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
 from ovirt_placement.inventory.service.directory import owned
 from ovirt_placement.inventory.service.follower import Follower, read
+from ovirt_placement.inventory.service.garbage import Garbage
 from ovirt_placement.inventory.service.key_watch import KeyWatch
 from ovirt_placement.inventory.service.metrics import CountedConnection, Metrics
+from ovirt_placement.inventory.service.pace import Pace
 from ovirt_placement.inventory.service.publisher import Publisher, State
 from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, Scope
@@ -38,6 +42,14 @@ _READY_SECONDS = 20.0
 #: A turn may make so many requests, each of which takes as long as it may, before it is believed to hang.
 _MOST_SLOW_REQUESTS = 10
 
+#: While nobody decides, statistics are read so many times as seldom.
+_PATIENCE = 5.0
+#: A thread that parses a long answer lets others go on so often. A turn is made of many short steps, and
+#: would wait before each for Python's usual 5 ms: decisions wait for turns, and nobody for larger readings.
+_SWITCH_SECONDS = 0.0005
+
+_NEVER = float("-inf")
+
 _Result = TypeVar("_Result")
 
 _log = logging.getLogger(__name__)
@@ -50,7 +62,9 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     snapshot, if the engine cannot be talked to because of what a person must set right.
     """
     directory = config.inventory.directory
+    sys.setswitchinterval(_SWITCH_SECONDS)
     metrics = Metrics()
+    metrics.follow_expected(config)
     connection = partial(CountedConnection, config.engine, metrics.requests)
     with owned(directory), connection() as feed, connection() as bulk, connection() as slow:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
@@ -76,7 +90,9 @@ async def _serve(
         ready()
         notifier.ready()
 
-    publisher = Publisher(config.inventory.directory, writer, published, metrics)
+    # Each decision is looked at while nothing shows yet what came of it; later, whether it came as expected.
+    judged = partial(expected.over, config=config)
+    publisher = Publisher(config.inventory.directory, writer, published, judged, metrics)
     service = _Service(config, feed, bulk, slow, publisher, notifier, metrics)
     asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
     await service.serve()
@@ -101,7 +117,7 @@ class _Service:
         metrics: Metrics,
     ) -> None:
         self._directory = config.inventory.directory
-        self._interval = config.inventory.interval_seconds
+        self._pace = Pace(config.inventory.interval_seconds)
         self._bulk, self._slow = bulk, slow
         self._publisher = publisher
         self._notifier = notifier
@@ -109,15 +125,20 @@ class _Service:
         self._readers = Readers(publisher, metrics, self._want, self._awaited)
         self._policies = PolicyReader()
         self._follower = Follower(feed, now)
-        self._reconciliation = Reconciliation(config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS)
+        self._reconciliation = Reconciliation(
+            config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS, patience=_PATIENCE
+        )
         self._details = Reconciliation(config.inventory, Scope.DETAILS)
         self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
         self._said = Said()
         self._following, self._reading, self._detailing = Attempts(), Attempts(), Attempts()
         self._looking = Attempts()
+        #: When the turn began that is under way.
+        self._turning_since = _NEVER
+        self._garbage = Garbage()
         longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
-        self._progress = Progress(self._interval + LONGEST_PAUSE_SECONDS + longest_turn)
+        self._progress = Progress(config.inventory.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
 
     async def serve(self) -> None:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
@@ -154,7 +175,9 @@ class _Service:
             self._progress.mark()
             began = self._following.begin()
             with self._metrics.readings.labels("turn").time():
+                self._turning_since = began
                 state = await self._attempt(self._following, self._turn)
+                self._turning_since = _NEVER
             if self._reconciliation.demand(self._follower.whole_needed):
                 self._reading.wanted.set()
             if self._details.demand(self._follower.details_needed):
@@ -162,16 +185,20 @@ class _Service:
             if state is not None:
                 self._publisher.state = state
                 self._need(state.needs)
-                await self._publish()
+            await self._publish()
             await self._readers.tell()
-            await self._following.pause(began + self._interval - now())
+            if not self._following.wanted.is_set():
+                self._garbage.collect(began)
+            await self._following.pause(began + self._pace.interval(now()) - now())
 
     async def _keep_looking(self) -> None:
         while True:
             began = self._looking.begin()
             self._publisher.keys = await in_thread(partial(self._key_watch.look, began))
-            await self._publish()
-            await self._readers.tell()
+            # A turn that began a moment ago publishes them as well: who waits needs one version, not two.
+            if self._turning_since < now() - _LOOK_SECONDS:
+                await self._publish()
+                await self._readers.tell()
             await self._looking.pause(began + _LOOK_SECONDS - now())
 
     async def _keep_reading(
@@ -234,7 +261,12 @@ class _Service:
             self._detailing.wanted.set()
 
     def _want(self, question: Refresh) -> None:
-        """Have read soon what answers a reader."""
+        """Have read soon what answers a reader, and what others will ask for after it."""
+        asked = now()
+        self._pace.asked(asked)
+        self._reconciliation.asked(asked)
+        if self._reconciliation.next_reading(asked, self._needs) is not None:
+            self._reading.wanted.set()
         if question.whole and self._reconciliation.demand(question.not_before):
             self._reading.wanted.set()
         self._following.want(question.not_before)

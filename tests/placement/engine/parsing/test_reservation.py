@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_placement.engine.parsing.reservation import failures
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.rules.ha import check
+from ovirt_placement.rules.failover import check
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.engine.test_simulated import simulated
 

@@ -142,12 +142,14 @@ def test_metrics(engine: EngineServer, tmp_path: Path) -> None:
     assert last["process_resident_memory_bytes",] > 0
 
 
-def test_an_address_that_is_none_is_told_and_nothing_is_left(engine: EngineServer, tmp_path: Path) -> None:
+def test_an_address_that_is_none_is_told_and_nothing_is_published(
+    engine: EngineServer, tmp_path: Path
+) -> None:
     file = configured(tmp_path, engine, metrics='"9090"')
     with running(file, ready=False) as service:
         assert service.wait(30) == 2
         assert "[inventory] metrics '9090' is not HOST:PORT" in service.log.read_text()
-    assert list(loaded(file).inventory.directory.iterdir()) == []
+    assert [path.name for path in loaded(file).inventory.directory.iterdir()] == ["expected"]
 
 
 def test_requests_are_counted_by_what_they_ask_for_and_not_by_ids() -> None:

@@ -54,6 +54,18 @@ def test_statistics_are_read_where_they_are_needed_first_after_the_start() -> No
     assert [now for now, scope in found if scope is Scope.STATISTICS] == [0.0, 40.0, 80.0]
 
 
+def test_statistics_wait_for_a_reader_but_not_for_ever() -> None:
+    made = Reconciliation(SETTINGS, Scope.STATISTICS, patience=5.0)
+    made.demand(0.0)
+    assert [now for now, _ in lived(made, 500.0, WITH_STATISTICS)] == [0.0, 200.0, 400.0]
+    made.asked(501.0)
+    assert [made.next_reading(now, WITH_STATISTICS) for now in (439.0, 501.0)] == [None, Scope.STATISTICS]
+    made.done(Scope.STATISTICS, 501.0)
+    made.asked(510.0)
+    made.asked(520.0)
+    assert made.pause(520.0, WITH_STATISTICS) == 21.0
+
+
 def test_nothing_is_due_before_the_first_demand() -> None:
     made = schedule()
     assert made.next_reading(1000.0, WITH_STATISTICS) is None

@@ -49,10 +49,10 @@ def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
     directory = config.inventory.directory
     for number in (signal.SIGTERM, signal.SIGINT):
         with running(file) as service:
-            assert {path.name for path in directory.iterdir()} == {"snapshot", "socket"}
+            assert {path.name for path in directory.iterdir()} == {"expected", "snapshot", "socket"}
             service.send_signal(number)
             assert service.wait(30) == 0
-        assert list(directory.iterdir()) == []
+        assert [path.name for path in directory.iterdir()] == ["expected"]
 
 
 def test_all_who_wait_share_one_reading(engine: EngineServer, file: Path, config: Config) -> None:

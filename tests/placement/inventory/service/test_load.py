@@ -1,0 +1,99 @@
+"""What following a busy engine costs it, and that nothing is seen later for it."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.engine.reading.by_id import reread_vms
+from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.reading.events import read_events
+from ovirt_placement.inventory.service.garbage import Garbage
+from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Kind, Rereads, Subject
+from ovirt_simulator.core.vm_commands import VmEdit
+from ovirt_simulator.generate import Sizes, generate
+from tests import builders as build
+from tests.placement.inventory.stage import Stage, staged
+
+VM = Subject(Kind.VM, "v")
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, generate(Sizes(clusters=1, hosts=8, vms=40, groups=4), 3)) as made:
+        yield made
+
+
+def test_however_much_happens_a_turn_costs_three_requests(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    get = stage.connection.get
+
+    def counted(path: str, **query: str | int | bool) -> bytes:
+        asked.append(path)
+        return get(path, **query)
+
+    monkeypatch.setattr(stage.connection, "get", counted)
+    dice, most = random.Random(1), 0
+    for _ in range(60):
+        for vm in dice.sample(stage.engine.snapshot().vms, 5):
+            if vm.status == "down":
+                stage.engine.vms.start(vm.id)
+            elif vm.status == "up":
+                stage.engine.vms.stop(vm.id)
+        asked.clear()
+        stage.turn()
+        most = max(most, len(asked))
+    assert most == 3
+    stage.settle()
+    assert stage.known() == stage.shown()
+
+
+def test_what_shows_late_is_seen_in_the_next_turn_even_if_no_effect_is_known(stage: Stage) -> None:
+    for vm in stage.engine.snapshot().vms[:12]:
+        last = max((event.id for event in read_events(stage.connection, at_most=1)), default=0)
+        stage.engine.vms.edit(vm.id, VmEdit(ha=not vm.ha))
+        heard, turns = False, 0
+        while turns * 0.2 < SOON_SECONDS:
+            stage.turn(0.2)
+            heard = heard or any(
+                event.vm == vm.id for event in read_events(stage.connection, after=last, at_most=50)
+            )
+            turns += heard
+            shown = reread_vms(stage.connection, [vm.id])[vm.id]
+            assert not heard or stage.follower.snapshot().vm_by_id[vm.id].ha == shown.ha
+
+
+def test_what_is_read_along_is_read_again_when_it_must() -> None:
+    rereads = Rereads()
+    rereads.ask(VM, 10.0)
+    rereads.read(VM, build.vm("v"), 10.0)
+    assert rereads.due(10.4) == ()
+    assert rereads.due(10.4, SOON_SECONDS) == (VM,)
+    rereads.read(VM, build.vm("v"), 10.4)
+    assert rereads.due(11.0) == (VM,)
+
+
+def test_what_is_consistent_stays_the_same_object() -> None:
+    state = generate(Sizes(clusters=2, hosts=8, vms=40, groups=8), 3)
+    made = consistent(state)
+    for one, other in zip(made.vms + made.affinity_groups, state.vms + state.affinity_groups, strict=True):
+        assert one is other
+
+
+def test_garbage_is_collected_when_it_is_due_and_never_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    collections: list[float] = []
+    garbage = Garbage()
+    try:
+        assert not gc.isenabled()
+        for now in range(0, 100, 5):
+            monkeypatch.setattr(gc, "collect", lambda now=now: collections.append(now))
+            garbage.collect(float(now))
+    finally:
+        gc.enable()
+    assert collections == [0, 30, 60, 90]
