@@ -16,7 +16,10 @@ from tabulate import tabulate
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha import check
+from ovirt_placement.rules.failover import check
+from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET
+from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Unknown
+from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.solving.budget import Budget
 
 from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
@@ -210,7 +213,7 @@ def _ha_check(drawn: Snapshot) -> None:
         found = check.check(snapshot, cluster.id, 1)
         seconds = time.perf_counter() - started
         outcomes, times = _judge_pairs(snapshot, cluster.id)
-        unknown = sum(isinstance(outcome, check.Unknown) for outcome in outcomes)
+        unknown = sum(isinstance(outcome, Unknown) for outcome in outcomes)
         rows.append(
             {
                 "slack": f"{_slack(snapshot):.0%}",
@@ -219,7 +222,7 @@ def _ha_check(drawn: Snapshot) -> None:
                 "unknown": f"{(len(found.unknown) + found.unjudged) / len(snapshot.hosts):.1%}",
                 "all, s": f"{seconds:.3f}",
                 "pairs": PAIRS,
-                "pairs lost": sum(isinstance(outcome, check.Loss) for outcome in outcomes),
+                "pairs lost": sum(isinstance(outcome, Loss) for outcome in outcomes),
                 "pairs unknown": f"{unknown / PAIRS:.1%}",
                 "a pair, p50 ms": f"{statistics.median(times) * 1e3:.1f}",
                 "longest, ms": f"{max(times) * 1e3:.0f}",
@@ -229,14 +232,14 @@ def _ha_check(drawn: Snapshot) -> None:
     print(tabulate(rows, "keys", disable_numparse=True))
 
 
-def _judge_pairs(snapshot: Snapshot, cluster: str) -> tuple[list[check.Outcome], list[float]]:
+def _judge_pairs(snapshot: Snapshot, cluster: str) -> tuple[list[Outcome], list[float]]:
     dice = random.Random(3)
-    hosts = [host.id for host in snapshot.hosts]
+    starts = Starts(snapshot, cluster)
     outcomes, times = [], []
     for _ in range(PAIRS):
-        pair = tuple(dice.sample(hosts, 2))
+        pair = tuple(dice.sample(starts.hosts, 2))
         started = time.perf_counter()
-        outcomes.append(check.FailingCluster(snapshot, cluster).judge(pair, Budget(check.SEARCH_BUDGET)))
+        outcomes.append(starts.judge(pair, Budget(SEARCH_BUDGET)))
         times.append(time.perf_counter() - started)
     return outcomes, times
 

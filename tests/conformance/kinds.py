@@ -9,7 +9,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.affinity.unified_groups import unify
-from ovirt_placement.rules.ha import balance, check, weight
+from ovirt_placement.rules.failover import check
+from ovirt_placement.rules.ha import balance, weight
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tests.conformance import placement_keys
 from tests.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
@@ -70,8 +71,8 @@ def _ha_balance(vector: Vector) -> str | None:
 
 
 def _ha_check(vector: Vector) -> str | None:
-    """The vectors ask about the failure of one host."""
-    found = check.check(vector.snapshot, vector.request["cluster"], failures=1)
+    """The vectors ask about the failure of one host, by the engine's own arithmetic."""
+    found = check.by_engine(vector.snapshot, vector.request["cluster"], failures=1)
     failed = [host for loss in found.losses for host in loss.hosts]
     return difference_of_sets(vector, "safe", found.safe) or difference_of_sets(
         vector, "failed_hosts", failed

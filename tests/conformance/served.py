@@ -12,7 +12,7 @@ from xmlrpc.client import ServerProxy
 from tests.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
 from tests.conformance.vector import Vector
 from tests.plugins.proxy_process import running_proxy
-from tests.plugins.published import Publisher
+from tests.plugins.published import WITHOUT_PAST, Publisher
 
 #: The unit that answers a kind of vector.
 _FILTERS = {"vm_affinity_filter": "AffinityFilter", "vm_to_host_filter": "HostAffinityFilter"}
@@ -51,7 +51,7 @@ class ServedUnits:
 @contextmanager
 def served_units() -> Iterator[ServedUnits]:
     with tempfile.TemporaryDirectory() as folder:
-        publisher = Publisher(Path(folder))
+        publisher = Publisher(Path(folder), inventory=WITHOUT_PAST)
         with running_proxy(publisher.environment) as proxy:
             yield ServedUnits(publisher, proxy)
 

@@ -1,4 +1,4 @@
-"""`ovirt-placement ha-check`: whether highly available VMs would find homes if hosts failed."""
+"""`ovirt-placement ha-check`: whether highly available VMs would be started again if hosts failed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ import argparse
 from ovirt_placement.answers import ha_check
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_json
-from ovirt_placement.rules.ha.check import check
+from ovirt_placement.rules.failover.check import check
 
 DESCRIPTION = """\
-Say of each cluster with HA reservation, or of the one named, whether every highly available VM would find a
-home if so many hosts failed together, and which sets of hosts must not fail. Exact, or honestly unknown: see
-docs/rules.md. What hosts and VMs use counts where it is known: `ovirt-placement snapshot --statistics`.
-The exit status is 1 unless all are safe.
+Say of each cluster with HA reservation, or of the one named, whether every highly available VM would be
+started again if so many hosts failed together, and which sets of hosts must not fail. Safe means that there
+is an order of starts of which each passes every filter that is known, the engine's and ours. What the
+engine's own check would say stands beside it: it counts the memory that VMs use. Exact, or honestly unknown:
+see docs/rules.md. VMs that are down, or on a host that is not up, are named. What hosts and VMs use counts
+where it is known: `ovirt-placement snapshot --statistics`. The exit status is 1 unless all are safe.
 """
+
+
+HEADERS = (
+    "cluster",
+    "failures",
+    "starts are",
+    "by the engine's own check",
+    "if these fail",
+    "these have no home",
+)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         show_json(found)
     else:
         rows = [row for one in found for row in ha_check.rows(one, snapshot)]
-        show(rows, ("cluster", "failures", "verdict", "if these fail", "these have no home"))
+        show(rows, HEADERS)
     return int(any(one.safe is not True for one in found))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.built_in import (
+    cpu,
     memory,
     pinning,
     status,
@@ -23,6 +24,7 @@ from ovirt_placement.rules.rule import Rule, UnitKind
 RULES: tuple[Rule, ...] = (
     status.RULE,
     memory.RULE,
+    cpu.RULE,
     pinning.RULE,
     vm_filter.RULE,
     host_filter.RULE,
@@ -34,7 +36,8 @@ RULES: tuple[Rule, ...] = (
     ha_balance.RULE,
 )
 
-#: The engine's own affinity filters: what is planned must pass them, too, where they differ from ours.
+#: The engine's own affinity filters, where they differ from ours. They are taken to stand in every policy, as
+#: docs/setup.md makes it: the cluster's state does not tell.
 ENGINES_OWN: tuple[Rule, ...] = (vm_affinity_groups.RULE, vm_to_hosts_affinity_groups.RULE)
 
 #: Those that we have a policy unit for, by the unit's name.
@@ -53,6 +56,11 @@ def in_force(cluster: Cluster, kind: UnitKind, also: Collection[str] = NO_UNITS)
         for rule in RULES
         if rule.kind is kind and (not rule.on_request or rule.enabled_in(cluster) or rule.name in also)
     )
+
+
+def filters_in_force(cluster: Cluster, also: Collection[str] = NO_UNITS) -> tuple[Rule, ...]:
+    """All filters that a VM must pass in a cluster: the engine's own affinity filters stand beside ours."""
+    return (*in_force(cluster, UnitKind.FILTER, also), *ENGINES_OWN)
 
 
 def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:

@@ -19,6 +19,12 @@ from ovirt_placement.rules.verdict import Request, Verdict
 ENGINE_WANTS_PEER = ReasonKind(
     "engine_wants_peer", "the engine keeps it with VM {vm}, which is on host {host} ({group})", veto=True
 )
+#: It can never come here.
+ENGINE_WANTS_FOREIGN_PEER = ReasonKind(
+    "engine_wants_foreign_peer",
+    "the engine keeps it with VM {vm} of another cluster, which is on host {host} ({group})",
+    veto=True,
+)
 ENGINE_WANTS_APART = ReasonKind(
     "engine_wants_apart",
     "the engine keeps it away from VM {vm}, which is on host {host} ({group})",
@@ -32,8 +38,8 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
     groups = _hard_groups(snapshot, request.vms)
     parting = tuple(_must_part(snapshot, groups, request.vms))
-    wanted = _peers(snapshot, groups, request.vms, ENGINE_WANTS_PEER, positive=True)
-    unwanted = _peers(snapshot, groups, request.vms, ENGINE_WANTS_APART, positive=False)
+    wanted = _peers(snapshot, groups, request.vms, positive=True)
+    unwanted = _peers(snapshot, groups, request.vms, positive=False)
     elsewhere = tuple(reason for reasons in wanted.values() for reason in reasons[:1])
 
     def reasons(host: str) -> tuple[Reason, ...]:
@@ -62,7 +68,7 @@ def _must_part(snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, 
 
 
 def _peers(
-    snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], kind: ReasonKind, *, positive: bool
+    snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], *, positive: bool
 ) -> dict[str, list[Reason]]:
     """Members of the groups of one sign beside the requested VMs, by the host that they count on."""
     found: defaultdict[str, list[Reason]] = defaultdict(list)
@@ -70,8 +76,15 @@ def _peers(
         if group.vms_rule.positive is positive:
             for peer in snapshot.group_vms[group.id]:
                 for host in destinations(snapshot, peer) if peer not in vms else ():
+                    kind = _wish(snapshot, vms[0], peer) if positive else ENGINE_WANTS_APART
                     found[host].append(Reason(kind, group.id, peer, host))
     return dict(found)
+
+
+def _wish(snapshot: Snapshot, vm: str, peer: str) -> ReasonKind:
+    own, other = (snapshot.vm_by_id.get(each) for each in (vm, peer))
+    foreign = own is not None and other is not None and own.cluster != other.cluster
+    return ENGINE_WANTS_FOREIGN_PEER if foreign else ENGINE_WANTS_PEER
 
 
 RULE = Rule(name="VmAffinityGroups", kind=UnitKind.FILTER, ours=False, filter=filter_hosts)

@@ -15,6 +15,12 @@ from ovirt_placement.rules.verdict import Request, Verdict
 ENGINE_KEEPS_OFF = ReasonKind(
     "engine_keeps_off", "the engine keeps VM {vm} off this host by the hosts of {group}", veto=True
 )
+#: Every host is kept from it.
+ENGINE_MISSES_HOSTS = ReasonKind(
+    "engine_misses_hosts",
+    "the engine keeps VM {vm} off this host: {group} ties it to hosts and lists none",
+    veto=True,
+)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -23,7 +29,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         (
             frozenset(snapshot.group_hosts[group.id]),
             group.hosts_rule.positive,
-            Reason(ENGINE_KEEPS_OFF, group.id, vm),
+            Reason(ENGINE_KEEPS_OFF if snapshot.group_hosts[group.id] else ENGINE_MISSES_HOSTS, group.id, vm),
         )
         for vm in request.vms
         for group in snapshot.groups_of_vm.get(vm, ())

@@ -1,1 +1,1 @@
-"""HA reservation: the check, what failed VMs need, the weight and the balance."""
+"""HA reservation: the weight and the balance."""

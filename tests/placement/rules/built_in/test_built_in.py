@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.built_in import memory, pinning, status
+from ovirt_placement.rules.built_in import cpu, memory, pinning, status
+from ovirt_placement.rules.built_in.cpu import TOO_FEW_CORES
 from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
 from ovirt_placement.rules.built_in.pinning import PINNED_ELSEWHERE
 from ovirt_placement.rules.built_in.status import HOST_NOT_UP
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.verdict import Request
-from tests.builders import host, pending, snapshot, vm
+from tests.builders import cluster, host, pending, snapshot, vm
 
 
 def reasons(state: Snapshot, vms: str, place: str = "h1") -> tuple[Reason, ...]:
     request = Request(tuple(vms.split()), (place,))
     verdicts = [
-        verdict for rule in (status, memory, pinning) for verdict in rule.filter_hosts(state, request)
+        verdict for rule in (status, memory, cpu, pinning) for verdict in rule.filter_hosts(state, request)
     ]
     assert all(verdict.accepted == (not verdict.reasons) for verdict in verdicts)
     return tuple(reason for verdict in verdicts for reason in verdict.reasons)
@@ -42,3 +43,14 @@ def test_only_a_vm_that_cannot_be_migrated_is_bound_to_its_hosts() -> None:
 
 def test_host_that_is_not_known_is_not_judged() -> None:
     assert reasons(snapshot(vm("a")), "a", "h9") == ()
+
+
+def test_a_vm_needs_as_many_cores_as_it_has_cpus_and_several_need_no_more_than_the_largest() -> None:
+    parts = (host("h1", cores=4, threads=8), vm("a", vcpus=4), vm("b", vcpus=5))
+    refused = Reason(TOO_FEW_CORES, vm="b", host="h1", number=4)
+    assert reasons(snapshot(*parts), "a") == ()
+    assert reasons(snapshot(*parts), "a b") == (refused,)
+    assert reasons(snapshot(*parts, vm("c", "h1", vcpus=9)), "a") == ()
+    threads = cluster(count_threads_as_cores=True)
+    assert reasons(snapshot(threads, *parts), "a b") == ()
+    assert reasons(snapshot(threads, host("h1", cores=4), vm("a", vcpus=5)), "a")[0].number == 4

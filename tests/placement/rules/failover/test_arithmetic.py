@@ -1,4 +1,4 @@
-"""The HA check, exact both ways: against an oracle that tries every assignment."""
+"""The engine's own HA check, made exact both ways: against an oracle that tries every assignment."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.ha.check import SEARCH_BUDGET, FailingCluster, HaCheck, Loss, Survival, check
+from ovirt_placement.rules.failover.arithmetic import Arithmetic
+from ovirt_placement.rules.failover.check import by_engine
+from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET
+from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival
 from ovirt_placement.rules.solving.budget import Budget
 from tests import builders as build
-from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
 
 
-def of(*parts: build.Part, failures: int = 1) -> HaCheck:
-    return check(snapshot(*parts), CLUSTER, failures)
+def of(*parts: build.Part, failures: int = 1) -> Proven:
+    return by_engine(snapshot(*parts), CLUSTER, failures)
 
 
 def big(vm_id: str, on: str, memory: int = 4096, **fields: object) -> build.Part:
@@ -128,16 +131,10 @@ def test_peer_that_was_leaving_the_failed_host_is_gone_with_it() -> None:
 
 def test_ended_budget_is_said_and_never_guessed() -> None:
     parts = [host(f"h{number}") for number in range(5)]
-    found = check(snapshot(*parts, big("a", "h0")), CLUSTER, 2, steps=4)
+    found = by_engine(snapshot(*parts, big("a", "h0")), CLUSTER, 2, steps=4)
     assert found.safe is None
     assert found.survived + found.unjudged == 5 + 10
     assert found.unjudged > 0
-
-
-def test_cluster_sets_how_many_failures_count() -> None:
-    hosts = [host(name) for name in ("h1", "h2")]
-    assert check(snapshot(cluster(ha_failures=2), *hosts, big("a", "h1")), CLUSTER).safe is False
-    assert check(snapshot(cluster(ha_failures=1), *hosts, big("a", "h1")), CLUSTER).safe is True
 
 
 @st.composite
@@ -230,7 +227,7 @@ def obeys(state: Snapshot, name: str, home: str, homes: dict[str, str], staying:
 @given(reserving(), st.integers(1, 2))
 def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
     up = [one.id for one in state.hosts if one.status == "up"]
-    found = check(state, CLUSTER, failures)
+    found = by_engine(state, CLUSTER, failures)
     lost = [
         failed
         for size in range(1, failures + 1)
@@ -246,10 +243,11 @@ def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
 @settings(max_examples=150)
 @given(reserving(), st.sets(st.sampled_from(HOSTS), min_size=1, max_size=2))
 def test_every_survival_is_legal(state: Snapshot, failing: set[str]) -> None:
-    failed = tuple(sorted(failing))
-    outcome = FailingCluster(state, CLUSTER).judge(failed, Budget(SEARCH_BUDGET))
+    up = {one.id for one in state.hosts if one.status == "up"}
+    failed = tuple(sorted(failing & up))
+    assume(failed)
+    outcome = Arithmetic(state, CLUSTER).judge(failed, Budget(SEARCH_BUDGET))
     assert isinstance(outcome, Survival | Loss)
     if isinstance(outcome, Survival):
-        up = {one.id for one in state.hosts if one.status == "up"}
-        assert outcome.homes.keys() == {one.id for one in state.vms if one.host in failing & up and one.ha}
+        assert outcome.homes.keys() == {one.id for one in state.vms if one.host in failed and one.ha}
         assert is_legal(state, failed, outcome.homes)

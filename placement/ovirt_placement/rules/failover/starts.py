@@ -1,0 +1,94 @@
+"""Whether the highly available VMs of failed hosts would be started again: a start passes every filter.
+
+Homes are found under memory, hard affinity and pinning, and held against the filters in order. Where these
+refuse one, what they leave open is asked, then every order of starts is tried. So "survived" comes with
+starts that all filters let through, and "lost" is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.aftermath import given_back
+from ovirt_placement.rules.failover.demand import blocks_of
+from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET, Fitting
+from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
+from ovirt_placement.rules.failover.protection import protected
+from ovirt_placement.rules.failover.rehearsal import Rehearsal
+from ovirt_placement.rules.failover.tries import try_all
+from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
+from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
+
+
+class Starts:
+    """A failure is survived if there is an order of starts of which each passes every filter."""
+
+    def __init__(self, snapshot: Snapshot, cluster_id: str) -> None:
+        self._snapshot = snapshot
+        up = [host for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
+        self.hosts = tuple(host.id for host in up)
+        self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
+        self._rehearsal = Rehearsal(snapshot, cluster_id)
+        self.separable = self._rehearsal.nearby
+        self._vms = protected(snapshot, self.hosts)
+
+    def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(vm for host in failed for vm in self._vms[host])
+
+    def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
+        """Judge one failure. Raises `BudgetSpentError`."""
+        gone = frozenset(failed)
+        left, settled = self._left(failed)
+        for blocks in self._narrower(failed, left, budget):
+            outcome = self._fitting.fit(failed, blocks, left, budget)
+            if not isinstance(outcome, Survival):
+                return outcome
+            if self._rehearsal.passes(gone, outcome.homes, settled=settled):
+                return outcome
+        return self._try_all(failed, tuple(left), budget)
+
+    def _left(self, failed: tuple[str, ...]) -> tuple[Hosts, bool]:
+        """What other hosts may hand out, and whether nothing was on its way from or to the failed ones."""
+        ways = self._snapshot.pending_hosts
+        lost = [vm.id for host in failed for vm in self._snapshot.vms_of_host.get(host, ()) if vm.id in ways]
+        left = self._fitting.without(failed)
+        for host, memory in given_back(self._snapshot, lost).items() if lost else ():
+            if host in left:
+                left[host] = Resources(left[host].memory + memory)
+        return left, not lost and all(set(failed).isdisjoint(targets) for targets in ways.values())
+
+    def _narrower(self, failed: tuple[str, ...], left: Hosts, budget: Budget) -> Iterator[tuple[Block, ...]]:
+        """The VMs to start as blocks; then with the hosts that filters leave them: that costs more to ask."""
+        gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
+        blocks = blocks_of(self._snapshot, vms, gone, lambda vm: Resources(vm.memory_mb))
+        yield blocks
+        asked = self._rehearsal
+        yield tuple(_narrowed(block, [asked.open_to(vm, self.hosts) for vm in block.vms]) for block in blocks)
+        budget.spend(len(vms) * len(hosts))
+        state, others = asked.aftermath(gone), frozenset(vms)
+        yield tuple(
+            _narrowed(block, [asked.ever_open_to(state, vm, hosts, others) for vm in block.vms])
+            for block in blocks
+        )
+
+    def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
+        vms, asked = self.vms_on(failed), self._rehearsal
+        others = frozenset(vms)
+        state = asked.aftermath(frozenset(failed))
+        try:
+            with budget.share(SEARCH_BUDGET) as share:
+                tried = try_all(
+                    state,
+                    vms,
+                    lambda now, vm: asked.accepted(now, (vm,), hosts),
+                    lambda vm: asked.only_narrows(vm, others),
+                    share,
+                )
+        except BudgetSpentError:
+            return Unknown(failed)
+        return Loss(failed, tried.homeless) if tried.homeless else Survival(failed, tried.homes)
+
+
+def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:
+    return block.narrowed(frozenset.intersection(*open_to), frozenset())

@@ -1,0 +1,64 @@
+"""Tries every order of starts and every host, where what a start is told depends on those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.aftermath import after_start
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.solving.budget import Budget
+
+#: VMs that have started, each with its host, in order.
+Starts = tuple[tuple[str, str], ...]
+
+
+class Tried(Record, frozen=True):
+    """The most VMs that could be started one after the other, and those that are left."""
+
+    homes: dict[str, str]
+    homeless: tuple[str, ...]
+
+
+def try_all(
+    state: Snapshot,
+    vms: Sequence[str],
+    accepted: Callable[[Snapshot, str], Sequence[str]],
+    closed_for_good: Callable[[str], bool],
+    budget: Budget,
+) -> Tried:
+    """Start the VMs in some order, each on a host that is accepted then; every possibility counts.
+
+    `closed_for_good` says of a VM that hosts which are not accepted now never will be. Raises
+    `BudgetSpentError`; each start takes as many steps as the state has VMs and hosts.
+    """
+    size = len(state.vms) + len(state.hosts)
+    waiting: list[tuple[Starts, Snapshot]] = [((), state)]
+    seen: set[frozenset[tuple[str, str]]] = set()
+    best: Starts = ()
+    while waiting and len(best) < len(vms):
+        starts, before = waiting.pop()
+        if frozenset(starts) in seen:
+            continue
+        seen.add(frozenset(starts))
+        budget.spend(size)
+        now = after_start(before, *starts[-1]) if starts else before
+        best = max(best, starts, key=len)
+        left = [vm for vm in vms if vm not in dict(starts)]
+        waiting += [((*starts, start), now) for start in _next(now, left, accepted, closed_for_good)]
+    return Tried(dict(best), tuple(vm for vm in vms if vm not in dict(best)))
+
+
+def _next(
+    state: Snapshot,
+    left: Sequence[str],
+    accepted: Callable[[Snapshot, str], Sequence[str]],
+    closed_for_good: Callable[[str], bool],
+) -> Iterator[tuple[str, str]]:
+    """What can be started now, the best try last; nothing if one of the VMs never can be any more."""
+    hosts = {vm: accepted(state, vm) for vm in left}
+    if any(not hosts[vm] and closed_for_good(vm) for vm in left):
+        return
+    for vm in reversed(left):
+        for host in reversed(hosts[vm]):
+            yield vm, host

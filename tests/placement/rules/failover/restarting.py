@@ -1,0 +1,174 @@
+"""Restarts after a failure written down a second time, in the simplest way: every order, every host.
+
+It follows docs/rules.md and, for placement keys, their own reference, and shares no code with the rules: of
+the product it knows the records of a snapshot alone.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import AffinityGroup, Host, Pending, Snapshot, Vm
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS
+from tests.builders import CLUSTER
+from tests.placement.rules.placement_keys import reference
+
+
+def survives(state: Snapshot, failed: tuple[str, ...]) -> bool:
+    """Whether there is an order of starts, each with a host that everybody lets it have."""
+    lost = [vm.id for vm in state.vms if vm.ha and vm.host in failed]
+    waiting = [(crash(state, failed), frozenset(lost))]
+    seen: set[frozenset[Pending]] = set()
+    while waiting:
+        now, left = waiting.pop()
+        if not left:
+            return True
+        if frozenset(now.pending) not in seen:
+            seen.add(frozenset(now.pending))
+            waiting += [
+                (launch(now, vm, host.id), left - {vm})
+                for vm in left
+                for host in now.hosts
+                if lets(now, now.vm_by_id[vm], host)
+            ]
+    return False
+
+
+def passes(state: Snapshot, failed: tuple[str, ...], homes: dict[str, str]) -> bool:
+    """Whether everybody lets each VM start on its home, in this order."""
+    now = crash(state, failed)
+    for vm, home in homes.items():
+        if not lets(now, now.vm_by_id[vm], now.host_by_id[home]):
+            return False
+        now = launch(now, vm, home)
+    return True
+
+
+def crash(state: Snapshot, failed: tuple[str, ...]) -> Snapshot:
+    """Nobody answers on those hosts; what was on its way from there will not arrive."""
+    hosts, vms = [], []
+    for host in state.hosts:
+        free = host.free_mb
+        for vm in state.vms:
+            entries = [entry for entry in state.pending if (entry.vm, entry.host) == (vm.id, host.id)]
+            leaving = vm.host in failed and vm.status == "migrating"
+            if leaving and (entries or vm.migrating_to == host.id):
+                promised = entries[0].memory_mb if entries else None
+                free += vm.memory_mb if promised is None else promised
+        status = "non_responsive" if host.id in failed else host.status
+        hosts.append(replace(host, free_mb=free, status=status))
+    for vm in state.vms:
+        if vm.host in failed:
+            vms.append(replace(vm, host=None, status="down", migrating_to=None))
+        elif vm.migrating_to in failed:
+            vms.append(replace(vm, status="up", migrating_to=None))
+        else:
+            vms.append(vm)
+    gone = {vm.id for vm in state.vms if vm.host in failed}
+    pending = (entry for entry in state.pending if entry.vm not in gone and entry.host not in failed)
+    return replace(state, hosts=tuple(hosts), vms=tuple(vms), pending=tuple(pending))
+
+
+def launch(state: Snapshot, vm_id: str, host_id: str) -> Snapshot:
+    """It takes all of its memory of what can be handed out, and of what is physically free what it used."""
+    vm = state.vm_by_id[vm_id]
+    used = vm.memory_mb if vm.usage_mem_percent is None else round(vm.memory_mb * vm.usage_mem_percent / 100)
+
+    def filled(host: Host) -> Host:
+        free = None if host.memory_free_mb is None else max(0, host.memory_free_mb - used)
+        return replace(host, free_mb=host.free_mb - vm.memory_mb, memory_free_mb=free)
+
+    return replace(
+        state,
+        hosts=tuple(filled(host) if host.id == host_id else host for host in state.hosts),
+        pending=(*state.pending, Pending(vm=vm_id, host=host_id)),
+    )
+
+
+def lets(state: Snapshot, vm: Vm, host: Host) -> bool:
+    """Whether every filter lets the VM start there."""
+    cluster = state.cluster_by_id[CLUSTER]
+    cores = host.threads if cluster.count_threads_as_cores and host.threads else host.cores
+    policy = cluster.scheduling_policy
+    keyed = policy is not None and "PlacementKeyFilter" in policy.filters
+    return (
+        host.status == "up"
+        and host.cluster == CLUSTER
+        and vm.memory_mb <= host.free_mb
+        and vm.vcpus <= cores
+        and (vm.migratable or not vm.pinned_hosts or host.id in vm.pinned_hosts)
+        and lets_hosts(state, vm, host)
+        and lets_peers(state, vm, host)
+        and lets_unified(state, vm, host)
+        and not lacks_unit(state, vm)
+        and (not keyed or host.id in reference.acceptable(state, vm, [host], DEFAULTS))
+    )
+
+
+def lets_hosts(state: Snapshot, vm: Vm, host: Host) -> bool:
+    """The engine's rule is the stricter one: a positive group without hosts shuts out every host."""
+    groups = [group for group in groups_with(state, vm.id) if group.hosts_rule.hard]
+    return all((host.id in group.hosts) is group.hosts_rule.positive for group in groups)
+
+
+def lets_peers(state: Snapshot, vm: Vm, host: Host) -> bool:
+    """The engine's own rule between VMs: direct peers, whatever their cluster."""
+    wanted: set[str] = set()
+    for group in groups_with(state, vm.id):
+        if group.vms_rule.hard:
+            found = {place for peer in everybody(state, group) - {vm.id} for place in heading(state, peer)}
+            if not group.vms_rule.positive and host.id in found:
+                return False
+            wanted |= found if group.vms_rule.positive else set()
+    return not wanted or host.id in wanted
+
+
+def lets_unified(state: Snapshot, vm: Vm, host: Host) -> bool:
+    """Ours: chains count, members of other clusters do not, and both ends of a migration keep rivals off."""
+    tied = {vm.id}
+    hard = [group for group in state.affinity_groups if group.vms_rule.hard]
+    for _ in hard:
+        for group in hard:
+            if group.vms_rule.positive and tied & own(state, group):
+                tied |= own(state, group)
+    wanted = {place for peer in tied - {vm.id} for place in heading(state, peer)}
+    rivals = {
+        peer
+        for group in hard
+        if not group.vms_rule.positive and vm.id in own(state, group)
+        for peer in own(state, group) - {vm.id}
+    }
+    held = {place for peer in rivals for place in (*heading(state, peer), state.vm_by_id[peer].host)}
+    return host.id not in held and (not wanted or host.id in wanted)
+
+
+def lacks_unit(state: Snapshot, vm: Vm) -> bool:
+    """Whether the policy refuses VMs of soft groups that it does not weigh; here it weighs nothing."""
+    cluster = state.cluster_by_id[CLUSTER]
+    refuses = cluster.scheduling_properties.get("affinity_missing_unit") == "reject"
+    return refuses and any(
+        group.vms_rule.enabled and not group.vms_rule.enforcing and len(own(state, group)) > 1
+        for group in groups_with(state, vm.id)
+        if vm.id in own(state, group)
+    )
+
+
+def groups_with(state: Snapshot, vm: str) -> list[AffinityGroup]:
+    return [group for group in state.affinity_groups if vm in everybody(state, group)]
+
+
+def everybody(state: Snapshot, group: AffinityGroup) -> set[str]:
+    labels = [label for label in state.affinity_labels if label.id in group.vm_labels]
+    return {*group.vms, *(vm for label in labels for vm in label.vms)}
+
+
+def own(state: Snapshot, group: AffinityGroup) -> set[str]:
+    return {vm for vm in everybody(state, group) if state.vm_by_id[vm].cluster == group.cluster}
+
+
+def heading(state: Snapshot, vm: str) -> list[str]:
+    """Where a VM is to be found: where it is going, else where it runs."""
+    known = state.vm_by_id[vm]
+    going = [entry.host for entry in state.pending if entry.vm == vm]
+    going += [known.migrating_to] if known.migrating_to else []
+    return going or ([known.host] if known.host else [])

@@ -1,0 +1,202 @@
+"""What the HA check says: safe is what would start, with the engine's softer verdict beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.failover import starts
+from ovirt_placement.rules.failover.check import HaCheck, check
+from ovirt_placement.rules.failover.outcomes import Survival, Unknown
+from ovirt_placement.rules.failover.protection import Outside
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+from tests import builders as build
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, pending, snapshot, vm
+
+KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
+THREE = (host("h1"), host("h2"), host("h3"))
+#: A VM of another cluster, with a label that brings it into groups.
+FAR = (
+    cluster(),
+    cluster("cluster2"),
+    host("far", cluster="cluster2"),
+    vm("x", "far", cluster="cluster2"),
+    build.label("foreign", "x"),
+)
+
+
+def of(*parts: build.Part, failures: int | None = None, keys: tuple[PlacementKey, ...] = ()) -> HaCheck:
+    return check(replace(snapshot(*parts), placement_keys=keys), CLUSTER, failures)
+
+
+def ha(name: str, on: str | None, memory: int = 4096, **fields: Any) -> build.Part:
+    return vm(name, on, ha=True, memory_mb=memory, **fields)
+
+
+def key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
+    return PlacementKey(
+        level=level, resource=resource, key_class="system", name=name, value=value, weight=weight
+    )
+
+
+def test_memory_that_a_vm_has_and_does_not_use_must_be_there_for_its_start() -> None:
+    idle = ha("a", "h1", 8192, guaranteed_mb=1024, usage_mem_percent=10)
+    found = of(host("h1"), host("h2", free_mb=3000), idle)
+    assert found.safe is False
+    assert [(loss.hosts, loss.homeless) for loss in found.losses] == [(("h1",), ("a",))]
+    assert found.by_engine.safe is True
+
+
+def test_vms_that_start_one_after_the_other_each_take_their_memory() -> None:
+    parts = (host("h1"), host("h2", free_mb=8000), ha("a", "h1"), ha("b", "h1"))
+    assert of(*parts).safe is False
+    assert of(*parts, host("h3", free_mb=4096)).safe is True
+
+
+def test_a_host_with_too_few_cores_is_no_home_however_idle() -> None:
+    large = ha("a", "h1", vcpus=8, usage_cpu_percent=0)
+    found = of(host("h1"), host("h2", cores=4, cpu_percent=0), large)
+    assert (found.safe, found.by_engine.safe) == (False, True)
+    assert of(host("h1"), host("h2", cores=8), large).safe is True
+
+
+def test_cpu_that_is_used_up_refuses_no_start() -> None:
+    busy = ha("a", "h1", usage_cpu_percent=100)
+    found = of(host("h1"), host("h2", cpu_percent=100), busy)
+    assert (found.safe, found.by_engine.safe) == (True, False)
+
+
+def test_placement_keys_refuse_the_only_other_host_where_the_policy_asks_them() -> None:
+    wants = (key("server", "a", "SSD", 1, -100), key("node", "h2", "SSD", 1))
+    parts = (host("h1"), host("h2"), ha("a", "h1"))
+    assert of(KEYED, *parts, keys=wants).safe is False
+    assert of(KEYED, *parts).safe is True
+    assert of(*parts, keys=wants).safe is True
+
+
+def test_starts_stand_in_an_order_that_all_filters_let_through() -> None:
+    """Only a host that is full enough is good enough for `a`: so `b` starts first, and on the same."""
+    wants = (key("server", "a", "#RAM", 1, 100), key("cluster", CLUSTER, "#RAM", 0, -1))
+    policy = replace(KEYED, scheduling_properties={"placement_final": "50", "placement_initial": "80"})
+    policy = replace(
+        policy, scheduling_properties={**policy.scheduling_properties, "placement_overhead": "0"}
+    )
+    hosts = (host("h1", memory_mb=10000, free_mb=9000), host("h2", memory_mb=10000, free_mb=9000))
+    wanting = (key("server", "b", "#RAM", 0, 100), *wants[:1])
+    found = of(policy, *hosts, ha("a", "h1", 1000), ha("b", "h1", 6000), keys=wanting)
+    assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h2")]]
+    alone = of(policy, *hosts, ha("a", "h1", 1000), keys=wanting)
+    assert [loss.homeless for loss in alone.losses] == [("a",)]
+
+
+def test_the_engines_own_filter_counts_where_it_is_the_stricter_one() -> None:
+    """A member of another cluster through a label, and a positive group without hosts."""
+    near = group("g", TOGETHER, "a", vm_labels=("foreign",))
+    assert of(*FAR, *THREE, ha("a", "h1"), near).safe is False
+    assert of(*THREE, ha("a", "h1"), group("g", vms="a", hosts_rule=TOGETHER)).safe is False
+
+
+def test_a_start_may_open_a_host_that_the_engine_closes_before_it() -> None:
+    """Its filter follows the peers that run: at first the foreign one, then `b` as well."""
+    near = group("near", TOGETHER, "a", vm_labels=("foreign",))
+    tied = group("tied", TOGETHER, "a b")
+    found = of(*FAR, *THREE[:2], ha("a", "h1"), ha("b", "h1"), near, tied)
+    assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h2")]]
+
+
+def test_what_is_on_its_way_when_a_host_fails_does_not_arrive() -> None:
+    """It gives back memory that was promised to it, and what was on its way to the host stays."""
+    leaving = vm("b", "h1", memory_mb=4096, status="migrating", migrating_to="h2")
+    assert of(host("h1"), host("h2", free_mb=0), ha("a", "h1"), leaving).safe is True
+    coming = vm("b", "h2", status="migrating", migrating_to="h1")
+    hosts = (host("h1"), host("h2"), host("h3", free_mb=0))
+    assert of(*hosts, ha("a", "h1"), coming, group("g", APART, "a b")).safe is False
+    assert of(*hosts, ha("a", "h1"), coming, group("g", TOGETHER, "a b")).safe is True
+
+
+def test_vms_that_are_down_or_on_a_host_that_is_not_up_are_named() -> None:
+    found = of(
+        *THREE,
+        host("h4", status="non_responsive"),
+        ha("a", "h1"),
+        ha("b", "h4", status="unknown"),
+        ha("c", None),
+        vm("d"),
+        pending("c", "h2"),
+    )
+    assert found.safe is True
+    assert found.outside == (Outside("b", "unknown", "h4", "non_responsive"), Outside("c", "down"))
+
+
+def test_memory_is_given_back_only_where_the_engine_has_promised_it() -> None:
+    """What is expected to leave the failed host has taken nothing yet."""
+    parts = (host("h1"), host("h2", free_mb=0), ha("a", "h1"), vm("b", "h1", memory_mb=4096))
+    assert of(*parts, pending("b", "h2")).safe is False
+
+
+def test_survivals_of_two_hosts_may_not_reckon_with_a_peer_that_goes_with_the_other() -> None:
+    """The group is split already; `a` may join the peer that is leaving h2, but not if h2 fails as well."""
+    leaving = vm("p", "h2", status="migrating", migrating_to="h3")
+    parts = (ha("a", "h1"), leaving, vm("q", "h4"), group("g", TOGETHER, "a p q"))
+    found = of(*THREE, host("h4", free_mb=0), *parts, failures=2)
+    assert [loss.hosts for loss in found.losses] == [("h1", "h2")]
+    assert [loss.hosts for loss in found.by_engine.losses] == [("h1", "h2")]
+
+
+def test_cluster_sets_how_many_failures_count() -> None:
+    hosts = (host("h1"), host("h2"))
+    assert of(cluster(ha_failures=2), *hosts, ha("a", "h1")).safe is False
+    assert of(cluster(ha_failures=1), *hosts, ha("a", "h1")).safe is True
+
+
+def odd_room(state: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Lets a VM start only where an even number of VMs are on their way: nobody can know that."""
+    coming = [host for hosts in state.pending_hosts.values() for host in hosts]
+    return tuple(Verdict(host, coming.count(host) % 2 == 0) for host in request.candidate_hosts)
+
+
+@pytest.fixture
+def _third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, filter=odd_room)
+    monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
+
+
+@pytest.mark.usefixtures("_third_party")
+def test_any_filter_of_the_catalogue_is_asked_and_every_order_tried() -> None:
+    two = (ha("a", "h1"), ha("b", "h1"))
+    found = of(*THREE, *two)
+    assert found.safe is True
+    assert {tuple(one.homes.values()) for one in found.survivals if one.homes} in (
+        {("h2", "h3")},
+        {("h3", "h2")},
+    )
+    assert [len(loss.homeless) for loss in of(*THREE[:2], *two).losses] == [1]
+
+
+@pytest.mark.usefixtures("_third_party")
+def test_what_is_too_much_to_try_is_said_and_never_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts, "SEARCH_BUDGET", 5)
+    found = of(*THREE[:2], ha("a", "h1"), ha("b", "h1"))
+    assert (found.safe, found.unknown) == (None, (Unknown(("h1",)),))
+    assert found.survived == 1
+
+
+def test_ended_budget_is_said_by_both_measures() -> None:
+    parts = [host(f"h{number}") for number in range(5)]
+    found = check(snapshot(*parts, ha("a", "h0")), CLUSTER, 2, steps=4)
+    assert found.safe is found.by_engine.safe is None
+    assert found.survived + found.unjudged == 5 + 10
+    assert found.unjudged > 0
+
+
+def test_a_failover_host_is_a_home_and_one_host_protects_nobody() -> None:
+    assert (
+        Survival(("h1",), {"a": "h2"}) in of(host("h1"), host("h2", failover=True), ha("a", "h1")).survivals
+    )
+    assert of(host("h1"), vm("a", "h1")).safe is True
+    assert of(host("h1"), ha("a", "h1")).safe is False
