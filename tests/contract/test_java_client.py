@@ -12,7 +12,7 @@ import pytest
 
 from tests.proxy.running import running, write_plugins
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 PROJECT = Path(__file__).parent / "java"
 

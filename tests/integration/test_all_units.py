@@ -133,7 +133,6 @@ def test_vm_is_refused_loudly_where_the_policy_lacks_the_unit_that_its_rule_asks
         with pytest.raises(ovirtsdk4.Error):
             engine.start(f"{name}-a")
         assert engine.is_down(f"{name}-a")
-    # Told once: the same cause is not repeated for ten minutes.
-    engine.until_told(
-        EXTERNAL_SCHEDULER_PLUGIN_ERROR, "AffinityFilter", "alone-group", "SoftAffinityWeight", "no host"
-    )
+    for name in ("alone", "mirror"):
+        words = "AffinityFilter", f"{name}-group", f"{name}-a", "SoftAffinityWeight", "no host"
+        engine.until_told(EXTERNAL_SCHEDULER_PLUGIN_ERROR, *words)

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 
 from ovirt_enforcer.planning.plan import Step
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.catalogue import ENGINES_OWN, in_force
+from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
 
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:
     """All filters that a migration within a cluster must pass."""
-    return (*in_force(snapshot.cluster_by_id[cluster], UnitKind.FILTER), *ENGINES_OWN)
+    return filters_in_force(snapshot.cluster_by_id[cluster])
 
 
 def request_for(snapshot: Snapshot, cluster: str, vms: tuple[str, ...], hosts: tuple[str, ...]) -> Request:

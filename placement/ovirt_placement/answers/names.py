@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.record import Record
+
+
+class Named(Record, frozen=True):
+    """Something of the engine's, as answers tell of it as data."""
+
+    id: str
+    name: str
 
 
 def vm_name(vm_id: str, snapshot: Snapshot) -> str:

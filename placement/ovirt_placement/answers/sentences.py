@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import asdict
@@ -10,6 +11,14 @@ from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.rule import Rule
+
+
+class Unit(Record, frozen=True, omit_defaults=False):
+    """Who says something: a policy unit of ours, or one of the engine's own, which it calls internal."""
+
+    name: str
+    internal: bool
 
 
 class Said(Record, frozen=True, omit_defaults=False):
@@ -24,6 +33,8 @@ class Said(Record, frozen=True, omit_defaults=False):
     number: float | None
     unit: str | None
     sentence: str
+    #: Whose verdict or remark it is.
+    by: tuple[Unit, ...]
 
 
 def sentence(reason: Reason, snapshot: Snapshot) -> str:
@@ -37,8 +48,8 @@ def sentence(reason: Reason, snapshot: Snapshot) -> str:
     )
 
 
-def said(reason: Reason, snapshot: Snapshot) -> Said:
-    """A reason with its sentence."""
+def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
+    """A reason with its sentence, and the units of the rules that give it."""
     return Said(
         kind=reason.kind.name,
         veto=reason.kind.veto,
@@ -48,7 +59,13 @@ def said(reason: Reason, snapshot: Snapshot) -> Said:
         number=reason.number,
         unit=reason.unit,
         sentence=sentence(reason, snapshot),
+        by=tuple(Unit(rule.name, not rule.ours) for rule in rules),
     )
+
+
+def unit_names(units: Iterable[Unit]) -> str:
+    """Whose it is: a unit of ours by its name alone, one of the engine's own as such."""
+    return ", ".join(f"the engine's {unit.name}" if unit.internal else unit.name for unit in units)
 
 
 def bare(reason: Reason) -> dict[str, Any]:

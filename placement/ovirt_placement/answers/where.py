@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ovirt_placement.answers import why
+from ovirt_placement.answers.why import HostAnswer
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.catalogue import NO_UNITS, in_force
@@ -26,10 +27,12 @@ class Ranked(Record, frozen=True):
 
 
 class WhereAnswer(Record, frozen=True):
-    """The hosts from best to worst, and the units whose weights count."""
+    """The accepted hosts from best to worst, the units whose weights count, and the refused hosts."""
 
     units: tuple[str, ...]
     hosts: tuple[Ranked, ...]
+    #: The others, with whose verdict that is.
+    refused: tuple[HostAnswer, ...]
     #: Whether placement keys have a say.
     keyed: bool
 
@@ -61,6 +64,7 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Where
             )
             for one in ordered
         ),
+        tuple(answer for answer in judged.hosts if not answer.accepted),
         judged.keyed,
     )
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
+from ovirt_placement.answers.causes import by_reason
 from ovirt_placement.answers.sentences import Said, said
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.catalogue import NO_UNITS, in_force
+from ovirt_placement.rules.affinity.draining import moves_with_its_peers
+from ovirt_placement.rules.affinity.vm_filter import positive_peers
+from ovirt_placement.rules.catalogue import NO_UNITS, filters_in_force, in_force
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.record import Record
-from ovirt_placement.rules.rule import UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 
 
@@ -43,18 +47,34 @@ def request_for(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host]) -> Request:
 
 
 def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyAnswer:
-    """Ask all filters that count in the VM's cluster, and those named in `also`, about each host."""
+    """Ask all filters that count in the VM's cluster, and those named in `also`, about each host.
+
+    The engine's own filters are asked as they are when they judge; our units get each VM by itself.
+    """
     cluster, request = snapshot.cluster_by_id[vm.cluster], request_for(snapshot, vm, hosts)
-    rules = in_force(cluster, UnitKind.FILTER, also)
-    by_rule = [rule.filter(snapshot, request) for rule in rules if rule.filter is not None]
-    keys = _keys(chain.from_iterable(by_rule)) or _keys(_weights_by_keys(snapshot, cluster, request, also))
+    whole = _as_the_engine_moves(snapshot, request)
+    rules = filters_in_force(cluster, also)
+    by_rule = [
+        [(rule, verdict) for verdict in rule.filter(snapshot, request if rule.ours else whole)]
+        for rule in rules
+        if rule.filter is not None
+    ]
+    verdicts = (verdict for found in by_rule for _, verdict in found)
+    keys = _keys(verdicts) or _keys(_weights_by_keys(snapshot, cluster, request, also))
     return WhyAnswer(
-        tuple(
-            _joined(snapshot, verdicts, keys.get(verdicts[0].host)) for verdicts in zip(*by_rule, strict=True)
-        ),
-        tuple(said(note, snapshot) for rule in rules for note in rule.notes(snapshot, vm.id)),
+        tuple(_joined(snapshot, found, keys) for found in zip(*by_rule, strict=True)),
+        tuple(said(note, snapshot, [rule]) for rule in rules for note in rule.notes(snapshot, vm.id)),
         bool(keys),
     )
+
+
+def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:
+    """The question to the engine's own filters: with its peers, a VM that leaves its host with them."""
+    gathered = positive_peers(snapshot, request.vms)
+    if not moves_with_its_peers(snapshot, request, gathered):
+        return request
+    peers = dict.fromkeys(peer.vm for found in gathered.values() for peer in found if peer.vm is not None)
+    return replace(request, vms=(*request.vms, *peers))
 
 
 def _keys(found: Iterable[Verdict | Weight]) -> dict[str, HostDecision]:
@@ -71,12 +91,15 @@ def _weights_by_keys(
             yield from rule.weight(snapshot, request)
 
 
-def _joined(snapshot: Snapshot, verdicts: Sequence[Verdict], keys: HostDecision | None) -> HostAnswer:
+def _joined(
+    snapshot: Snapshot, found: Sequence[tuple[Rule, Verdict]], keys: Mapping[str, HostDecision]
+) -> HostAnswer:
     """What several rules say of the same host; a reason of two is told once."""
-    reasons = dict.fromkeys(reason for verdict in verdicts for reason in verdict.reasons)
+    reasons = by_reason((rule, reason) for rule, verdict in found for reason in verdict.reasons)
+    host = found[0][1].host
     return HostAnswer(
-        verdicts[0].host,
-        all(verdict.accepted for verdict in verdicts),
-        tuple(said(reason, snapshot) for reason in reasons),
-        keys,
+        host,
+        all(verdict.accepted for _, verdict in found),
+        tuple(said(reason, snapshot, rules) for reason, rules in reasons.items()),
+        keys.get(host),
     )

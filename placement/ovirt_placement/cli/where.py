@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from ovirt_placement.answers import where
 from ovirt_placement.answers.names import host_name
-from ovirt_placement.answers.sentences import bare, sentence
+from ovirt_placement.answers.sentences import bare, sentence, unit_names
 from ovirt_placement.answers.where import Ranked
+from ovirt_placement.answers.why import HostAnswer
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.question import add_question, find, read_state, show, show_json
@@ -18,6 +20,7 @@ List the hosts that `ovirt-placement why` accepts for a VM, from best to worst b
 each gives (0 is best), and the points that the engine's selector makes of them with the policy's factors.
 The engine's own weights (CPU, memory, ...) and other sites' units are not reckoned with. Where the cluster's
 policy enables the units of placement keys, also what keys say: their nearness, the scores and the round.
+Below stand the hosts that are refused, by the engine's own filters or by our units.
 """
 
 
@@ -38,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
         headers = columns.HEADERS if answer.keyed else ()
         rows = [_row(host, snapshot) for host in answer.hosts]
         show(rows, ("host", "points", *answer.units, "why", *headers))
+        _tell_refused(answer.refused, snapshot)
     return 0
 
 
@@ -47,6 +51,15 @@ def _row(host: Ranked, snapshot: Snapshot) -> tuple[object, ...]:
     ranks = (weight.rank for weight in host.weights.values())
     keys = columns.cells(host.keys) if host.keys else ()
     return host_name(host.host, snapshot), host.points, *ranks, why_so, *keys
+
+
+def _tell_refused(refused: Sequence[HostAnswer], snapshot: Snapshot) -> None:
+    """Say below the table whose verdict keeps the VM off each other host."""
+    if refused:
+        print()
+    for host in refused:
+        by = dict.fromkeys(unit for reason in host.reasons if reason.veto for unit in reason.by)
+        print(f"{host_name(host.host, snapshot)} is refused by {unit_names(by)}")
 
 
 def _described(host: Ranked) -> dict[str, object]:

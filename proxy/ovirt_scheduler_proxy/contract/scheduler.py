@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 
-from ovirt_service.saying import Said
-
 from ..pool.breaker import OPEN_SECONDS, Breakers
 from ..pool.jobs import Job, run
 from ..pool.outcome import Cause, Failure, Outcome, failed
@@ -21,11 +19,9 @@ from ..worker.frames import pack
 from . import merging
 from .answer import Answer, Asked
 from .arguments import Question
+from .telling import Telling
 
 log = logging.getLogger(__name__)
-
-#: A failure of a unit is told to the administrator again after so many seconds, and not with every VM.
-_QUIET_SECONDS = 600.0
 
 #: Bytes for each host in the body of a worker's answer; a balance answer is JSON.
 _WIDTHS = {UnitKind.FILTER: 1, UnitKind.SCORE: 4, UnitKind.BALANCE: None}
@@ -56,7 +52,7 @@ class Scheduler:
         self.breakers = Breakers()
         self._deadline = deadline
         self._rejects = rejects
-        self._said = Said(_QUIET_SECONDS)
+        self._telling = Telling()
 
     def discover(self) -> dict[str, dict[str, list[str]]]:
         """Every unit with its description and properties, under exactly the keys that the engine knows."""
@@ -149,7 +145,7 @@ class Scheduler:
             item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
             for item in asked
             if item.outcome.failure is not None
-            and (not damped or self._said.is_news((item.unit, question.kind, item.outcome.failure.cause)))
+            and (not damped or self._telling.is_news(question, item.unit, item.outcome.failure))
         }
 
     def _sentence(self, unit: str, kind: UnitKind, failure: Failure) -> str:

@@ -37,6 +37,11 @@ class DecisionLog:
                     for asked in answer.asked
                     if asked.outcome.failure is not None
                 },
+                "failure_sentences": {
+                    asked.unit: asked.outcome.failure.sentence
+                    for asked in answer.asked
+                    if asked.outcome.failure is not None
+                },
                 "seconds": round(seconds, 6),
                 "unit_seconds": {asked.unit: round(asked.outcome.seconds, 6) for asked in answer.asked},
             }

@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, state_file
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, label, snapshot, vm
 
 
 @pytest.fixture
@@ -37,18 +37,88 @@ def state(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_table_names_rule_group_vm_and_number_for_each_host(
+def test_table_names_rule_group_vm_number_and_unit_for_each_host(
     state: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["why", "web", "--state", state]) == 0
-    title, _, *rows = (line.rstrip() for line in capsys.readouterr().out.splitlines())
-    assert title == "host    verdict    why"
+    title, _, *rows = (cells(line) for line in capsys.readouterr().out.splitlines())
+    assert title == ["host", "verdict", "why", "by"]
+    both = "AffinityFilter, the engine's VmAffinityGroups"
+    together = "must run with VM cache, which is on host north (affinity group near)"
     assert rows == [
-        "north   refused    must not run with VM rival, which is on host north (affinity group far)",
-        "south   refused    only 100 MiB of its memory are not handed out yet",
-        "                   must run with VM cache, which is on host north (affinity group near)",
-        "east    refused    is not up",
-        "                   must run with VM cache, which is on host north (affinity group near)",
+        [
+            "north",
+            "refused",
+            "must not run with VM rival, which is on host north (affinity group far)",
+            both,
+        ],
+        ["south", "refused", "only 100 MiB of its memory are not handed out yet", "the engine's Memory"],
+        [together, both],
+        ["east", "refused", "is not up", "the engine's Status"],
+        [together, both],
+    ]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+
+
+def told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *parts: Part, place: str = "h2"
+) -> list[list[str]]:
+    """What is said of VM a on a host: sentences, each with the units whose it is."""
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(snapshot(host("h1"), host("h2"), *parts)))
+    assert main(["why", "a", place, "--state", str(file), "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    return [
+        [reason["sentence"], *(unit["name"] for unit in reason["by"])]
+        for reason in answer["reasons"]
+        if reason["veto"]
+    ]
+
+
+def test_the_engine_alone_refuses_what_our_units_take_in_another_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = group("g", vms="a", hosts_rule=TOGETHER)
+    assert told(tmp_path, capsys, vm("a"), nowhere) == [
+        [
+            "the engine keeps VM a off this host: affinity group g ties it to hosts and lists none",
+            "VmToHostsAffinityGroups",
+        ]
+    ]
+    abroad = (cluster(), cluster("c2"), host("far", cluster="c2"), vm("x", "far", cluster="c2"))
+    with_x = group("g", TOGETHER, "a", vm_labels=("l",))
+    assert told(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x) == [
+        [
+            "the engine keeps it with VM x of another cluster, which is on host far (affinity group g)",
+            "VmAffinityGroups",
+        ]
+    ]
+
+
+def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = (group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "b c"))
+    sentence = "must run with VM {}, which is on host h1 (affinity group {})".format
+    assert told(tmp_path, capsys, vm("a"), vm("b"), vm("c", "h1"), *chain) == [
+        [sentence("c", "g2"), "AffinityFilter"]
+    ]
+    assert told(tmp_path, capsys, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
+        [sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"]
+    ]
+
+
+def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_engine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = (vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
+    assert told(tmp_path, capsys, *there) == []
+    rival = (vm("r", "h2"), group("far", APART, "b r"))
+    assert told(tmp_path, capsys, *there, *rival) == [
+        ["the engine keeps it away from VM r, which is on host h2 (affinity group far)", "VmAffinityGroups"]
     ]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import xmlrpc.client
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from ..running import RunningProxy, running, write_plugins
@@ -52,7 +54,7 @@ class Unwelcome(Exception):
 
 class Refusing:
     def do_filter(self, hosts, vm, args):
-        raise Unwelcome("nobody may run it")
+        raise Unwelcome(args.get("because", "nobody may run it"))
     def do_score(self, hosts, vm, args):
         raise Unwelcome("nobody may run it")
 
@@ -147,6 +149,39 @@ def test_a_failure_is_told_once_in_a_while_but_always_counts(proxy: RunningProxy
     assert (list(first["plugin_errors"]), second["plugin_errors"]) == (["DampedUnit"], {})
     assert first["result_code"] == second["result_code"] == 1
     assert list(proxy.scores(["DampedUnit"], HOSTS)["plugin_errors"]) == ["DampedUnit"]
+
+
+def refusal(client: xmlrpc.client.ServerProxy, vm: str, because: str, *more: str) -> dict[str, list[str]]:
+    answer = client.runFilters(["Refusing", *more], HOSTS, vm, {"because": because})
+    assert isinstance(answer, dict)
+    assert (answer["result"], answer["result_code"]) == ([], 1)
+    told = answer["plugin_errors"]
+    assert isinstance(told, dict)
+    return told
+
+
+def test_each_refusal_is_told_once_for_each_vm_and_reason(proxy: RunningProxy) -> None:
+    with proxy.client() as client:
+        told = [refusal(client, f"refused-{number}", "no licence", "DampedLater") for number in range(300)]
+        assert [list(one) for one in told] == [["Refusing", "DampedLater"], *[["Refusing"]] * 299]
+        assert all("refuses the VM: no licence" in one["Refusing"][0] for one in told)
+        assert refusal(client, "refused-7", "no licence") == {}
+        assert list(refusal(client, "refused-7", "no room")) == ["Refusing"]
+        assert refusal(client, "refused-7", "no licence") == {}
+
+
+def test_what_was_told_of_refusals_takes_little_memory(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    with running(folder, config='[log]\nlevel = "error"\n') as proxy, proxy.client() as client:
+        process = psutil.Process(proxy.process.pid)
+        long = "because " * 5000
+        for number in range(100):
+            assert refusal(client, f"first-{number}", long)
+        before = process.memory_info().rss
+        for number in range(1000):
+            assert refusal(client, f"vm-{number}", long)
+        # Kept in full, they would take 40 MB.
+        assert process.memory_info().rss - before < 10 << 20
 
 
 @pytest.mark.parametrize("unit", ["Strict", "Absent"])

@@ -103,6 +103,7 @@ def test_decisions_are_recorded(folder: Path, tmp_path: Path) -> None:
     assert filtered["properties"] == {"keep_count": "2"}
     assert filtered["fallen"] == {"h3": ["Keep"]}
     assert filtered["failures"] == {"Broken": "raised"}
+    assert filtered["failure_sentences"] == {"Broken": "raised OSError: the disk is full"}
     assert scored["weights"] == {"Keep": [5, 5, 5]}
     assert balanced["balance"] == ["vm-1", HOSTS]
 

@@ -111,7 +111,7 @@ def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) ->
 
 
 def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each other member of a VM's unified group, with a group to name: a common one where there is one."""
+    """Each other member of a VM's unified group, with a group to name: those of its own groups come first."""
     unified = hard_positive_group_of(snapshot).get(vm)
     if unified is None:
         return
@@ -120,7 +120,7 @@ def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterato
         for group in _hard_groups(snapshot, (vm,), positive=True)
         for peer in members(snapshot)[group.id]
     }
-    for peer in unified.vms:
+    for peer in dict.fromkeys((*direct, *unified.vms)):
         if peer not in vms:
             yield direct.get(peer) or next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
 

@@ -1,0 +1,175 @@
+"""`why VM --last`: what a real proxy recorded about a VM is told with names, from rotated files too."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.answers import last_decisions
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import state_file
+from tests.builders import host, snapshot, vm
+from tests.proxy.running import RunningProxy, eventually, running, write_plugins
+
+PLUGINS = """
+class Unwelcome(Exception):
+    refuses = True
+
+class Keep:
+    def do_filter(self, hosts, vm, args):
+        return [host for host in hosts if host != args.get("not")]
+    def do_score(self, hosts, vm, args):
+        return [(host, number) for number, host in enumerate(hosts)]
+    def do_balance(self, hosts, args):
+        return args["move"], hosts[:2]
+
+class Refusing:
+    def do_filter(self, hosts, vm, args):
+        raise Unwelcome("no licence for it")
+"""
+HOSTS = ["h1", "h2", "h3"]
+
+
+class Asking:
+    """A running proxy that records, and `why VM --last` about its record."""
+
+    def __init__(self, proxy: RunningProxy, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.proxy = proxy
+        self.record = folder / "decisions.jsonl"
+        self._state = folder / "state.json"
+        self._capsys = capsys
+        hosts = (host("h1", name="north"), host("h2", name="south"), host("h3", name="east"))
+        vms = (vm("v1", name="web"), vm("v2", name="cache"))
+        self._state.write_bytes(state_file.dumps(snapshot(*hosts, *vms)))
+
+    def filters(self, units: list[str], vm_id: str, **properties: str) -> None:
+        with self.proxy.client() as client:
+            client.runFilters(units, HOSTS, vm_id, properties)
+
+    def scores(self, vm_id: str) -> None:
+        with self.proxy.client() as client:
+            client.runCostFunctions([["Keep", 1]], HOSTS[:2], vm_id, {})
+
+    def balances(self, vm_id: str) -> None:
+        with self.proxy.client() as client:
+            client.runLoadBalancing("Keep", HOSTS, {"move": vm_id})
+
+    def recorded(self, decisions: int) -> None:
+        """Wait until so many are written."""
+        files = [self.record, *self.record.parent.glob("decisions.jsonl.*")]
+        eventually(lambda: sum(file.read_bytes().count(b"\n") for file in files) == decisions)
+
+    def text(self, *arguments: str, status: int = 0) -> str:
+        assert main(["why", *arguments, "--last", "--state", str(self._state)]) == status
+        printed = self._capsys.readouterr()
+        return printed.out if status == 0 else printed.err
+
+    def last(self, *arguments: str) -> str:
+        return self.text(*arguments, "--decisions", str(self.record))
+
+    def data(self, *arguments: str) -> Any:
+        return json.loads(self.last(*arguments, "--json"))
+
+
+@pytest.fixture
+def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Asking]:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    record = tmp_path / "decisions.jsonl"
+    with running(folder, config=f'[decisions]\nfile = "{record}"\nfile_mib = 1\n') as proxy:
+        yield Asking(proxy, tmp_path, capsys)
+
+
+def test_the_last_decision_is_told_with_time_units_and_weights(asking: Asking) -> None:
+    asking.filters(["Keep"], "v1", **{"not": "h1"})
+    asking.scores("v1")
+    asking.filters(["Keep"], "v1", **{"not": "h3"})
+    asking.filters(["Keep"], "v2", **{"not": "h2"})
+    asking.scores("v1")
+    asking.recorded(5)
+    heading, title, _, *rows = asking.last("web").splitlines()
+    assert "runFilters" in heading
+    assert "2 of 3 hosts are left" in heading
+    assert title.split() == ["host", "verdict", "by"]
+    assert [row.split() for row in rows[:3]] == [
+        ["north", "left"],
+        ["south", "left"],
+        ["east", "dropped", "Keep"],
+    ]
+    assert "runCostFunctions" in rows[4]
+    assert [row.split() for row in rows[5:9] if "-" not in row] == [
+        ["host", "Keep"],
+        ["north", "0"],
+        ["south", "1"],
+    ]
+    filtered, weighed = asking.data("web", "east")
+    assert filtered["hosts"] == [{"host": "h3", "name": "east", "dropped_by": ["Keep"], "weights": {}}]
+    assert weighed["hosts"] == []
+
+
+def test_weights_of_an_earlier_decision_are_left_out(asking: Asking) -> None:
+    asking.scores("v1")
+    asking.filters(["Keep"], "v1")
+    asking.recorded(2)
+    assert [one["method"] for one in asking.data("web")] == ["runFilters"]
+
+
+def test_a_refusal_is_told_with_its_reason(asking: Asking) -> None:
+    asking.filters(["Refusing", "Keep"], "v1")
+    asking.recorded(1)
+    (refused,) = asking.data("web")
+    assert refused["failures"] == {"Refusing": "refuses the VM: no licence for it"}
+    assert [one["dropped_by"] for one in refused["hosts"]] == [["Refusing"]] * 3
+    assert "Refusing refuses the VM: no licence for it" in asking.last("web")
+
+
+def test_a_balance_that_chose_the_vm_is_told(asking: Asking) -> None:
+    asking.balances("v1")
+    asking.recorded(1)
+    assert asking.data("web")[0]["move_to"] == ["h1", "h2"]
+    assert "it is to move to north or south" in asking.last("web")
+    assert asking.last("cache") == f"{asking.record} holds no decision about VM cache\n"
+
+
+def test_a_decision_in_a_file_that_made_way_is_found(asking: Asking) -> None:
+    asking.filters(["Keep"], "v1", **{"not": "h2"})
+    for _ in range(3):
+        asking.filters(["Keep"], "v2", padding="x" * 500_000)
+    eventually(lambda: asking.record.with_name("decisions.jsonl.1").exists())
+    (found,) = asking.data("web")
+    assert [one["dropped_by"] for one in found["hosts"]] == [[], ["Keep"], []]
+
+
+def test_a_line_that_is_not_whole_yet_is_left(asking: Asking) -> None:
+    asking.filters(["Keep"], "v1")
+    asking.recorded(1)
+    with asking.record.open("ab") as record:
+        record.write(b'{"time":1,"vm":"v1","hos')
+    assert len(asking.data("web")) == 1
+
+
+def test_the_proxys_configuration_says_where_its_record_is(
+    asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(last_decisions, "PROXY_DIRECTORY", tmp_path)
+    for name in [name for name in os.environ if name.startswith("OVIRT_")]:
+        monkeypatch.delenv(name)
+    complaint = asking.text("web", status=2)
+    assert complaint.count("\n") == 1
+    assert f"set file in section [decisions] of {tmp_path}/ovirt-scheduler-proxy.toml" in complaint
+    asking.filters(["Keep"], "v1")
+    asking.recorded(1)
+    (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[decisions]\nfile = "{asking.record}"\n')
+    assert "3 of 3 hosts are left" in asking.text("web")
+
+
+def test_a_record_that_cannot_be_read_is_said_in_one_line(asking: Asking, tmp_path: Path) -> None:
+    missing = tmp_path / "none.jsonl"
+    complaint = asking.text("web", "--decisions", str(missing), status=2)
+    assert complaint == (
+        f"ovirt-placement: {missing}: cannot read the record of decisions: No such file or directory\n"
+    )

@@ -1,0 +1,232 @@
+"""What `why` accepts is where the engine lets a VM start or go to, and what it refuses is refused.
+
+Generated clusters stand in a simulated engine, which is asked over its REST API by the SDK and asks a real
+proxy; the policy has all filters, the engine's own and ours. The simulator's rules are not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from types import TracebackType
+
+import ovirtsdk4
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from msgspec.structs import replace
+from ovirtsdk4 import types
+
+from ovirt_placement.answers import where, why
+from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, label, snapshot, vm
+from tests.configuration import PASSWORD
+from tests.integration.worlds import FILTERS, whole_policies, worlds
+from tests.placement.rules.strategies import FOREIGN, HOSTS, VMS
+from tests.plugins.proxy_process import proxy_url
+from tests.plugins.published import WITHOUT_PAST, Publisher
+
+EXAMPLES = settings(
+    max_examples=40,
+    deadline=None,
+    # To shrink a failure takes minutes of starting engines.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+#: One host in four has room for one VM, two VMs or none; the others have plenty.
+MEMORY = (*(32768,) * 9, 512, 2500, 3500)
+
+
+class Attempts(AbstractContextManager["Attempts"]):
+    """An engine in one state; after each attempt that succeeds, another engine in the same state."""
+
+    def __init__(self, state: Snapshot, proxy: str) -> None:
+        self._proxy = proxy
+        self._begin(state)
+        #: As the engine has it, which is what the inventory publishes.
+        self.state = self._engine.snapshot()
+
+    def starts(self, vm_id: str, host_id: str | None = None) -> str | None:
+        """Where a VM goes when it is started, on no other host than the one named; None if refused."""
+        policy = types.VmPlacementPolicy(hosts=[types.Host(id=host_id)]) if host_id else None
+        try:
+            self._vm(vm_id).start(vm=types.Vm(placement_policy=policy) if policy else None)
+        except ovirtsdk4.Error as refusal:
+            _check(refusal)
+            return None
+        self._engine.advance(60)
+        found = self._engine.queries.vm(vm_id)
+        self._end()
+        self._begin(self.state)
+        assert found is not None
+        return found.host
+
+    def moves(self, vm_id: str, host_id: str, going: list[Vm]) -> bool:
+        """Whether the engine lets a running VM go to a host, with its peers where others go, too."""
+        closure = len(going) > 1
+        try:
+            self._vm(vm_id).migrate(host=types.Host(id=host_id), migrate_vms_in_affinity_closure=closure)
+        except ovirtsdk4.Error as refusal:
+            _check(refusal)
+            return False
+        self._end()
+        self._begin(self.state)
+        return True
+
+    def _begin(self, state: Snapshot) -> None:
+        clock = datetime(2026, 1, 1, tzinfo=UTC)
+        self._engine = Engine.from_snapshot(state, clock=clock, settings=PROMPT, proxy=self._proxy)
+        self._server = serve(self._engine)
+        self._connection = ovirtsdk4.Connection(self._server.api_url, "admin@internal", PASSWORD)
+
+    def _vm(self, vm_id: str) -> ovirtsdk4.services.VmService:
+        return self._connection.system_service().vms_service().vm_service(vm_id)
+
+    def _end(self) -> None:
+        self._connection.close()
+        self._server.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+
+def _check(refusal: ovirtsdk4.Error) -> None:
+    """Raise what is no word of the engine's filters."""
+    if refusal.code not in (400, 409):
+        raise refusal
+
+
+@pytest.fixture(scope="module")
+def publisher(tmp_path_factory: pytest.TempPathFactory) -> Publisher:
+    return Publisher(tmp_path_factory.mktemp("published"), inventory=WITHOUT_PAST)
+
+
+@pytest.fixture(scope="module")
+def proxy(publisher: Publisher) -> Iterator[str]:
+    with proxy_url(publisher.environment) as url:
+        yield url
+
+
+def accepted(state: Snapshot, one: Vm, hosts: tuple[str, ...]) -> set[str]:
+    answers = why.judge(state, one, [state.host_by_id[each] for each in hosts]).hosts
+    return {answer.host for answer in answers if answer.accepted}
+
+
+def stopped(state: Snapshot, vms: tuple[str, ...]) -> Snapshot:
+    """The same with these VMs down, and on their way to nowhere."""
+    pending = tuple(one for one in state.pending if one.vm not in vms)
+    down = [replace(one, host=None, status="down") if one.id in vms else one for one in state.vms]
+    return replace(state, pending=pending, vms=tuple(down))
+
+
+def tied(state: Snapshot, vm_id: str) -> set[str]:
+    """The VM and all that hard positive groups tie to it, in chains, as an administrator would find them."""
+    groups = [
+        {*each.vms, *(member for name in each.vm_labels for member in state.label_by_id[name].vms)}
+        for each in state.affinity_groups
+        if each.vms_rule.enabled and each.vms_rule.enforcing and each.vms_rule.positive
+    ]
+    found, before = {vm_id}, set[str]()
+    while found != before:
+        before = found
+        found = found.union(*(each for each in groups if each & found))
+    return found
+
+
+@EXAMPLES
+@given(worlds(whole_policies(), MEMORY))
+def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
+    publisher: Publisher, proxy: str, state: Snapshot
+) -> None:
+    with Attempts(stopped(state, VMS[:3]), proxy) as engine:
+        publisher.publish(engine.state)
+        for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
+            told = accepted(engine.state, one, HOSTS)
+            assert told == {each for each in HOSTS if accepted(engine.state, one, (each,))}
+            assert told == {found.host for found in where.order(engine.state, one).hosts}
+            assert told == {each for each in HOSTS if engine.starts(one.id, each)}
+            assert engine.starts(one.id) in (told or {None})
+
+
+@EXAMPLES
+@given(worlds(whole_policies(), MEMORY))
+def test_a_vm_that_runs_goes_to_the_hosts_that_why_accepts(
+    publisher: Publisher, proxy: str, state: Snapshot
+) -> None:
+    with Attempts(freed(state), proxy) as engine:
+        publisher.publish(engine.state)
+        for one in [engine.state.vm_by_id[name] for name in VMS[:4]]:
+            going = who_goes(engine.state, one)
+            if all(moves_freely(engine.state, each) for each in going):
+                for target in HOSTS:
+                    told = all(accepted(engine.state, each, (target,)) for each in going)
+                    moved = target != one.host and engine.moves(one.id, target, going)
+                    assert (told and target != one.host) == moved, (one.id, target)
+
+
+def freed(state: Snapshot) -> Snapshot:
+    """The same with no VM bound to where it is."""
+    return replace(state, vms=tuple(replace(one, migratable=True) for one in state.vms))
+
+
+def who_goes(state: Snapshot, one: Vm) -> list[Vm]:
+    """The VM, and its peers where the engine takes them along: all that run are where it is."""
+    peers = [state.vm_by_id[each] for each in sorted(tied(state, one.id) - {one.id})]
+    running = [each for each in peers if each.host is not None]
+    return [one, *running] if {each.host for each in running} == {one.host} else [one]
+
+
+def moves_freely(state: Snapshot, one: Vm) -> bool:
+    """Whether nothing but filters can stop its migration, and it has no part in two clusters."""
+    on_its_way = any(each.vm == one.id for each in state.pending)
+    return one.status == "up" and one.migratable and not on_its_way and FOREIGN not in tied(state, one.id)
+
+
+POLICY = SchedulingPolicy(filters=FILTERS)
+ABROAD = (
+    cluster("other"),
+    host("far", cluster="other"),
+    vm("x", "far", cluster="other"),
+    label("l", "x"),
+    group("with", TOGETHER, "a b", vm_labels=("l",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("ruled", "parts", "by"),
+    [
+        pytest.param({}, ABROAD, "VmAffinityGroups", id="a member of another cluster"),
+        pytest.param(
+            {}, (group("g", vms="a", hosts_rule=TOGETHER),), "VmToHostsAffinityGroups", id="no hosts"
+        ),
+        pytest.param(
+            {
+                "scheduling_properties": {"affinity_missing_unit": "reject"},
+                "policy": {"vm_affinity_weight": 0},
+            },
+            (group("g", SOFT_TOGETHER, "a b"),),
+            "AffinityFilter",
+            id="a soft rule that nobody weighs",
+        ),
+    ],
+)
+def test_a_start_that_the_engine_refuses_is_refused_and_told_by_whom(
+    publisher: Publisher, proxy: str, ruled: dict[str, object], parts: tuple[Part, ...], by: str
+) -> None:
+    hosts = (host("h1"), host("h2"))
+    state = snapshot(cluster(scheduling_policy=POLICY, **ruled), *hosts, vm("a"), vm("b"), *parts)
+    with Attempts(state, proxy) as engine:
+        publisher.publish(engine.state)
+        asked = engine.state.vm_by_id["a"]
+        answer = why.judge(engine.state, asked, engine.state.hosts_of_cluster[asked.cluster])
+        assert [each.accepted for each in answer.hosts] == [False, False]
+        for each in answer.hosts:
+            assert {unit.name for reason in each.reasons if reason.veto for unit in reason.by} == {by}
+        assert where.order(engine.state, asked).hosts == ()
+        assert [engine.starts("a", each.id) for each in hosts] == [None, None]
