@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
+from itertools import combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.group_check import judge
+from ovirt_placement.answers.group_check import Judgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
@@ -55,3 +58,41 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
     except Rejected:
         refused = True
     assert bool(judgement.refusals or judgement.unchecked) == refused
+
+
+@settings(max_examples=200)
+@given(snapshots(most_groups=4), groups("new"))
+def test_each_group_that_is_named_clashes_with_it(state: Snapshot, group: AffinityGroup) -> None:
+    """Beside some of the others, the engine refuses only both together."""
+    group = replace(group, id="", name="new")
+    empty = replace(group, vms=(), vm_labels=())
+    others = {one.id for one in state.affinity_groups if one.cluster == group.cluster}
+    for name in named_beside(judge(state, group)):
+        assert any(
+            refuses(state, group, (*beside, name))
+            and not refuses(state, group, beside)
+            and not refuses(state, empty, (*beside, name))
+            for beside in subsets(others - {name})
+        )
+
+
+def named_beside(judgement: Judgement) -> set[str]:
+    """The groups that refusals name together with the new one."""
+    ours = (text for text in judgement.unchecked if "(groups new, " in text)
+    return {name for text in ours for name in re.findall(r"\(groups new, ([^;]*);", text)[0].split(", ")}
+
+
+def subsets(ids: Collection[str]) -> Iterator[tuple[str, ...]]:
+    for size in range(len(ids) + 1):
+        yield from combinations(sorted(ids), size)
+
+
+def refuses(state: Snapshot, group: AffinityGroup, beside: Collection[str]) -> bool:
+    """Whether the engine refuses a group where there are but these others."""
+    kept = tuple(one for one in state.affinity_groups if one.id in beside)
+    engine = Engine.from_snapshot(replace(state, affinity_groups=kept), clock=START)
+    try:
+        engine.affinity_groups.add(group.cluster, edit_of(group))
+    except Rejected:
+        return True
+    return False

@@ -41,6 +41,4 @@ class Departures:
         ]
         self._store.forget_vms(gone)
         if gone:
-            _log.info(
-                "placement keys: forgot VMs that the engine has had no more for a week: %s", ", ".join(gone)
-            )
+            _log.info("forgot VMs that the engine has had no more for a week: %s", ", ".join(gone))

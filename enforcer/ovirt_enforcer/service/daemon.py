@@ -10,13 +10,13 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
 from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.busy_cluster import BusyClusterGate, why_busy
-from ovirt_enforcer.keeping.keeper import Keeper
 from ovirt_enforcer.migrating.executor import Executor
 from ovirt_enforcer.planning import report
 from ovirt_enforcer.planning.plan import Plan
@@ -31,6 +31,12 @@ _REMEMBERED_SECONDS = 30 * 24 * 3600.0
 _FORGET_EVERY_SECONDS = 3600.0
 
 _log = logging.getLogger(__name__)
+
+
+class Watcher(Protocol):
+    """Is shown whole readings of the engine, and sees for itself to what fails over them."""
+
+    def look(self, snapshot: Snapshot) -> None: ...
 
 
 @dataclass(slots=True)
@@ -51,13 +57,13 @@ class Daemon:
         executor: Executor,
         clock: Callable[[], float],
         stopping: Callable[[], bool] = lambda: False,
-        keeper: Keeper | None = None,
+        watchers: Sequence[Watcher] = (),
         metrics: Metrics | None = None,
         mark_progress: Callable[[], None] = lambda: None,
     ) -> None:
         """`read` gives a snapshot whose reading began after the call; `clock` seconds that only grow.
 
-        Once `stopping` says so, nothing more is asked of the engine. The keeper is shown what is read.
+        Once `stopping` says so, nothing more is asked of the engine. The watchers are shown what is read.
         `mark_progress` is called between any two pieces of work.
         """
         self._settings = settings
@@ -66,7 +72,7 @@ class Daemon:
         self._executor = executor
         self._clock = clock
         self._stopping = stopping
-        self._keeper = keeper
+        self._watchers = watchers
         self._metrics = metrics or Metrics()
         self._mark_progress = mark_progress
         self._engine = Attention("engine and store")
@@ -91,8 +97,8 @@ class Daemon:
             waiting = self._follow(intents)
             if self._due(waiting) and self._goes_on():
                 snapshot = self._read()
-                if self._keeper is not None:
-                    self._keeper.look(snapshot)
+                for watcher in self._watchers:
+                    watcher.look(snapshot)
                 self._see_to_all(snapshot, waiting)
         except Exception as error:  # no failure may end the daemon
             self._engine.fail(error, self._clock(), self._settings.interval_seconds)

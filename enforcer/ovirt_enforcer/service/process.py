@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ovirt_enforcer.keeping.keeper import Keeper
+from ovirt_enforcer.keeping.memberships import MembershipKeeper
 from ovirt_enforcer.migrating.executor import Executor
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.metrics import Metrics
@@ -17,8 +18,10 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
 from ovirt_placement.engine.reading.events import find_start_events
+from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.memberships import MembershipStore
 from ovirt_service import metrics as metrics_page
 from ovirt_service.progress import Progress
 from ovirt_service.stopping import Stop
@@ -41,14 +44,15 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     stop, notifier, metrics = Stop(), Notifier(), Metrics()
     progress = Progress(_LONGEST_WORK_SECONDS + _MOST_SLOW_REQUESTS * config.engine.timeout_seconds)
     metrics_page.serve(metrics.registry, settings.metrics, "[enforcer] metrics")
-    url, engine = config.store.url, config.engine.name
-    store = Store(url, engine=engine, patience_seconds=STORE_PATIENCE_SECONDS)
-    keys = KeyStore(url, engine=engine, patience_seconds=STORE_PATIENCE_SECONDS)
+    store, keys, memberships = _stores(config)
     with connect(config.engine) as connection:
         _greet(connection)
         reading = Reading(config)
         starts = partial(find_start_events, connection)
         keeper = Keeper(keys, time.monotonic, settings.interval_seconds, starts, reading.suffices)
+        members = MembershipKeeper(
+            memberships, partial(add_event, connection), time.monotonic, settings.interval_seconds
+        )
         executor = Executor(connection, store, settings, time.monotonic, metrics.ended)
         daemon = Daemon(
             settings,
@@ -57,7 +61,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
             executor,
             time.monotonic,
             lambda: stop.requested,
-            keeper,
+            (members, keeper),
             metrics,
             progress.mark,
         )
@@ -66,8 +70,18 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         notifier.keep_alive_beside(lambda: progress.hangs)
         daemon.run(partial(_rest, config, reading, keeper, stop, progress))
         notifier.stopping()
-    store.close()
-    keys.close()
+    for part in (store, keys, memberships):
+        part.close()
+
+
+def _stores(config: Config) -> tuple[Store, KeyStore, MembershipStore]:
+    """The parts of the store that the daemon writes to."""
+    url, engine, patience = config.store.url, config.engine.name, STORE_PATIENCE_SECONDS
+    return (
+        Store(url, engine=engine, patience_seconds=patience),
+        KeyStore(url, engine=engine, patience_seconds=patience),
+        MembershipStore(url, engine=engine, patience_seconds=patience),
+    )
 
 
 def _greet(connection: EngineConnection) -> None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS
+from ovirt_placement.answers.group_clashes import clashes_of
 from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
+from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.feasibility import judge_groups
 
 #: The engine's pattern for names: letters of any script, digits, and these three.
@@ -21,6 +22,7 @@ _LONGEST_NAME = 255
 
 #: The engine refuses these whatever is enforcing, and warns of the others in its event log.
 _REFUSED = {ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS, ConflictType.TOGETHER_AGAINST_APART}
+_THERE_ALREADY = "the engine saves no group of this cluster as long as others clash"
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,12 @@ def _hosts_missing(intended: Snapshot, group: AffinityGroup) -> Iterator[str]:
 
 def _conflicts(intended: Snapshot, group: AffinityGroup) -> tuple[list[str], list[str]]:
     """Say which conflicts keep the engine from saving, also those it has already, and which it tolerates."""
-    refused, tolerated = [], []
-    for conflict in find_conflicts(_as_the_engine_counts(intended, group.cluster), group.cluster):
-        concerned = _concerned(intended, conflict, group.cluster)
-        if conflict.type in _REFUSED:
-            refused.append(_conflict_sentence(intended, conflict, concerned))
-        elif group.id in concerned:
-            tolerated.append(_conflict_sentence(intended, conflict, concerned))
-    return refused, tolerated
+    counted = _as_the_engine_counts(intended, group.cluster)
+    own, others = clashes_of(counted, group)
+    refused = [_conflict_sentence(intended, one, group) for one in own if one.type in _REFUSED]
+    already = [_conflict_sentence(intended, one, group) for one in others if one.type in _REFUSED]
+    tolerated = [_conflict_sentence(intended, one, group) for one in own if one.type not in _REFUSED]
+    return [*refused, *(f"{_THERE_ALREADY}: {text}" for text in already)], tolerated
 
 
 def _as_the_engine_counts(intended: Snapshot, cluster: str) -> Snapshot:
@@ -129,25 +129,11 @@ def _as_the_engine_counts(intended: Snapshot, cluster: str) -> Snapshot:
     return replace(intended, vms=vms)
 
 
-def _concerned(intended: Snapshot, conflict: Conflict, cluster: str) -> tuple[str, ...]:
-    """The groups of a conflict; where VMs are to be together and apart it names the ones apart only."""
-    if conflict.type is not ConflictType.TOGETHER_AGAINST_APART:
-        return conflict.groups
-    together = (
-        other.id
-        for other in intended.affinity_groups
-        if other.cluster == cluster
-        and other.vms_rule.enabled
-        and other.vms_rule.positive
-        and not set(conflict.vms).isdisjoint(intended.group_vms[other.id])
-    )
-    return (*conflict.groups, *together)
-
-
-def _conflict_sentence(intended: Snapshot, conflict: Conflict, concerned: tuple[str, ...]) -> str:
+def _conflict_sentence(intended: Snapshot, conflict: Conflict, group: AffinityGroup) -> str:
+    groups = sorted(conflict.groups, key=lambda one: (one != group.id, intended.group_by_id[one].name))
     vms = conflict.negative_vms or conflict.vms
     parts = [
-        f"groups {_list(intended.group_by_id[group].name for group in concerned)}",
+        f"groups {_list(intended.group_by_id[one].name for one in groups)}",
         f"VMs {_list(vm_name(vm, intended) for vm in vms)}",
     ]
     if conflict.hosts:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Row, Table, Text, cast, text, union
+from sqlalchemy import Row, Text, cast, text, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.access import StoreAccess
@@ -23,6 +23,8 @@ from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     frozen_keys,
     key_revision,
+    lost_memberships,
+    memberships,
     missing_vms,
     now,
     placement_keys,
@@ -32,8 +34,8 @@ from ovirt_placement.store.schema import (
 #: Names and values.
 _Pairs = tuple[tuple[str, float], ...]
 
-#: Databases limit the parameters of one statement.
-_AT_ONCE = 500
+#: What VMs are remembered by.
+_OF_VMS = (frozen_keys, sticky_copies, memberships, lost_memberships)
 
 
 class KeyPlace(NamedTuple):
@@ -133,8 +135,8 @@ class KeyStore(StoreAccess):
             return
         with self._transaction() as rows:
             _revise(rows)
-            _delete_of_vms(rows, frozen_keys, [run.vm for run in runs])
-            _delete_of_vms(rows, sticky_copies, [run.vm for run in runs if run.copies is not None])
+            rows.delete_of_vms(frozen_keys, [run.vm for run in runs])
+            rows.delete_of_vms(sticky_copies, [run.vm for run in runs if run.copies is not None])
             frozen = [
                 {"vm": run.vm, "started": run.started, "keys": [list(pair) for pair in run.keys]}
                 for run in runs
@@ -150,13 +152,13 @@ class KeyStore(StoreAccess):
             return
         with self._transaction() as rows:
             _revise(rows)
-            _delete_of_vms(rows, frozen_keys, vms)
+            rows.delete_of_vms(frozen_keys, vms)
 
     def remembered_vms(self) -> frozenset[str]:
-        """Tell which VMs have a frozen set or sticky copies."""
+        """Tell which VMs anything is remembered of: a frozen set, sticky copies, memberships."""
         with self._transaction() as rows:
-            with_either = union(*(rows.select(table, table.c.vm) for table in (frozen_keys, sticky_copies)))
-            return frozenset(rows.execute(with_either).scalars())
+            with_any = union(*(rows.select(table, table.c.vm) for table in _OF_VMS))
+            return frozenset(rows.execute(with_any).scalars())
 
     def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
         """Remember that these VMs are missing, and no others; for how many seconds each has been by now."""
@@ -164,7 +166,7 @@ class KeyStore(StoreAccess):
             seconds = (now() - missing_vms.c.since).label("seconds")
             ages = rows.execute(rows.select(missing_vms, missing_vms.c.vm, seconds))
             before = {row.vm: row.seconds for row in ages}
-            _delete_of_vms(rows, missing_vms, [vm for vm in before if vm not in vms])
+            rows.delete_of_vms(missing_vms, [vm for vm in before if vm not in vms])
             fresh = [vm for vm in vms if vm not in before]
             if fresh:
                 rows.execute(rows.insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
@@ -176,8 +178,8 @@ class KeyStore(StoreAccess):
             return
         with self._transaction() as rows:
             _revise(rows)
-            for table in (frozen_keys, sticky_copies, missing_vms):
-                _delete_of_vms(rows, table, vms)
+            for table in (*_OF_VMS, missing_vms):
+                rows.delete_of_vms(table, vms)
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
@@ -271,8 +273,3 @@ def _same(one: PlacementKey, other: PlacementKey) -> bool:
 def _remove_key(rows: EngineRows, place: KeyPlace) -> None:
     here = [column == wanted for column, wanted in zip(_PLACE, place, strict=True)]
     rows.execute(rows.delete(placement_keys).where(*here))
-
-
-def _delete_of_vms(rows: EngineRows, table: Table, vms: Sequence[str]) -> None:
-    for start in range(0, len(vms), _AT_ONCE):
-        rows.execute(rows.delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))

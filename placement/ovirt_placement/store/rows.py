@@ -21,6 +21,9 @@ from sqlalchemy import (
     update,
 )
 
+#: Databases limit the parameters of one statement.
+_AT_ONCE = 500
+
 
 class EngineRows:
     """Where every statement of a store begins, so that none forgets which engine it is about."""
@@ -41,6 +44,11 @@ class EngineRows:
 
     def delete(self, table: Table) -> Delete:
         return delete(table).where(table.c.engine == self.engine)
+
+    def delete_of_vms(self, table: Table, vms: Sequence[str]) -> None:
+        """Delete the rows of these VMs, however many they are."""
+        for start in range(0, len(vms), _AT_ONCE):
+            self.execute(self.delete(table).where(table.c.vm.in_(vms[start : start + _AT_ONCE])))
 
     def execute(
         self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None

@@ -94,6 +94,36 @@ missing_vms = Table(
     sqlite_with_rowid=False,
 )
 
+#: Of VMs that are in a group or bear a label, which these are, each as [kind, id, name], and the cluster in
+#: which the VM was last seen with them.
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("vm", String, primary_key=True),
+    Column("cluster", String, nullable=False),
+    Column("cluster_name", String, nullable=False),
+    Column("member_of", JSON, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: What VMs were taken out of when they changed their cluster; `told` once the engine's log says so.
+lost_memberships = Table(
+    "lost_memberships",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("vm", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("id", String, nullable=False),
+    Column("vm_name", String, nullable=False),
+    Column("cluster", String, nullable=False),
+    Column("cluster_name", String, nullable=False),
+    Column("since", Float(53), nullable=False),
+    Column("told", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
     """Seconds since the epoch, by the database's clock."""

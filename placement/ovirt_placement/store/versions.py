@@ -11,6 +11,7 @@ from ovirt_placement.store.migrations import (
     version_0002_placement_keys,
     version_0003_missing_vms,
     version_0004_engines,
+    version_0005_memberships,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -20,6 +21,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0002_placement_keys.migrate,
     version_0003_missing_vms.migrate,
     version_0004_engines.migrate,
+    version_0005_memberships.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

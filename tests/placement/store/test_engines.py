@@ -12,21 +12,32 @@ import sqlalchemy
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
+from ovirt_placement.store.memberships import (
+    Kind,
+    Lost,
+    Membership,
+    MembershipChange,
+    MembershipStore,
+    Seen,
+)
 from ovirt_placement.store.schema import metadata
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.stored import put_keys
 
 OURS, THEIRS = "ours", "theirs"
+SEEN = Seen("v1", "c1", "blue", (Membership(Kind.GROUP, "g1", "near"),))
+LOST = Lost("v1", "web", "c2", "red", Kind.LABEL, "l1", "backend")
 
 
 class Parts:
-    """The two parts of a store, for one engine."""
+    """The parts of a store, for one engine."""
 
     def __init__(self, url: str, engine: str) -> None:
         self.engine = engine
         self.intents = Store(url, engine=engine, patience_seconds=30)
         self.keys = KeyStore(url, engine=engine, patience_seconds=30)
+        self.memberships = MembershipStore(url, engine=engine, patience_seconds=30)
 
     def fill(self) -> None:
         """Write something into every table; the ids are those of every other engine."""
@@ -35,6 +46,7 @@ class Parts:
         put_keys(self.keys, [key(1.0)], set_by=self.engine)
         self.keys.begin_runs([Run("v1", 1.0, (("A", 1.0),), (StickyCopy("v1", "SAN", 1.0, 60.0),))])
         self.keys.mark_missing(["v1"])
+        self.memberships.change(MembershipChange(seen=(SEEN,), lost=(LOST,)))
 
     def prepare(self, vm: str, correlation_id: str) -> int:
         correlation_id = f"{self.engine} {correlation_id}"
@@ -44,6 +56,12 @@ class Parts:
 
     def change_everything(self) -> None:
         """Call everything that writes."""
+        (lost,) = self.memberships.lost()
+        self.memberships.mark_told("v1", lost.since)
+        self.memberships.change(MembershipChange(regained=(lost,)))
+        self.memberships.change(MembershipChange(lost=(lost,), without=("v1",)))
+        self.memberships.forget_lost("v1")
+        self.memberships.change(MembershipChange(seen=(SEEN,), lost=(LOST,)))
         for intent in self.intents.open_intents():
             self.intents.accept(intent.id)
             self.intents.lose(intent.id, "no answer")
@@ -71,11 +89,14 @@ class Parts:
             self.keys.remembered_vms(),
             self.keys.revision(),
             self.keys.records(),
+            self.memberships.seen(),
+            self.memberships.lost(),
         ]
 
     def close(self) -> None:
         self.intents.close()
         self.keys.close()
+        self.memberships.close()
 
 
 def key(value: float) -> PlacementKey:

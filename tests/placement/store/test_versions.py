@@ -37,6 +37,14 @@ def version_of(url: str) -> list[int]:
         return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
 
 
+def without_engine(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows without the engine's name, which they have since version 4."""
+    return {
+        table: [{name: value for name, value in row.items() if name != "engine"} for row in some]
+        for table, some in found.items()
+    }
+
+
 def shape(url: str) -> dict[str, Any]:
     """Tables, columns, keys and indexes, as the database tells them."""
     with database(url) as connection:
@@ -63,8 +71,8 @@ def test_every_former_store_becomes_todays_and_keeps_what_it_held(url: str, vers
     upgrade(url)
     assert version_of(url) == [VERSION]
     after = rows(url, version)
-    assert all(row.pop("engine") == "default" for table in after.values() for row in table)
-    assert after == before
+    assert all(row["engine"] == "default" for table in after.values() for row in table)
+    assert without_engine(after) == without_engine(before)
 
 
 @EVERY
@@ -122,19 +130,20 @@ def test_an_upgrade_that_fails_leaves_all_as_it_was(url: str, version: int) -> N
     make_former(url, version)
     before, shape_before = rows(url, version), shape(url)
     with database(url) as connection:  # in the way of what is made last
-        connection.exec_driver_sql("CREATE TABLE other (x INTEGER)")
-        connection.exec_driver_sql("CREATE INDEX ix_intents_engine_vm ON other (x)")
-    with pytest.raises(UserError, match="ix_intents_engine_vm"):
+        connection.exec_driver_sql("CREATE TABLE memberships (x INTEGER)")
+    with pytest.raises(UserError, match="memberships"):
         upgrade(url)
     with database(url) as connection:
-        connection.exec_driver_sql("DROP TABLE other")
+        connection.exec_driver_sql("DROP TABLE memberships")
     assert version_of(url) == [version]
     assert (rows(url, version), shape(url)) == (before, shape_before)
     upgrade(url)
     assert version_of(url) == [VERSION]
 
 
-@pytest.mark.parametrize("last", ["DROP TABLE sticky_copies", "UPDATE schema_version"])
+@pytest.mark.parametrize(
+    "last", ["DROP TABLE sticky_copies", "CREATE TABLE memberships", "UPDATE schema_version"]
+)
 def test_an_upgrade_that_is_killed_leaves_all_as_it_was(url: str, last: str) -> None:
     make_former(url, 3)
     before, shape_before = rows(url, 3), shape(url)

@@ -24,9 +24,17 @@ def custom_id(*words: str) -> int:
 
 
 def add_event(
-    connection: EngineConnection, *, number: int, severity: str, description: str, cluster: str | None = None
+    connection: EngineConnection,
+    *,
+    number: int,
+    severity: str,
+    description: str,
+    cluster: str | None = None,
+    vm: str | None = None,
 ) -> bool:
     """Add an event; return whether it is new, false if the engine has one of this number already.
+
+    It is shown with the cluster and the VM that it is about.
 
     Raises what `EngineConnection.get` raises.
     """
@@ -36,6 +44,7 @@ def add_event(
         severity=types.LogSeverity(severity),
         description=description,
         cluster=None if cluster is None else types.Cluster(id=cluster),
+        vm=None if vm is None else types.Vm(id=vm),
     )
     try:
         connection.sdk.system_service().events_service().add(event)

@@ -59,8 +59,16 @@ def find_conflicts(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
     """All conflicts among the groups of a cluster, in the engine's order; legacy labels take no part.
 
     The engine lets all of them in through its single-member commands and through labels, the ones that
-    it would not save too.
+    it would not save too. It reports each type once, with everything merged; but where VMs are to run
+    together and apart, each negative group with each unified positive one.
     """
+    clashes = find_clashes(snapshot, cluster_id)
+    single = [one for one in clashes if one.type is ConflictType.TOGETHER_AGAINST_APART]
+    return (*merged(one for one in clashes if one.type is not ConflictType.TOGETHER_AGAINST_APART), *single)
+
+
+def find_clashes(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
+    """The same, each by itself: only the groups that clash with one another stand in one."""
     groups = [group for group in snapshot.affinity_groups if group.cluster == cluster_id]
     flat = [
         _Flat(group, frozenset(members(snapshot)[group.id]), hosts(snapshot)[group.id]) for group in groups
@@ -77,63 +85,67 @@ def find_conflicts(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
     )
 
 
-class _Merged:
-    """All that takes part in one type of conflict."""
+def merged(clashes: Iterable[Conflict]) -> tuple[Conflict, ...]:
+    """One conflict of each type, in the order of the first of each; savable if all are."""
+    by_type: dict[ConflictType, list[Conflict]] = {}
+    for one in clashes:
+        by_type.setdefault(one.type, []).append(one)
+    return tuple(
+        Conflict(
+            conflict_type,
+            _union(one.groups for one in found),
+            _union(one.vms for one in found),
+            _union(one.hosts for one in found),
+            _union(one.negative_vms for one in found),
+            savable=all(one.savable for one in found),
+        )
+        for conflict_type, found in by_type.items()
+    )
 
-    def __init__(self, conflict_type: ConflictType) -> None:
-        self._type = conflict_type
-        self._groups: set[str] = set()
-        self._vms: set[str] = set()
-        self._hosts: set[str] = set()
-        self.savable = True
 
-    def add(self, groups: Iterable[_Flat], vms: Iterable[str], hosts: Iterable[str]) -> None:
-        self._groups.update(one.group.id for one in groups)
-        self._vms.update(vms)
-        self._hosts.update(hosts)
+def _union(ids: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(sorted(set().union(*ids)))
 
-    def conflicts(self) -> Iterator[Conflict]:
-        if self._groups:
-            yield Conflict(
-                self._type,
-                tuple(sorted(self._groups)),
-                tuple(sorted(self._vms)),
-                tuple(sorted(self._hosts)),
-                savable=self.savable,
-            )
+
+def _clash(
+    conflict_type: ConflictType,
+    groups: Iterable[_Flat],
+    vms: Iterable[str],
+    hosts: Iterable[str],
+    *,
+    savable: bool = True,
+) -> Conflict:
+    ids = sorted({one.group.id for one in groups})
+    return Conflict(conflict_type, tuple(ids), tuple(sorted(vms)), tuple(sorted(hosts)), savable=savable)
 
 
 def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[Conflict]:
     """A VM that one group wants on a host and another off it."""
-    merged = _Merged(
+    conflict_type = (
         ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS
         if hard_only
         else ConflictType.POSITIVE_AND_NEGATIVE_HOSTS
     )
-    merged.savable = not hard_only
     for positive, negative in _opposites(on_hosts):
         hard = positive.group.hosts_rule.enforcing and negative.group.hosts_rule.enforcing
         vms, shared = positive.vms & negative.vms, positive.hosts & negative.hosts
         if vms and shared and (hard or not hard_only):
-            merged.add((positive, negative), vms, shared)
-    yield from merged.conflicts()
+            yield _clash(conflict_type, (positive, negative), vms, shared, savable=not hard_only)
 
 
 def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
     """VMs to run together, of which one is wanted on a host and another off it."""
-    merged = _Merged(ConflictType.HOSTS_AGAINST_TOGETHER)
     for positive, negative in _opposites(on_hosts):
         shared = positive.hosts & negative.hosts
         for one in unified if shared else ():
             wanted, unwanted = positive.vms.intersection(one.vms), negative.vms.intersection(one.vms)
-            if wanted and unwanted and len(wanted | unwanted) > 1:
-                merged.add((positive, negative), wanted | unwanted, shared)
-    yield from merged.conflicts()
+            vms = wanted | unwanted
+            if wanted and unwanted and len(vms) > 1:
+                yield _clash(ConflictType.HOSTS_AGAINST_TOGETHER, (positive, negative), vms, shared)
 
 
 def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Flat]) -> Iterator[Conflict]:
     """VMs to keep apart that are wanted on too few hosts to differ."""
-    merged = _Merged(ConflictType.HOSTS_AGAINST_APART)
     everywhere = frozenset(host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()))
     wanting = _wanting(one for one in flat if one.has_hosts)
     for apart in flat:
@@ -151,19 +163,18 @@ def _hosts_against_apart(snapshot: Snapshot, cluster_id: str, flat: Sequence[_Fl
         for one, other in combinations(sorted(restricted), 2):
             shared = restricted[one] & restricted[other]
             if shared:
-                merged.add((apart, *wanting[one], *wanting[other]), (one, other), shared)
-    yield from merged.conflicts()
+                groups = (apart, *wanting[one], *wanting[other])
+                yield _clash(ConflictType.HOSTS_AGAINST_APART, groups, (one, other), shared)
 
 
 def _no_common_host(on_hosts: Sequence[_Flat]) -> Iterator[Conflict]:
     """A VM whose positive host groups have no host in common."""
-    merged = _Merged(ConflictType.NO_COMMON_HOST)
     for vm, own in _wanting(on_hosts).items():
         if not _common_hosts(own):
-            merged.add(own, (vm,), frozenset.union(*(one.hosts for one in own)))
+            hosts = frozenset[str]().union(*(one.hosts for one in own))
             hard = [one.hosts for one in own if one.group.hosts_rule.enforcing]
-            merged.savable &= not hard or bool(frozenset.intersection(*hard))
-    yield from merged.conflicts()
+            savable = not hard or bool(frozenset.intersection(*hard))
+            yield _clash(ConflictType.NO_COMMON_HOST, own, (vm,), hosts, savable=savable)
 
 
 def _together_against_apart(

@@ -68,10 +68,10 @@ def test_list_shows_rules_and_members_by_name(live: LiveEngine) -> None:
     out, _ = live.run(0, "groups", "list")
     rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()[2:]]
     assert rows == [
-        ["near", "blue", "1", "positive, enforcing", "web", "disabled"],
-        ["cache"],
-        ["off", "blue", "2.5", "disabled", "db", "negative", "south"],
-        ["lonely", "red", "1", "positive", "far", "disabled"],
+        ["near", "blue", "kept", "1", "positive, enforcing", "web on north", "disabled"],
+        ["cache on north"],
+        ["off", "blue", "kept", "2.5", "disabled", "db", "negative", "south"],
+        ["lonely", "red", "kept", "1", "positive", "far on east", "disabled"],
     ]
 
 
@@ -81,7 +81,7 @@ def test_list_can_be_narrowed_to_a_cluster_or_a_vm(live: LiveEngine) -> None:
     live.engine.affinity_groups.add_member("g2", Members.VM_LABELS, "l1")
     assert names(live, "--vm", "cache") == ["near", "off"]
     out, _ = live.run(0, "groups", "list", "--vm", "far")
-    assert "label l1: cache, far (of cluster red)" in out
+    assert "label l1: cache on north, far on east (of cluster red)" in out
     live.run(2, "groups", "list", "--vm", "wep")
 
 
@@ -180,7 +180,7 @@ def test_opposite_host_rules_are_refused_if_both_are_hard_and_else_warned_of(
             2 if refused else 0, "groups", "add", "off", "--cluster", "c1", "--vm", "web", "--host", "north",
             "--hosts-rule", "negative", *enforcing,
         )  # fmt: skip
-        assert "(groups " in err
+        assert "(groups off, on; " in err
         assert "VMs web; hosts north)" in err
         assert live.changes == ([] if refused else ["POST /clusters/c1/affinitygroups"])
         assert err.startswith("ovirt-placement: the engine would not add off: " if refused else "warning: ")

@@ -1,0 +1,71 @@
+"""What VMs were members of before they changed their cluster: as data, as a row, and in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import groupby
+
+from ovirt_placement.answers.names import Named
+from ovirt_placement.rules.record import Record
+from ovirt_placement.store.memberships import Kind, Lost
+
+
+class Loss(Record, frozen=True):
+    """All that a VM lost with one change of its cluster, and has not regained; names as they were then."""
+
+    vm: Named
+    #: The one that it left.
+    cluster: Named
+    #: When that was noticed: ISO 8601, in UTC.
+    since: str
+    groups: tuple[Named, ...]
+    labels: tuple[Named, ...]
+
+
+def losses(entries: Iterable[Lost]) -> tuple[Loss, ...]:
+    """Put together what was lost at once; the oldest first."""
+
+    def when(entry: Lost) -> tuple[float, str, str]:
+        return entry.since, entry.vm, entry.cluster
+
+    return tuple(loss(tuple(found)) for _, found in groupby(sorted(entries, key=when), when))
+
+
+def loss(entries: tuple[Lost, ...]) -> Loss:
+    """Put together entries of one VM, one cluster and one moment."""
+    first = entries[0]
+    return Loss(
+        vm=Named(first.vm, first.vm_name),
+        cluster=Named(first.cluster, first.cluster_name),
+        since=datetime.fromtimestamp(first.since, UTC).isoformat(timespec="seconds"),
+        groups=_of_kind(Kind.GROUP, entries),
+        labels=_of_kind(Kind.LABEL, entries),
+    )
+
+
+def row(one: Loss) -> tuple[str, ...]:
+    """VM, former cluster, groups, labels, since when."""
+    return one.vm.name, one.cluster.name, _lines(one.groups), _lines(one.labels), one.since
+
+
+def sentence(one: Loss) -> str:
+    """For the log, and for the engine's events."""
+    parts = [
+        f"affinity {word}{'s' if len(named) > 1 else ''} {', '.join(each.name for each in named)}"
+        for word, named in (("group", one.groups), ("label", one.labels))
+        if named
+    ]
+    return (
+        f"VM {one.vm.name} left cluster {one.cluster.name}, and the engine took it out of"
+        f" {' and '.join(parts)}; see: ovirt-placement groups lost"
+    )
+
+
+def _of_kind(kind: Kind, entries: Iterable[Lost]) -> tuple[Named, ...]:
+    found = (Named(entry.id, entry.name) for entry in entries if entry.kind is kind)
+    return tuple(sorted(found, key=lambda named: (named.name, named.id)))
+
+
+def _lines(named: Iterable[Named]) -> str:
+    return "\n".join(f"{each.name} ({each.id})" for each in named)

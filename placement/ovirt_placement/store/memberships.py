@@ -1,0 +1,124 @@
+"""Remembers of which affinity groups and labels VMs are members, and which they lost with their cluster.
+
+The engine forgets that without a word: only who has written it down before can tell afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Row, select
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import lost_memberships, memberships, now
+
+
+class Kind(StrEnum):
+    """What a VM is a member of."""
+
+    GROUP = "group"
+    LABEL = "label"
+
+
+class Membership(NamedTuple):
+    kind: Kind
+    id: str
+    name: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A VM's memberships, of which there is at least one, and the cluster in which it had them."""
+
+    vm: str
+    cluster: str
+    cluster_name: str
+    member_of: tuple[Membership, ...]
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """One membership that a VM had in a cluster which it left; names as they were then."""
+
+    vm: str
+    vm_name: str
+    cluster: str
+    cluster_name: str
+    kind: Kind
+    id: str
+    name: str
+    #: When that was noticed, in seconds since the epoch, by the database's clock.
+    since: float = 0.0
+    #: Whether the engine's log says so.
+    told: bool = False
+
+
+class MembershipChange(msgspec.Struct, frozen=True):
+    """What one look at the engine found."""
+
+    #: Memberships of VMs that have others now than are remembered.
+    seen: tuple[Seen, ...] = ()
+    #: VMs without any membership now.
+    without: tuple[str, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    regained: tuple[Lost, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not (self.seen or self.without or self.lost or self.regained)
+
+
+class MembershipStore(StoreAccess):
+    """The memberships of one engine's VMs, in a database."""
+
+    def seen(self) -> dict[str, Seen]:
+        """What was last seen of each VM that is a member of anything."""
+        with self._transaction() as rows:
+            found = rows.execute(rows.select(memberships))
+            return {row.vm: _seen(row) for row in found}
+
+    def lost(self) -> tuple[Lost, ...]:
+        """What was lost and not regained or forgotten since, the oldest first."""
+        order = (lost_memberships.c.since, *lost_memberships.primary_key)
+        with self._transaction() as rows:
+            found = rows.execute(rows.select(lost_memberships).order_by(*order))
+            return tuple(Lost(**{**row._asdict(), "kind": Kind(row.kind)}) for row in found)
+
+    def change(self, change: MembershipChange) -> None:
+        """Write down what a look found, all of it or nothing."""
+        if change.empty:
+            return
+        with self._transaction() as rows:
+            rows.delete_of_vms(memberships, [*change.without, *(seen.vm for seen in change.seen)])
+            if change.seen:
+                rows.execute(rows.insert(memberships), [msgspec.to_builtins(seen) for seen in change.seen])
+            _delete(rows, (*change.regained, *change.lost))
+            if change.lost:
+                since = rows.execute(select(now())).scalar_one()
+                values = [{**msgspec.to_builtins(lost), "since": since} for lost in change.lost]
+                rows.execute(rows.insert(lost_memberships), values)
+
+    def mark_told(self, vm: str, since: float) -> None:
+        """Remember that the engine's log says what a VM lost at this moment or before."""
+        with self._transaction() as rows:
+            table = lost_memberships
+            rows.execute(rows.update(table).where(table.c.vm == vm, table.c.since <= since).values(told=True))
+
+    def forget_lost(self, vm: str) -> None:
+        """Drop what a VM has lost: somebody knows of it and wants no more of it."""
+        with self._transaction() as rows:
+            rows.delete_of_vms(lost_memberships, [vm])
+
+
+def _seen(row: Row[Any]) -> Seen:
+    member_of = tuple(Membership(Kind(kind), identity, name) for kind, identity, name in row.member_of)
+    return Seen(row.vm, row.cluster, row.cluster_name, member_of)
+
+
+def _delete(rows: EngineRows, entries: Iterable[Lost]) -> None:
+    table: Any = lost_memberships.c
+    for one in entries:
+        here = (table.vm == one.vm, table.kind == one.kind.value, table.name == one.name)
+        rows.execute(rows.delete(lost_memberships).where(*here))

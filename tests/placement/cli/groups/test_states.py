@@ -1,0 +1,122 @@
+"""`groups list` tells how groups stand: whether they are broken, and where their members run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import Snapshot, state_file
+from tests.builders import (
+    APART,
+    DISABLED,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    group,
+    host,
+    label,
+    snapshot,
+    vm,
+)
+from tests.placement.cli.live_engine import Starting
+
+STATE = snapshot(
+    host("h1", name="north"),
+    host("h2", name="south"),
+    vm("v1", "h1", name="web"),
+    vm("v2", "h1", name="cache"),
+    vm("v3", "h2", name="db"),
+    vm("v4", name="idle"),
+    label("l1", "v3"),
+    group("g1", SOFT_TOGETHER, "v1 v2 v4", name="kept"),
+    group("g2", SOFT_TOGETHER, "v1", name="split", vm_labels=("l1",)),
+    group("g3", APART, "v1 v2 v3", name="crowded", hosts_rule=SOFT_APART, hosts="h2"),
+    group("g4", DISABLED, "v1 v3", name="asks-nothing"),
+    group("g5", TOGETHER, "v1 v4", name="left"),
+    group("g6", TOGETHER, "v3 v4", name="right"),
+)
+
+
+@pytest.fixture
+def listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return groups_of(STATE, tmp_path, capsys)
+
+
+def groups_of(
+    state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *more: str
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text_of(state, folder, capsys, "--json", *more))
+    return found
+
+
+def text_of(state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    file = folder / "state.json"
+    file.write_bytes(state_file.dumps(state))
+    assert main(["groups", "list", "--state", str(file), *more]) == 0
+    return capsys.readouterr().out
+
+
+def test_which_groups_are_broken(listed: list[dict[str, Any]]) -> None:
+    assert {each["name"]: each["broken"] for each in listed} == {
+        "kept": False,
+        "split": True,
+        "crowded": True,
+        "asks-nothing": False,
+        "left": True,
+        "right": True,
+    }
+
+
+def test_what_of_them_is_broken_and_who_stands_wrong(listed: list[dict[str, Any]]) -> None:
+    (crowded,) = (each for each in listed if each["name"] == "crowded")
+    assert [(rule["asks"], rule["hard"], names(rule["offenders"])) for rule in crowded["broken_rules"]] == [
+        ("apart", True, ["web", "cache"]),
+        ("off its hosts", False, ["db"]),
+    ]
+
+
+def test_a_chain_that_is_broken_only_as_a_whole_says_with_whom(listed: list[dict[str, Any]]) -> None:
+    """Hard groups that a VM ties, though it is down."""
+    (left,) = (each for each in listed if each["name"] == "left")
+    assert [names(rule["only_with"]) for rule in left["broken_rules"]] == [["right"]]
+
+
+def test_members_that_run_with_their_hosts(listed: list[dict[str, Any]]) -> None:
+    (split,) = (each for each in listed if each["name"] == "split")
+    assert [(one["vm"]["name"], one["host"]["name"]) for one in split["running"]] == [
+        ("web", "north"),
+        ("db", "south"),
+    ]
+
+
+def test_the_table_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = text_of(STATE, tmp_path, capsys)
+    head, _, *lines = found.splitlines()
+    assert head.split()[:4] == ["group", "cluster", "state", "priority"]
+    states = {line.split()[0]: line for line in lines if not line.startswith(" ")}
+    assert "kept " in states["kept"]
+    assert "broken: together" in states["split"]
+    assert "broken: apart" in found
+    assert "broken: off its hosts" in found
+    assert "broken: together (with right)" in states["left"]
+    assert "disabled" in states["asks-nothing"]
+    assert "web on north" in found
+    assert "label l1: db on south" in found
+
+
+def test_it_is_what_the_engine_calls_broken_but_for_chains(serving: Starting) -> None:
+    """Its `broken` is computed without our rules."""
+    with serving(STATE) as live:
+        service = live.engine.queries.affinity_groups("cluster1")
+        engines = {each.name: live.engine.queries.is_broken(each) for each in service}
+        ours = {each["name"]: each["broken"] for each in live.data(0, "groups", "list")}
+    assert ours == {**engines, "left": True, "right": True}
+    assert not engines["left"]
+
+
+def names(found: list[dict[str, str]]) -> list[str]:
+    return [each["name"] for each in found]
