@@ -1,8 +1,12 @@
-"""Whatever policy `ovirt-placement setup` finds: it completes it, and a second run changes nothing."""
+"""Whatever policy `ovirt-placement setup` finds: it completes it, again changes nothing, and can be undone.
+
+Any run may end after any of its requests; the next one goes on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
@@ -10,8 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.setup.choice import MADE, Choice, Seen
+from ovirt_placement.answers.setup.choice import Choice
+from ovirt_placement.answers.setup.former import made_like
 from ovirt_placement.answers.setup.plan import Plan, plan
+from ovirt_placement.answers.setup.reading import read_overview, read_seen
+from ovirt_placement.answers.setup.undo import undo
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.writing import policies
@@ -22,14 +29,30 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, snapshot
 
-NONE = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 OURS = Units(
     filters=("AffinityFilter", "HostAffinityFilter"),
     weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1, "HaReservationWeight": 1},
     balance="HaReservationBalance",
 )
+IN_PLACE_OF = {
+    "SoftAffinityWeight": "VmAffinityGroups",
+    "HostAffinityWeight": "VmToHostsAffinityGroups",
+    "HaReservationWeight": "OptimalForHaReservation",
+}
 STATE = snapshot(cluster("c1", name="blue", scheduling_policy=OURS), cluster("c2", name="red"))
 _number = count()
+
+
+@dataclass(frozen=True)
+class Told:
+    """All of a policy, the order in which its units stand aside."""
+
+    description: str
+    filters: Mapping[str, int]
+    weights: Mapping[str, int]
+    balance: str | None
+    properties: Mapping[str, str]
 
 
 class World:
@@ -38,20 +61,22 @@ class World:
     def __init__(self, engine: Engine, connection: EngineConnection) -> None:
         self.engine = engine
         self._connection = connection
-        self.units = {
-            kind: [unit for unit in engine.queries.scheduling_policy_units() if unit.type is kind]
-            for kind in UnitType
-        }
+        every = engine.queries.scheduling_policy_units()
+        self.units = {kind: [unit for unit in every if unit.type is kind] for kind in UnitType}
+        self.names = {unit.id: unit.name for unit in every}
+        self.ours = {unit.id for unit in every if not unit.internal}
+        self.built_in = [policy.id for policy in engine.queries.scheduling_policies() if policy.locked]
 
     def add_policy(
         self,
-        made: bool,
+        description: str,
         filters: list[tuple[PolicyUnit, int]],
         weights: list[tuple[PolicyUnit, int]],
         balance: PolicyUnit | None,
+        properties: Mapping[str, str],
     ) -> str:
         name = f"policy{next(_number)}"
-        policy = self.engine.policies.add(name, description=MADE if made else "")
+        policy = self.engine.policies.add(name, description=description)
         present = {entry.unit for entry in policy.filters}
         taken: set[int] = set()
         for unit, position in filters:
@@ -63,23 +88,43 @@ class World:
             self.engine.policies.add_weight(policy.id, unit.id, factor=factor)
         if balance is not None:
             self.engine.policies.set_balance(policy.id, balance.id)
+        self.engine.policies.edit(policy.id, properties=dict(properties))
         return name
 
-    def plan(self, choice: Choice) -> Plan:
-        heads = policies.read_heads(self._connection)
-        by_name = {head.name: head for head in heads}
-        (base,) = (head for head in heads if head.id == NONE)
-        seen = Seen(
-            units=policies.read_units(self._connection),
-            base=policies.read_content(self._connection, base),
-            target=policies.read_content(self._connection, by_name[choice.policy]),
-            clusters=tuple(user for user in policies.read_users(self._connection) if user.id == "c2"),
-        )
-        return plan(seen, choice)
+    def told(self, name: str) -> Told | None:
+        """What the engine holds of a policy; None if it has no such policy."""
+        for policy in self.engine.queries.scheduling_policies():
+            if policy.name == name:
+                return Told(
+                    policy.description,
+                    {entry.unit: entry.position for entry in policy.filters},
+                    {entry.unit: entry.factor for entry in policy.weights},
+                    policy.balance,
+                    policy.properties,
+                )
+        return None
 
-    def carry_out(self, plan: Plan) -> None:
-        for request in plan.requests:
-            policies.send(self._connection, request, None)
+    def used_by_red(self) -> str:
+        (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")
+        return red.policy_id
+
+    def plan(self, choice: Choice) -> Plan:
+        overview = read_overview(self._connection)
+        users = [user for user in overview.users if user.id == "c2"]
+        return plan(read_seen(self._connection, overview, choice.policy, users), choice)
+
+    def plan_undo(self, name: str) -> Plan:
+        overview = read_overview(self._connection)
+        head = overview.named(name)
+        if head is None:
+            return Plan((), ())
+        return undo(overview, policies.read_content(self._connection, head))
+
+    def carry_out(self, look: Callable[[], Plan], ends: list[int]) -> None:
+        """Run it over and over, each time but the last only so far."""
+        for end in (*ends, None):
+            for request in look().requests[:end]:
+                policies.send(self._connection, request, None)
 
 
 @pytest.fixture(scope="module")
@@ -94,29 +139,100 @@ def world() -> Iterator[World]:
         server.close()
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> None:
+#: How many requests the runs before the last get through.
+ENDS = st.lists(st.integers(0, 12), max_size=3)
+
+
+def some_policy(world: World, data: st.DataObject, description: str, *, with_ours: bool) -> str:
+    def usable(kind: UnitType) -> list[PolicyUnit]:
+        return [unit for unit in world.units[kind] if with_ours or unit.internal]
+
     def some(kind: UnitType, numbers: st.SearchStrategy[int]) -> list[tuple[PolicyUnit, int]]:
-        chosen = data.draw(st.lists(st.sampled_from(world.units[kind]), unique_by=lambda unit: unit.id))
+        chosen = data.draw(st.lists(st.sampled_from(usable(kind)), unique_by=lambda unit: unit.id))
         return [(unit, data.draw(numbers)) for unit in chosen]
 
-    name = world.add_policy(
-        data.draw(st.booleans()),
+    weights = some(UnitType.WEIGHT, st.integers(0, 99))
+    balance = data.draw(st.sampled_from([None, *usable(UnitType.LOAD_BALANCING)]))
+    known = {name for unit in (balance, *(unit for unit, _ in weights)) if unit for name in unit.properties}
+    values = {"HighUtilization": "70", "CpuOverCommitDurationMinutes": "3"}
+    return world.add_policy(
+        description,
         some(UnitType.FILTER, st.sampled_from([-1, 0, 1])),
-        some(UnitType.WEIGHT, st.integers(0, 99)),
-        data.draw(st.sampled_from([None, *world.units[UnitType.LOAD_BALANCING]])),
+        weights,
+        balance,
+        {name: value for name, value in values.items() if name in known and data.draw(st.booleans())},
     )
-    factors = data.draw(st.dictionaries(st.sampled_from(sorted(OURS.weights)), st.integers(0, 9)))
+
+
+def some_factors(data: st.DataObject) -> dict[str, int]:
+    return data.draw(st.dictionaries(st.sampled_from(sorted(OURS.weights)), st.integers(0, 9)))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> None:
+    description = data.draw(st.sampled_from(["", made_like("none"), made_like("evenly_distributed")]))
+    name = some_policy(world, data, description, with_ours=True)
+    factors = some_factors(data)
     choice = Choice(name, factors=factors)
-    world.carry_out(world.plan(choice))
+    world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
     assert world.plan(choice).requests == ()
-    units = {unit.id: unit.name for unit in world.engine.queries.scheduling_policy_units()}
-    (policy,) = (each for each in world.engine.queries.scheduling_policies() if each.name == name)
-    weights = {units[entry.unit]: entry.factor for entry in policy.weights if entry.unit in units}
+    policy = world.told(name)
+    assert policy is not None
+    weights = {world.names[unit]: factor for unit, factor in policy.weights.items()}
     assert OURS.weights.keys() <= weights.keys()
     assert factors.items() <= weights.items()
-    assert {"VmAffinityGroups", *OURS.filters} <= {units[entry.unit] for entry in policy.filters}
+    assert {"VmAffinityGroups", *OURS.filters} <= {world.names[unit] for unit in policy.filters}
     assert policy.balance is not None
-    (red,) = (each for each in world.engine.queries.clusters() if each.id == "c2")
-    assert red.policy_id == policy.id
+    used = world.engine.queries.scheduling_policy(world.used_by_red())
+    assert used is not None
+    assert used.name == name
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObject) -> None:
+    description = data.draw(st.sampled_from(["", "of the site", "ends in [] "]))
+    name = some_policy(world, data, description, with_ours=False)
+    before = world.told(name)
+    assert before is not None
+    former = data.draw(st.sampled_from(world.built_in))
+    world.engine.policies.update_cluster("c2", policy_id=former)
+    factors = some_factors(data)
+    choice = Choice(name, factors=factors)
+    world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
+    world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
+
+    asked = {IN_PLACE_OF[own]: factor for own, factor in factors.items()}
+    assert world.told(name) == Told(
+        before.description.strip(),
+        before.filters,
+        {unit: asked.get(world.names[unit], factor) for unit, factor in before.weights.items()},
+        # Without a balance, the engine balances no cluster at all: that is not given back.
+        before.balance or NO_BALANCE,
+        before.properties,
+    )
+    assert world.used_by_red() == former
+    assert world.plan_undo(name).requests == ()
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_undo_takes_our_units_out_of_any_policy(world: World, data: st.DataObject) -> None:
+    """Also where nobody remembers what was before: they were put in by hand, or it was made long ago."""
+    description = data.draw(st.sampled_from(["", "of the site", made_like("none")]))
+    name = some_policy(world, data, description, with_ours=True)
+    world.engine.policies.update_cluster("c2", policy_name=name)
+    before = world.told(name)
+    world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
+    assert world.plan_undo(name).requests == ()
+    after = world.told(name)
+    if description == made_like("none"):
+        assert after is None
+        assert world.used_by_red() == world.built_in[0]
+        return
+    assert before is not None
+    assert after is not None
+    assert world.ours.isdisjoint({*after.filters, *after.weights, after.balance})
+    assert before.filters.keys() - world.ours == after.filters.keys()
+    assert before.weights.keys() - world.ours <= after.weights.keys()

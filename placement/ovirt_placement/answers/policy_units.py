@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from ovirt_placement.rules.catalogue import UNITS
@@ -57,6 +57,11 @@ class NamedUnit(Protocol):
 def usual_units() -> tuple[Rule, ...]:
     """Our units that every policy of ours has."""
     return tuple(rule for rule in UNITS.values() if not rule.on_request)
+
+
+def attached(units: Mapping[str, NamedUnit], among: Iterable[str]) -> set[str]:
+    """Those of these ids that are units of ours."""
+    return {i for i in among if i in units and not units[i].internal and units[i].name in UNITS}
 
 
 def unit_id(

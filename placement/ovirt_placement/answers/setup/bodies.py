@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 from lxml import etree
 
-from ovirt_placement.answers.setup.choice import MADE
 from ovirt_placement.engine.writing.policies import ENTRIES
 
 
-def new_policy(name: str) -> bytes:
-    return etree.tostring(_element("scheduling_policy", name=name, description=MADE))
+def new_policy(name: str, description: str) -> bytes:
+    return etree.tostring(_element("scheduling_policy", name=name, description=description))
+
+
+def policy_description(description: str) -> bytes:
+    return etree.tostring(_element("scheduling_policy", description=description))
 
 
 def entry(collection: str, unit: str, number: Mapping[str, int]) -> bytes:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ovirt_placement.answers.setup.former import made_like
 from ovirt_placement.engine.parsing.policies import PolicyHead, Unit
 from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
-
-#: The description of a policy that we made; of another's policy we change no more than we must.
-MADE = "As the policy none, with the units of ovirt-placement"
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Seen:
     """What the engine has."""
 
     units: Mapping[str, Unit]
-    #: The engine's own policy `none`.
+    #: The engine's own policy that ours is made like: usually `none`.
     base: PolicyContent
     #: The policy of the name asked for, if there is one.
     target: PolicyContent | None
@@ -40,5 +38,6 @@ class Seen:
 
 def policy_at_first(seen: Seen, choice: Choice) -> PolicyContent:
     """Return the policy before any unit is added: as it is, or as we make it."""
-    made = PolicyHead(id=NEW, name=choice.policy, description=MADE, locked=False, properties={})
+    description = made_like(seen.base.head.name)
+    made = PolicyHead(id=NEW, name=choice.policy, description=description, locked=False, properties={})
     return seen.target or PolicyContent(made, filters=(), weights=(), balances=())

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup.choice import Seen
+from ovirt_placement.engine.parsing.policies import Unit
 from ovirt_placement.engine.writing.policies import PolicyContent
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_service.errors import UserError
 
 
-def check_policy(seen: Seen, policy: PolicyContent) -> None:
-    name = policy.head.name
+def check_unlocked(policy: PolicyContent) -> None:
     if policy.head.locked:
-        raise UserError(f"the policy {name} is the engine's own and locked: choose another name by --policy")
+        raise UserError(
+            f"the policy {policy.head.name} is the engine's own and locked: choose another name by --policy"
+        )
+
+
+def check_unspoilt(units: Mapping[str, Unit], policy: PolicyContent) -> None:
     for unit, times in Counter(policy.units).items():
         if times > 1:
             raise UserError(
-                f"the engine holds {seen.name(unit)} twice in the policy {name}"
+                f"the engine holds {units[unit].name if unit in units else unit} twice in the policy"
+                f" {policy.head.name}"
                 " and refuses every change of it: restart ovirt-engine, which forgets the second"
             )
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup.choice import MADE, Choice, Seen
+from ovirt_placement.answers.setup.choice import Choice, Seen
+from ovirt_placement.answers.setup.former import origin_of
 from ovirt_placement.answers.setup.refusals import usable_unit
 from ovirt_placement.engine.parsing.policies import Entry
 from ovirt_placement.engine.writing.policies import PolicyContent
@@ -44,7 +45,7 @@ def wanted_units(seen: Seen, policy: PolicyContent, choice: Choice) -> WantedUni
 
 def is_own(policy: PolicyContent) -> bool:
     """Whether we made the policy, or will."""
-    return policy.head.description == MADE
+    return origin_of(policy.head.description) is not None
 
 
 def numbers(entries: Sequence[Entry]) -> dict[str, int]:
@@ -52,7 +53,7 @@ def numbers(entries: Sequence[Entry]) -> dict[str, int]:
 
 
 def _filters(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int]:
-    """Positions by unit: ours, the engine's beside them, and in our own policy all those of `none`."""
+    """Positions by unit: ours, the engine's beside them, and in our own all of the one that it is like."""
     wanted: dict[str, int] = {}
     for entry in seen.base.filters if is_own(policy) else ():
         if seen.name(entry.unit) not in ours.MANDATORY:
@@ -98,9 +99,9 @@ def _engines_weight(seen: Seen, name: str) -> str | None:
 
 
 def _balance(seen: Seen, policy: PolicyContent) -> str:
-    """Ours, unless somebody's own policy balances by other ends: a policy holds one balance only."""
+    """Ours, unless the policy, or the one that ours is like, balances by other ends: it holds one only."""
     own = usable_unit(seen, UnitKind.BALANCE, ours.BALANCE.name)
-    kept = () if is_own(policy) else policy.balances
+    kept = seen.base.balances if is_own(policy) else policy.balances
     return next(
         (
             entry.unit

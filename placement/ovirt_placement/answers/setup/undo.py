@@ -1,0 +1,148 @@
+"""The requests that take our units out of a policy again, and give clusters back what they had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ovirt_placement.answers import policy_units as ours
+from ovirt_placement.answers.setup.former import NOTHING, FormerUnits, forgotten, origin_of, remembered
+from ovirt_placement.answers.setup.plan import Plan
+from ovirt_placement.answers.setup.refusals import check_unspoilt
+from ovirt_placement.answers.setup.requests import (
+    assign,
+    attach,
+    describe,
+    detach,
+    exchange,
+    policy_path,
+)
+from ovirt_placement.answers.setup.returning import Overview, returning
+from ovirt_placement.answers.setup.wanted import numbers
+from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.writing.policies import PolicyContent, Request
+from ovirt_placement.rules.rule import UnitKind
+
+#: The engine's balance that does nothing. A policy without any stops the load balancing of all clusters.
+_NO_BALANCE = "None"
+
+_UNKNOWN = (
+    "nobody remembers which of the engine's units the policy had before ours: all that ours replaced come"
+    " back, and the balance None"
+)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of a policy without our units."""
+
+    #: Ours, and those of the engine's that came with them.
+    gone: tuple[str, ...]
+    #: Factors of the engine's weights that come back.
+    weights: Mapping[str, int]
+    #: The balance that comes in place of ours; None if ours is not there.
+    balance: str | None
+    properties: Mapping[str, str]
+    #: Parameters that only our units know.
+    unknown: frozenset[str]
+
+
+def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> Plan:
+    """Plan the requests, in order; none if setup has left no trace in the policy.
+
+    `going` are ids of policies that are removed in the same run. Raises `UserError` for what the engine would
+    refuse.
+    """
+    head = policy.head
+    if origin_of(head.description) is not None:
+        returned = returning(overview, head, going | {head.id}, all_users=True)
+        removal = Request(f"remove the policy {head.name}", "DELETE", policy_path(policy))
+        return Plan((*returned, removal), ())
+    former = remembered(head.description)
+    own = ours.attached(overview.units, policy.units)
+    if not own and former == NOTHING:
+        return Plan((), ())
+    check_unspoilt(overview.units, policy)
+    left = _left(overview.units, policy, own, former.units or FormerUnits())
+    requests = (
+        *returning(overview, head, going, all_users=False),
+        *_weights(overview.units, policy, left),
+        # While our units are there that know what is set.
+        *exchange(policy, _balance(overview.units, policy, left), left.properties),
+        *_detached(overview.units, policy, left),
+        *_dropped_parameters(overview, policy, left),
+        *_description(policy),
+    )
+    return Plan(requests, (_UNKNOWN,) if own and former.units is None else ())
+
+
+def _left(units: Mapping[str, Unit], policy: PolicyContent, own: set[str], former: FormerUnits) -> Left:
+    came = (ours.unit_id(units, UnitKind.FILTER, name, internal=True) for name in former.filters_lacked)
+    weights = dict(_former_weights(units, policy, former))
+    balance = _former_balance(units, former) if own & set(numbers(policy.balances)) else None
+    gone = [unit for unit in policy.units if unit in own] + [unit for unit in came if unit in policy.units]
+    staying = {*policy.units, *weights, *([balance] if balance else [])} - set(gone)
+    staying |= {i for i, unit in units.items() if unit.name in ours.MANDATORY}
+    known = {name for unit in staying if unit in units for name in units[unit].properties}
+    every = {**former.properties, **policy.head.properties}
+    return Left(
+        gone=tuple(unit for unit in gone if unit is not None),
+        weights=weights,
+        balance=balance,
+        properties={name: value for name, value in every.items() if name in known},
+        unknown=frozenset(name for unit in own for name in units[unit].properties if name not in known),
+    )
+
+
+def _former_weights(
+    units: Mapping[str, Unit], policy: PolicyContent, former: FormerUnits
+) -> Iterator[tuple[str, int]]:
+    """The engine's weights that ours stand in place of, with the factors of ours."""
+    present = numbers(policy.weights)
+    for name, replaced in ours.WEIGHTS.items():
+        own = ours.unit_id(units, UnitKind.WEIGHT, name)
+        engines = ours.unit_id(units, UnitKind.WEIGHT, replaced, internal=True)
+        if own in present and engines is not None and replaced not in former.weights_lacked:
+            yield engines, present.get(engines, present[own])
+
+
+def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | None:
+    found = ours.unit_id(units, UnitKind.BALANCE, former.balance or _NO_BALANCE, internal=True)
+    return found or ours.unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
+
+
+def _weights(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
+    present = numbers(policy.weights)
+    for unit, factor in left.weights.items():
+        if unit not in present:
+            what = f"put the engine's weight {units[unit].name} x {factor} back"
+            yield attach(policy, "weights", unit, what, factor=factor)
+
+
+def _balance(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Request | None:
+    if left.balance is None:
+        return None
+    return attach(policy, "balances", left.balance, f"set the balance {units[left.balance].name} again")
+
+
+def _detached(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
+    for collection, entries in (("filters", policy.filters), ("weights", policy.weights)):
+        for entry in entries:
+            if entry.unit in left.gone:
+                what = f"take out the {collection.removesuffix('s')} {units[entry.unit].name}"
+                yield detach(policy, collection, entry.unit, what)
+
+
+def _dropped_parameters(overview: Overview, policy: PolicyContent, left: Left) -> Iterator[Request]:
+    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed."""
+    for user in overview.users:
+        if user.policy == policy.head.id and (names := sorted(left.unknown & user.properties.keys())):
+            what = f"let the cluster {user.name} drop the parameters {', '.join(names)}"
+            yield assign(user, policy.head.id, {}, what)
+
+
+def _description(policy: PolicyContent) -> Iterator[Request]:
+    """At last: until then an interrupted run must know what to do."""
+    without = forgotten(policy.head.description)
+    if without != policy.head.description:
+        yield describe(policy, without, "forget in the policy's description what was before")

@@ -1,0 +1,64 @@
+"""Sends what is planned for a policy, and looks whether the engine kept it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ovirt_placement.answers.setup.plan import Plan
+from ovirt_placement.cli.setup.tasks import Task
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
+from ovirt_placement.engine.writing import policies
+from ovirt_placement.engine.writing.policies import Request
+from ovirt_service.errors import UserError
+
+_NOTHING = Plan((), ())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done about a policy, or with `--dry-run` would be; of several, one may be refused."""
+
+    policy: str
+    plan: Plan
+    error: str | None = None
+
+
+def carry_out(connection: EngineConnection, task: Task, args: argparse.Namespace) -> Outcome:
+    """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
+    try:
+        plan = task.plan()
+    except (EngineAway, EngineSetupError):
+        raise
+    except UserError as error:
+        if not args.all_policies:
+            raise
+        return Outcome(task.policy, _NOTHING, str(error))
+    if plan.requests and not args.dry_run:
+        _send(connection, plan.requests)
+        _check(task)
+    return Outcome(task.policy, plan)
+
+
+def _send(connection: EngineConnection, requests: Sequence[Request]) -> None:
+    policy_id: str | None = None
+    for done, request in enumerate(requests):
+        try:
+            policy_id = policies.send(connection, request, policy_id)
+        except UserError as error:
+            raise UserError(
+                f"{done} of {len(requests)} requests are done; this one failed: {request.what}: {error}."
+                " Mend that and run setup again: it goes on where it stopped"
+            ) from None
+
+
+def _check(task: Task) -> None:
+    """Look whether the engine kept all; for a policy that it does not find it silently takes another."""
+    left = task.plan().requests
+    if left:
+        raise UserError(
+            f"the engine accepted all requests, but not all took effect: {'; '.join(r.what for r in left)}."
+            " Does somebody else change the policy? Run setup again"
+        )

@@ -1,0 +1,179 @@
+"""`ovirt-placement setup --undo`: our units go, the engine's come back, and clusters get what they had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_simulator.core.engine import Engine
+from tests.builders import cluster, snapshot
+from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.setup.policies import (
+    MANDATORY,
+    STATE,
+    balance,
+    cluster_policy,
+    filters,
+    policy_named,
+    unit_id,
+    weights,
+)
+
+
+@pytest.fixture
+def live(starting: Starting) -> Iterator[LiveEngine]:
+    with starting(STATE) as running:
+        yield running
+
+
+def names(live: LiveEngine) -> list[str]:
+    return [policy.name for policy in live.engine.queries.scheduling_policies()]
+
+
+def theirs(engine: Engine) -> None:
+    """A policy with one of the engine's weights that ours replace, and without the filters beside ours."""
+    policy = engine.policies.add("theirs", description="of the site")
+    engine.policies.add_filter(policy.id, unit_id(engine, "Memory"))
+    engine.policies.add_weight(policy.id, unit_id(engine, "OptimalForHaReservation"), factor=30)
+    engine.policies.set_balance(policy.id, unit_id(engine, "OptimalForEvenDistribution"))
+    engine.policies.edit(policy.id, properties={"HighUtilization": "70"})
+
+
+def test_a_policy_that_setup_made_goes_and_its_clusters_return(live: LiveEngine) -> None:
+    before = names(live)
+    live.engine.policies.update_cluster("c2", policy_name="evenly_distributed")
+    live.run(0, "setup", "--cluster", "blue", "--cluster", "red")
+    out, _ = live.run(0, "setup", "--undo")
+    assert out.splitlines() == [
+        "let the cluster blue use the policy none again",
+        "let the cluster red use the policy evenly_distributed again",
+        "remove the policy ovirt-placement",
+    ]
+    assert names(live) == before
+    assert cluster_policy(live.engine, "c1") == "none"
+    assert cluster_policy(live.engine, "c2") == "evenly_distributed"
+    live.changes.clear()
+    out, _ = live.run(0, "setup", "--undo")
+    assert out == "The policy ovirt-placement has nothing of setup; nothing to change.\n"
+    assert live.changes == []
+
+
+def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
+    with starting(STATE, prepare=theirs) as live:
+        live.run(0, "setup", "--policy", "theirs", "--cluster", "blue", "--factor", "SoftAffinityWeight=9")
+        shown = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")
+        live.changes.clear()
+        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+        assert live.changes == [f"{one['method']} {one['path']}" for one in shown["requests"]]
+        assert "put the engine's weight OptimalForHaReservation x 30 back" in out.splitlines()
+        assert "set the balance OptimalForEvenDistribution again" in out.splitlines()
+        policy = policy_named(live.engine, "theirs")
+        assert set(filters(live.engine, policy)) == MANDATORY | {"Memory"}
+        assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
+        assert balance(live.engine, policy) == "OptimalForEvenDistribution"
+        assert policy.properties == {"HighUtilization": "70"}
+        assert policy.description == "of the site"
+        assert cluster_policy(live.engine, "c1") == "none"
+
+
+def test_the_engines_weights_come_back_with_the_factors_that_ours_have_by_then(starting: Starting) -> None:
+    with starting(STATE, prepare=theirs) as live:
+        live.run(0, "setup", "--policy", "theirs")
+        live.run(0, "setup", "--policy", "theirs", "--factor", "HaReservationWeight=4")
+        live.run(0, "setup", "--undo", "--policy", "theirs")
+        policy = policy_named(live.engine, "theirs")
+        assert weights(live.engine, policy) == {"OptimalForHaReservation": 4}
+
+
+def test_where_nobody_remembers_all_that_ours_replaced_come_back_and_that_is_told(
+    starting: Starting,
+) -> None:
+    with starting(STATE, prepare=theirs) as live:
+        live.run(0, "setup", "--policy", "theirs")
+        policy = policy_named(live.engine, "theirs")
+        live.engine.policies.edit(policy.id, description="edited in the portal")
+        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+        assert "note: nobody remembers which of the engine's units the policy had before ours" in out
+        policy = policy_named(live.engine, "theirs")
+        assert weights(live.engine, policy) == {
+            "VmAffinityGroups": 1,
+            "VmToHostsAffinityGroups": 20,
+            "OptimalForHaReservation": 30,
+        }
+        assert balance(live.engine, policy) == "None"
+        assert policy.description == "edited in the portal"
+
+
+def test_no_policy_is_left_without_a_balance(starting: Starting) -> None:
+    """That would end the load balancing of all clusters."""
+
+    def bare(engine: Engine) -> None:
+        engine.policies.add("theirs")
+
+    with starting(STATE, prepare=bare) as live:
+        live.run(0, "setup", "--policy", "theirs")
+        live.run(0, "setup", "--undo", "--policy", "theirs")
+        assert balance(live.engine, policy_named(live.engine, "theirs")) == "None"
+
+
+def test_parameters_of_our_units_go_from_the_clusters_that_keep_the_policy(starting: Starting) -> None:
+    with starting(STATE, prepare=theirs) as live:
+        live.engine.policies.update_cluster("c1", policy_name="theirs")
+        live.run(
+            0, "setup", "--policy", "theirs", "--cluster", "blue", "--property", "ha_weight_scale_down=5"
+        )
+        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+        assert "let the cluster blue drop the parameters ha_weight_scale_down" in out.splitlines()
+        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        assert cluster_policy(live.engine, "c1") == "theirs"
+        assert blue.scheduling_properties == {"HighUtilization": "70"}
+
+
+def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Starting) -> None:
+    def used(engine: Engine) -> None:
+        engine.policies.add("bare")
+        engine.policies.set_balance(policy_named(engine, "bare").id, unit_id(engine, "None"))
+        engine.policies.update_cluster("c1", policy_name="none", properties={"HighUtilization": "66"})
+
+    with starting(STATE, prepare=used) as live:
+        out, _ = live.run(0, "setup", "--policy", "bare", "--cluster", "blue")
+        assert "note: cluster blue loses its property HighUtilization=66" in out
+        live.run(0, "setup", "--undo", "--policy", "bare")
+        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        assert cluster_policy(live.engine, "c1") == "none"
+        assert blue.scheduling_properties["HighUtilization"] == "66"
+
+
+def test_what_a_policy_cannot_remember_is_refused_before_anything_is_sent(starting: Starting) -> None:
+    state = snapshot(*(cluster(f"c{number}", name=f"cluster{number}") for number in range(80)))
+    everybody = [word for number in range(80) for word in ("--cluster", f"c{number}")]
+
+    def used(engine: Engine) -> None:
+        for number in range(80):
+            engine.policies.update_cluster(f"c{number}", policy_name="power_saving")
+
+    with starting(state, prepare=used) as live:
+        _, err = live.run(2, "setup", *everybody)
+        assert "has no room to remember what 80 clusters had before" in err
+        assert live.changes == []
+        live.run(0, "setup", "--all-policies")  # copies of what they have need remember nothing
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("--all-policies --policy theirs", "--all-policies goes without --policy"),
+        ("--all-policies --cluster blue", "--all-policies goes without --cluster"),
+        ("--undo --cluster blue", "--undo goes without --cluster"),
+        ("--undo --factor HaReservationWeight=2", "--undo goes without --factor"),
+        ("--undo --property a=b", "--undo goes without --property"),
+        ("--undo --placement-keys", "--undo goes without --placement-keys"),
+    ],
+)
+def test_options_that_say_nothing_together_are_refused(
+    live: LiveEngine, arguments: str, complaint: str
+) -> None:
+    _, err = live.run(2, "setup", *arguments.split())
+    assert complaint in err
+    assert live.changes == []
