@@ -20,14 +20,17 @@ _SENTENCES = {
     Code.VALUE_NOT_NUMERIC: "its value is no number",
     Code.WEIGHT_ZERO: "it has no weight, so it is no placement key",
     Code.RESERVED_AS_SYSTEM: "names that start with _ are for billing entities and customers to weigh",
-    Code.SPECIAL_UNKNOWN: "of the names that start with #, there are only #RAM, #CPU and #LOAD",
+    Code.SPECIAL_UNKNOWN: "of the names that start with #, there are only #RAM, #CPU and #LOAD, and on hosts"
+    " #RAM_RATIO and #CPU_RATIO",
     Code.SPECIAL_NOT_SYSTEM: "only the operator weighs #RAM, #CPU and #LOAD",
-    Code.SPECIAL_ON_NODE: "names that start with # are computed for hosts and cannot be set there",
+    Code.SPECIAL_ON_NODE: "names that start with # are computed for hosts and cannot be set there, but for"
+    " #RAM_RATIO and #CPU_RATIO",
+    Code.RATIO_OUT_OF_RANGE: "a contention ratio is greater than 0 and less than 1000",
     Code.SPECIAL_CLUSTER_VALUE_NOT_0: "on a cluster its value must be 0; only its weight is yours to choose",
     Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "whoever set it may not set keys on this level",
     Code.STICKY_NOT_ON_NODE: "only keys of hosts can be sticky",
     Code.STICKY_WITHOUT_WEIGHT: "a sticky key needs a weight",
-    Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _",
+    Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _ or #",
     Code.NODE_KEY_SET_DIFFERS: "other hosts of its cluster have keys that it lacks",
     Code.PROPERTY_UNREADABLE: "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored",
 }

@@ -15,7 +15,7 @@ from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_fil
 from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
 from ovirt_placement.model.key_resources import Place, find_place, find_resource
 from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.keys import Code
+from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Refusal, refusals
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_service.decoding import nearest
@@ -146,7 +146,7 @@ def _refused(found: Sequence[Refusal], snapshot: Snapshot) -> str:
 
 
 def _values(args: argparse.Namespace, cluster: Cluster, hosts: tuple[Host, ...]) -> dict[str, float | str]:
-    """What each host of the cluster is given. Raises `UserError` if one is given nothing."""
+    """What each host of the cluster is given. Raises `UserError` if one that needs a value is given none."""
     values: dict[str, float | str] = {}
     for text in args.values:
         word, equals, value = text.rpartition("=")
@@ -158,6 +158,8 @@ def _values(args: argparse.Namespace, cluster: Cluster, hosts: tuple[Host, ...])
         values[host.id] = _value(value)
     lacking = [host.name for host in hosts if host.id not in values]
     if lacking and args.default is None:
+        if args.name in RATIO_NAMES:
+            return values
         raise UserError(
             f"cluster {cluster.name}: {Code.NODE_KEY_SET_DIFFERS}: {args.name} needs a value on every host:"
             f" give {', '.join(lacking)} one, or all that are not named by --default"

@@ -11,12 +11,20 @@ from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import find, show, show_json
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
+from ovirt_placement.rules.placement_keys.contention import Contention, Source, contention_of_host
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host
 from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, Values
 from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
 
 Rows = list[tuple[str, ...]]
+
+_RATIOS = "Contention ratios: memory {memory} ({memory_source}), CPUs {cpu} ({cpu_source})"
+_SOURCES = {
+    Source.HOST: "its own",
+    Source.POLICY: "the policy's",
+    Source.CLUSTER: "the cluster's",
+}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
         _show_vm(compiled_keys(snapshot, item.id), snapshot, as_json=args.json)
     else:
         settings = settings_of(snapshot.cluster_by_id[item.cluster].scheduling_properties)
-        _show_host(keys_of_host(snapshot, item, settings), as_json=args.json)
+        ratios = contention_of_host(snapshot, item, settings)
+        _show_host(keys_of_host(snapshot, item, settings), ratios, as_json=args.json)
     return 0
 
 
@@ -74,13 +83,17 @@ def _described(key: CompiledKey) -> dict[str, object]:
     }
 
 
-def _show_host(keys: NodeKeys, *, as_json: bool) -> None:
+def _show_host(keys: NodeKeys, ratios: Contention, *, as_json: bool) -> None:
     if as_json:
         show_json(
             {
                 "system": _values(keys.system),
                 "customer": _values(keys.customer),
                 "sticky": keys.sticky,
+                "ratios": {
+                    "memory": {"value": float(ratios.memory), "source": ratios.memory_source},
+                    "cpu": {"value": float(ratios.cpu), "source": ratios.cpu_source},
+                },
             }
         )
         return
@@ -93,6 +106,13 @@ def _show_host(keys: NodeKeys, *, as_json: bool) -> None:
         ("customer", name, figure(value), str(count), "") for name, value, count in _instances(keys.customer)
     ]
     show(rows, ("list", "name", "value", "times", ""))
+    told = _RATIOS.format(
+        memory=figure(ratios.memory),
+        memory_source=_SOURCES[ratios.memory_source],
+        cpu=figure(ratios.cpu),
+        cpu_source=_SOURCES[ratios.cpu_source],
+    )
+    print(f"\n{told}")
 
 
 def _values(values: Values) -> list[dict[str, object]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import pwd
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_placement import config
 from ovirt_placement.cli.question import add_question, read_state
+from ovirt_placement.cli.store import opened
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import ALL_DETAILS, Detail
 from ovirt_placement.inventory.client.keys import with_keys
@@ -25,9 +26,6 @@ from ovirt_placement.store.keys import KeyPlace, KeyRecords, KeyStore, SetKey
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-
-#: A person waits longer for a store that others write to than a placement can.
-_PATIENCE_SECONDS = 5.0
 
 
 class KeyState(NamedTuple):
@@ -104,13 +102,5 @@ def setter_name() -> str:
         return f"uid {os.getuid()}"
 
 
-@contextmanager
-def opened_store(args: argparse.Namespace, *, create: bool = True) -> Iterator[KeyStore]:
-    loaded = config.load(args.config)
-    store = KeyStore(
-        loaded.store.url, engine=loaded.engine.name, patience_seconds=_PATIENCE_SECONDS, create=create
-    )
-    try:
-        yield store
-    finally:
-        store.close()
+def opened_store(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[KeyStore]:
+    return opened(KeyStore, args, create=create)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.rules.placement_keys.contention import Contention
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.presence import Held
 from ovirt_placement.rules.placement_keys.settings import Settings
@@ -88,7 +88,9 @@ def room(capacity: Capacity, memory_mb: int, overhead_mb: int) -> Room:
     return Room(capacity.uncontended_mb, need, capacity.free_mb, contended_need, shortages)
 
 
-def capacity_of(host: Host, cluster: Cluster, settings: Settings, memory_mb: int, vcpus: int) -> Capacity:
+def capacity_of(
+    host: Host, cluster: Cluster, ratios: Contention, settings: Settings, memory_mb: int, vcpus: int
+) -> Capacity:
     """What a host has, of which so much is handed out.
 
     Where it is not known how much memory is physically free, the engine's own account must do: it has
@@ -98,8 +100,8 @@ def capacity_of(host: Host, cluster: Cluster, settings: Settings, memory_mb: int
     return Capacity(
         up=host.up,
         memory_mb=host.memory_mb,
-        memory_ratio=settings.memory_ratio or _hundredths(cluster.memory_overcommit_percent),
-        cpu_ratio=settings.cpu_ratio or _hundredths(cluster.cpu_overcommit_percent),
+        memory_ratio=ratios.memory,
+        cpu_ratio=ratios.cpu,
         allocated_mb=memory_mb,
         allocated_vcpus=vcpus,
         cpus=cpus,
@@ -115,12 +117,7 @@ def _load(host: Host, cpus: int, settings: Settings) -> Fraction | None:
     if average is not None:
         return average / cpus
     percent = number(host.cpu_percent)
-    return None if percent is None else _hundredths(percent)
-
-
-@lru_cache(maxsize=1024)
-def _hundredths(percent: Fraction | int) -> Fraction:
-    return Fraction(percent) / 100
+    return None if percent is None else percent / 100
 
 
 def without_vm(capacity: Capacity, held: Held, vm: Vm) -> Capacity:

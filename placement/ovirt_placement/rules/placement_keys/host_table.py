@@ -10,6 +10,7 @@ from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.rules.index import continued, once_per_part, once_per_snapshot
 from ovirt_placement.rules.placement_keys.capacity import Capacity, capacity_of, without_vm
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
+from ovirt_placement.rules.placement_keys.contention import contention_of_hosts
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, NodeLists, node_lists, own_keys
 from ovirt_placement.rules.placement_keys.occupancy import occupancy
@@ -44,11 +45,14 @@ class HostTable(Record, frozen=True, dict=True):
 def host_table(snapshot: Snapshot, settings: Settings) -> HostTable:
     """All hosts of a snapshot with all VMs, each host at its place."""
     occupied, clusters = occupancy(snapshot), snapshot.cluster_by_id
+    ratios = contention_of_hosts(snapshot, settings)
     return HostTable(
         ids=tuple(host_places(snapshot)),
         capacities=[
-            capacity_of(host, clusters[host.cluster], settings, memory_mb, vcpus)
-            for host, memory_mb, vcpus in zip(snapshot.hosts, occupied.memory_mb, occupied.vcpus, strict=True)
+            capacity_of(host, clusters[host.cluster], of_host, settings, memory_mb, vcpus)
+            for host, of_host, memory_mb, vcpus in zip(
+                snapshot.hosts, ratios, occupied.memory_mb, occupied.vcpus, strict=True
+            )
         ],
         lists=_lists(snapshot, _brought_columns(snapshot), settings),
         overhead_mb=settings.overhead_mb,

@@ -13,6 +13,12 @@ from ovirt_placement.rules.placement_keys.exact import number
 RAM, CPU, LOAD = "#RAM", "#CPU", "#LOAD"
 SPECIAL_NAMES = frozenset({RAM, CPU, LOAD})
 
+#: Set on a host: how often its memory and its CPUs may be handed out.
+RAM_RATIO, CPU_RATIO = "#RAM_RATIO", "#CPU_RATIO"
+RATIO_NAMES = frozenset({RAM_RATIO, CPU_RATIO})
+#: As far as the parameters of a policy go.
+_RATIO_LIMIT = 1000
+
 RESERVED_PREFIX = "_"
 SPECIAL_PREFIX = "#"
 
@@ -27,6 +33,8 @@ class KeyKind(StrEnum):
     RESERVED = "reserved"
     #: Computed; named with a leading hash sign.
     SPECIAL = "special"
+    #: On a host: no key that anything is held against, but how often it may hand out what it has.
+    RATIO = "ratio"
 
 
 class Code(StrEnum):
@@ -39,6 +47,7 @@ class Code(StrEnum):
     SPECIAL_UNKNOWN = "special-unknown"
     SPECIAL_NOT_SYSTEM = "special-not-system"
     SPECIAL_ON_NODE = "special-on-node"
+    RATIO_OUT_OF_RANGE = "ratio-out-of-range"
     SPECIAL_CLUSTER_VALUE_NOT_0 = "special-cluster-value-not-0"
     CUSTOMER_KEY_NOT_ALLOWED_HERE = "customer-key-not-allowed-here"
     STICKY_NOT_ON_NODE = "sticky-not-on-node"
@@ -58,10 +67,17 @@ def is_special(name: str) -> bool:
     return name.startswith(SPECIAL_PREFIX)
 
 
+def is_ratio(key: PlacementKey) -> bool:
+    """Whether it is a contention ratio of a host: each host may have its own, or none."""
+    return key.name in RATIO_NAMES and key.level == NODE
+
+
 def key_kind(key: PlacementKey) -> KeyKind:
     on_node = key.level == NODE
     if not on_node and (number(key.value) is None or not number(key.weight)):
         return KeyKind.NORMAL
+    if is_ratio(key):
+        return KeyKind.RATIO
     if is_special(key.name):
         return KeyKind.SPECIAL
     if is_reserved(key.name):
@@ -118,6 +134,11 @@ def _reserved(key: PlacementKey) -> bool:
     return is_reserved(key.name) and not _bare(key)
 
 
+def _out_of_range(key: PlacementKey) -> bool:
+    value = number(key.value)
+    return is_ratio(key) and value is not None and not 0 < value < _RATIO_LIMIT
+
+
 _Checks = tuple[tuple[Code, Callable[[PlacementKey], bool]], ...]
 
 _ANYWHERE: _Checks = (
@@ -127,9 +148,10 @@ _ANYWHERE: _Checks = (
 )
 _ON_NODE: _Checks = (
     *_ANYWHERE,
-    (Code.SPECIAL_ON_NODE, _special),
+    (Code.SPECIAL_ON_NODE, lambda key: _special(key) and not is_ratio(key)),
+    (Code.RATIO_OUT_OF_RANGE, _out_of_range),
     (Code.STICKY_WITHOUT_WEIGHT, lambda key: key.sticky and not number(key.weight)),
-    (Code.STICKY_AND_RESERVED, lambda key: key.sticky and _reserved(key)),
+    (Code.STICKY_AND_RESERVED, lambda key: key.sticky and (_reserved(key) or is_ratio(key))),
 )
 _ON_RESOURCE: _Checks = (
     *_ANYWHERE,

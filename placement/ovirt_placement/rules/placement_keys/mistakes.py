@@ -8,7 +8,7 @@ from itertools import chain
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
-from ovirt_placement.rules.placement_keys.keys import Code, missing_node_keys, validate
+from ovirt_placement.rules.placement_keys.keys import Code, is_ratio, missing_node_keys, validate
 from ovirt_placement.rules.placement_keys.property import NAME, is_readable, property_keys
 from ovirt_placement.rules.record import Record
 
@@ -85,7 +85,8 @@ def _newly_missing(
 
 
 def _host_names(keys: Iterable[PlacementKey]) -> set[tuple[str, str]]:
-    return {(key.resource, key.name) for key in keys if key.level == NODE}
+    """What all hosts of a cluster must have or lack together: not the ratios, of which each has its own."""
+    return {(key.resource, key.name) for key in keys if key.level == NODE and not is_ratio(key)}
 
 
 def _missing(

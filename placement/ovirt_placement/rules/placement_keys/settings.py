@@ -20,7 +20,8 @@ class Settings(Record, frozen=True, kw_only=True):
     steps: int = 10
     #: What must stay free beside the VM for the host's own software, in MiB.
     overhead_mb: int = 1024
-    #: How often memory and CPUs may be handed out; None: as the cluster's overcommit says.
+    #: How often memory and CPUs may be handed out on hosts that have no ratio of their own; None: as the
+    #: cluster's overcommit says.
     memory_ratio: Fraction | None = None
     cpu_ratio: Fraction | None = None
     #: Whether reserved names count on a host when VMs bring them, too.

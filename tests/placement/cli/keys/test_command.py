@@ -148,6 +148,8 @@ def test_show_of_a_host_counts_what_vms_brought(keys: Commands) -> None:
         "system SAN 2 1 sticky",
         "customer G 1 2",
         "customer _GREEN 0.8 1",
+        "",
+        "Contention ratios: memory 1 (the cluster's), CPUs 1 (the cluster's)",
     ]
     assert keys.answered(state, "show", "h1")["customer"][0] == {"name": "G", "value": 1.0, "count": 2}
 
@@ -167,6 +169,8 @@ def test_show_and_explain_go_by_the_parameters_of_the_hosts_policy(keys: Command
         "system #LOAD 0.25 1",
         "system #RAM 0.015625 1",
         "customer _GREEN 1 1",
+        "",
+        "Contention ratios: memory 1 (the cluster's), CPUs 2 (the policy's)",
     ]
     assert keys.told(state, "explain", "v1")[2] == "h1 #LOAD: 100 x 0.75 75 2 0 chosen"
 

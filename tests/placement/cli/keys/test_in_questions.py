@@ -66,10 +66,10 @@ def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
 
 def test_why_shows_the_verdict_of_the_keys_with_nearness_score_and_round(asking: Asking) -> None:
     title, _, *rows = asking.rows("why web", state(BY_KEYS))
-    assert title[3:] == ["system keys", "score", "round", "customer keys", "score"]
+    assert title[3:] == ["by", "system keys", "score", "round", "customer keys", "score"]
     refusal = "the placement keys give it -120, which is not above the last threshold"
     assert rows == [
-        ["new", "refused", refusal, "GEN: 80 x 1", "-120"],
+        ["new", "refused", refusal, "PlacementKeyFilter", "GEN: 80 x 1", "-120"],
         ["PRIVATE: -200 x 1"],
         ["old", "accepted", "GEN: 80 x 0", "0", "10", "0"],
         ["PRIVATE: -200 x 0"],
@@ -122,4 +122,6 @@ def test_the_policys_parameters_count(asking: Asking) -> None:
 def test_a_reason_that_two_filters_give_is_told_once(asking: Asking) -> None:
     down = keyed(cluster(scheduling_policy=BY_KEYS), host("h1", status="maintenance"), vm("v1"))
     (found,) = asking.data("why v1", down)
-    assert [reason["kind"] for reason in found["reasons"]] == ["host_not_up"]
+    (reason,) = found["reasons"]
+    assert reason["kind"] == "host_not_up"
+    assert [unit["name"] for unit in reason["by"]] == ["Status", "PlacementKeyFilter"]

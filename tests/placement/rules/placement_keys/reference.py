@@ -58,9 +58,19 @@ def others_on(snapshot: Snapshot, host: Host, vm: Vm) -> list[Present]:
     return [one for one in present(snapshot, host) if one.vm.id != vm.id]
 
 
+def own_ratio(snapshot: Snapshot, host: Host, name: str) -> Fraction | None:
+    """What the operator says of this host alone, if that can be."""
+    for key in snapshot.placement_keys:
+        if (key.level, key.resource, key.key_class, key.name) == ("node", host.id, "system", name):
+            written = parse(key.value)
+            return written if written is not None and 0 < written < 1000 else None
+    return None
+
+
 def memory_ratio(snapshot: Snapshot, host: Host, settings: Settings) -> Fraction:
     (cluster,) = (cluster for cluster in snapshot.clusters if cluster.id == host.cluster)
-    return settings.memory_ratio or Fraction(cluster.memory_overcommit_percent, 100)
+    own = own_ratio(snapshot, host, "#RAM_RATIO")
+    return own or settings.memory_ratio or Fraction(cluster.memory_overcommit_percent, 100)
 
 
 def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool:
@@ -82,7 +92,8 @@ def special(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found
     there = others_on(snapshot, host, vm)
     memory = host.memory_mb * memory_ratio(snapshot, host, settings)
     cpus = host.threads if cluster.count_threads_as_cores and host.threads else host.cores
-    vcpus = cpus * (settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100))
+    own = own_ratio(snapshot, host, "#CPU_RATIO")
+    vcpus = cpus * (own or settings.cpu_ratio or Fraction(cluster.cpu_overcommit_percent, 100))
     found = [
         ("#RAM", sum(one.memory_mb for one in there) / memory if memory else Fraction(1)),
         ("#CPU", sum(one.vm.vcpus for one in there) / vcpus if vcpus else Fraction(1)),

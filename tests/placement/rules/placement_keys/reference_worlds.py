@@ -55,6 +55,8 @@ NUMBERS = st.sampled_from([0.0, 1.0, 0.5, 0.1, 0.7, 2.0, -1.0])
 VALUES = st.sampled_from(
     [0.0, 1.0, 0.5, 0.1, 0.7, 2.0, -1.0] * 2 + ["1", " 0.3 ", ".5", "1e0", "gold", "nan", "1_0", "0x1", ""]
 )
+#: Those of single hosts, some of which cannot be.
+OWN_RATIOS = st.sampled_from([0.5, 1.5, "2", 0.04, 999.9, 0.0, -1.0, 1000.0, "many", "nan"])
 WEIGHTS = st.sampled_from([100.0, 80.0, 50.0, 40.0, 10.0, 33.3, 0.1, -9.0, -10.0, -100.0, 1e9])
 
 
@@ -108,6 +110,11 @@ def keys_of_hosts(draw: st.DrawFn) -> list[PlacementKey]:
         found += [
             _key(("node", host), "system", name, value, weight, sticky) for host, value in values.items()
         ]
+    for name in ("#RAM_RATIO", "#CPU_RATIO"):
+        found += [
+            _key(("node", host), "system", name, draw(OWN_RATIOS), None)
+            for host in draw(st.sampled_from([(), (), HOSTS[:1], HOSTS[1:], HOSTS]))
+        ]
     return found
 
 
@@ -130,7 +137,7 @@ MISTAKEN = st.builds(
     _key,
     st.sampled_from(PLACES),
     st.sampled_from(["system", "be", "customer"]),
-    st.sampled_from(["A", "B", "_G", "#RAM", "#X", "_", "#", "", " "]),
+    st.sampled_from(["A", "B", "_G", "#RAM", "#RAM_RATIO", "#X", "_", "#", "", " "]),
     VALUES,
     st.sampled_from([None, 0.0, 10.0, -100.0]),
     st.booleans(),

@@ -1,0 +1,107 @@
+"""Contention ratios of single hosts: set, seen, explained, carried in files, refused where they cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import state_file
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.rules.placement_keys.parts import keyed, node_key
+
+#: 11000 of 12000 MiB are handed out on each: neither has room for another VM.
+PARTS = (
+    cluster("c1", name="blue"),
+    host("h1", name="north", cluster="c1", memory_mb=12_000, memory_free_mb=50_000),
+    host("h2", name="south", cluster="c1", memory_mb=12_000, memory_free_mb=50_000),
+    vm("a", "h1", cluster="c1", memory_mb=11_000),
+    vm("b", "h2", cluster="c1", memory_mb=11_000),
+    vm("new", cluster="c1", memory_mb=1000),
+)
+
+
+def chosen(live: LiveEngine) -> list[str]:
+    found: list[str] = live.data(0, "keys", "explain", "new")["choice"]
+    return found
+
+
+def test_a_ratio_is_set_and_removed_on_one_host_alone(serving: Starting) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        assert chosen(live) == []
+        out, _ = live.run(0, "keys", "set", "#RAM_RATIO", "1.5", "--on", "node", "south")
+        assert out == "set node south: system key #RAM_RATIO: 1.5\n"
+        assert chosen(live) == ["h2"]
+        assert live.data(0, "keys", "check") == []
+        assert [one["kind"] for one in live.data(0, "keys", "list")] == ["ratio"]
+        live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
+        assert chosen(live) == []
+
+
+def test_define_gives_one_to_the_hosts_that_are_named(serving: Starting) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--values", "north=4")
+        assert [one["place"] for one in live.data(0, "keys", "list")] == ["node north"]
+        live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--default", "3")
+        assert [one["value"] for one in live.data(0, "keys", "list")] == [3.0, 3.0]
+        live.run(0, "keys", "unset", "#CPU_RATIO", "--cluster", "blue")
+        assert live.data(0, "keys", "list") == []
+
+
+def test_show_tells_the_ratios_and_whose_word_they_are(serving: Starting) -> None:
+    by_policy = {"placement_memory_ratio": "2"}
+    state = snapshot(cluster("c1", name="blue", scheduling_properties=by_policy), *PARTS[1:])
+    with serving(state) as live:
+        live.run(0, "keys", "set", "#CPU_RATIO", "4", "--on", "node", "south")
+        assert live.data(0, "keys", "show", "south")["ratios"] == {
+            "memory": {"value": 2.0, "source": "policy"},
+            "cpu": {"value": 4.0, "source": "host"},
+        }
+        out, _ = live.run(0, "keys", "show", "north")
+        assert out.splitlines()[-1] == "Contention ratios: memory 2 (the policy's), CPUs 1 (the cluster's)"
+
+
+def test_a_ratio_survives_a_file(serving: Starting, tmp_path: Path) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        live.run(0, "keys", "set", "#RAM_RATIO", "1.5", "--on", "node", "south")
+        file = tmp_path / "keys.yaml"
+        file.write_text(live.run(0, "keys", "export")[0])
+        live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
+        live.run(0, "keys", "import", str(file))
+        assert chosen(live) == ["h2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("0 --on node south", "ratio-out-of-range: a contention ratio is greater than 0 and less than 1000"),
+        ("1000 --on node south", "ratio-out-of-range"),
+        ("much --on node south", "value-not-numeric"),
+        ("1.5 --on node south --as customer", "customer-key-not-allowed-here"),
+        ("1.5 9 --on cluster blue", "there are only #RAM, #CPU and #LOAD, and on hosts #RAM_RATIO"),
+    ],
+)
+def test_what_cannot_be_is_refused(serving: Starting, words: str, complaint: str) -> None:
+    with serving(snapshot(*PARTS)) as live:
+        _, err = live.run(2, "keys", "set", "#RAM_RATIO", *words.split())
+        assert complaint in err
+
+
+def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(status: int, *arguments: str, ratio: float) -> Any:
+        file = tmp_path / "state.json"
+        file.write_bytes(state_file.dumps(keyed(*PARTS, keys=(node_key("h2", "#RAM_RATIO", ratio),))))
+        assert main([*arguments, "--json", "--state", str(file)]) == status
+        return json.loads(capsys.readouterr().out)
+
+    assert asked(0, "keys", "explain", "new", ratio=1.5)["choice"] == ["h2"]
+    assert asked(0, "where", "new", "--placement-keys", ratio=1.5)
+    assert asked(0, "keys", "explain", "new", ratio=-1.5)["choice"] == []
+    (wrong,) = asked(1, "keys", "check", ratio=-1.5)
+    assert (wrong["where"], wrong["codes"]) == ("node south: system key #RAM_RATIO", ["ratio-out-of-range"])
