@@ -6,16 +6,19 @@ READY := $(VENV)/.ready
 VECTORS ?= tests/data/vectors
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
-.PHONY: help demo test lint bench conformance clean
+.PHONY: help demo test test-slow lint bench conformance clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: $(READY) ## a simulated engine, broken rules, and their repair (SEED=n, KEEP=1)
 	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
-test: $(READY) ## all tests, as CI runs them
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(READY) ## all tests but the slow ones
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+
+test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 200 seeds
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
 
 lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/ruff check .

@@ -17,6 +17,8 @@ from ovirt_placement.config import Config
 from tests.paths import CHECKOUT
 from tests.proxy.running import running
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer")
 
 #: What git ignores, and what must not get into a distribution.

@@ -89,15 +89,53 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
         host("h2", name="south", free_mb=100),
         vm("v1", "h1", name="web", ha=True),
     )
-    assert asking.rows(1, "ha-check", *parts) == [["blue", "1", "unsafe", "north", "web"]]
+    assert asking.rows(1, "ha-check", *parts) == [["blue", "1", "unsafe", "unsafe", "north", "web"]]
     (found,) = asking.data(1, "ha-check --failures 2", *parts)
     assert (found["failures"], found["safe"]) == (2, False)
+
+
+def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking) -> None:
+    idle = vm("v1", "h1", name="web", ha=True, memory_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
+    busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
+    parts = (
+        host("h1", name="north", cores=1, cpu_percent=100),
+        host("h2", name="south", free_mb=3000),
+        host("h3", name="east", cores=4, free_mb=3000, cpu_percent=99),
+    )
+    blue = cluster(name="blue", ha_reservation=True)
+    assert asking.rows(1, "ha-check", blue, *parts, idle) == [["blue", "1", "unsafe", "safe", "north", "web"]]
+    assert asking.rows(0, "ha-check", blue, *parts, busy) == [
+        ["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]
+    ]
+    (found,) = asking.data(1, "ha-check", blue, *parts, idle)
+    assert (found["safe"], found["by_engine"]["safe"]) == (False, True)
+    assert found["losses"] == [{"hosts": ["h1"], "homeless": ["v1"]}]
+
+
+def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
+    parts = (
+        cluster(name="blue", ha_reservation=True),
+        *THREE_HOSTS,
+        vm("v1", "h3", name="web", ha=True, status="unknown"),
+        vm("v2", name="cache", ha=True),
+    )
+    assert asking.rows(0, "ha-check", *parts) == [
+        ["blue", "1", "safe", "safe", "not counted", "web is unknown on east, which is error"],
+        ["blue", "1", "safe", "safe", "not counted", "cache is down"],
+    ]
+    (found,) = asking.data(0, "ha-check", *parts)
+    assert found["outside"] == [
+        {"vm": "v1", "status": "unknown", "host": "h3", "host_status": "error"},
+        {"vm": "v2", "status": "down"},
+    ]
 
 
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: Asking) -> None:
     parts = (host("h1"), vm("v1", "h1", ha=True))
     assert asking.rows(0, "ha-check", *parts) == []
-    assert asking.rows(1, "ha-check --cluster cluster1", *parts) == [["cluster1", "1", "unsafe", "h1", "v1"]]
+    assert asking.rows(1, "ha-check --cluster cluster1", *parts) == [
+        ["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]
+    ]
 
 
 def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: Asking) -> None:
@@ -113,6 +151,20 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         ["south", "6", "1", "0", "0", "breaks affinity group near of priority 1"],
         ["north", "2", "0", "1", "0", "VMs to run with that are here: 1"],
         ["breaks affinity group near of priority 1"],
+        [],
+        ["east is refused by the engine's Status"],
     ]
     best, _ = asking.data(0, "where v1", *parts)
     assert (best["host"], best["points"], best["weights"]["HostAffinityWeight"]["rank"]) == ("h2", 6, 0)
+
+
+def test_where_says_by_whom_every_host_is_refused(asking: Asking) -> None:
+    parts = (*THREE_HOSTS, vm("v1", name="web"), vm("v2", "h1", name="cache"), group("g", APART, "v1 v2"))
+    nowhere = group("nowhere", vms="v1", hosts_rule=TOGETHER)
+    whose = "VmToHostsAffinityGroups"
+    assert asking.rows(0, "where web", *parts, nowhere)[1:] == [
+        ["north is refused by AffinityFilter, the engine's VmAffinityGroups, the engine's " + whose],
+        ["south is refused by the engine's " + whose],
+        ["east is refused by the engine's Status, the engine's " + whose],
+    ]
+    assert asking.data(0, "where web", *parts, nowhere) == []
