@@ -21,8 +21,8 @@ _LATELY_SECONDS = 3600.0
 #: The engine says so, with a reason, when it migrates a VM by itself.
 _STARTED_BY_SYSTEM = 67
 
-#: The rights that the enforcer needs on every cluster that it repairs.
-_MIGRATE = "migrate_vm"
+#: The right that the enforcer needs on every cluster that it repairs, and the one that it needs on the system.
+_MIGRATE, _TELL = "migrate_vm", "inject_external_events"
 
 
 def examine_version(root: Root) -> Iterator[Finding]:
@@ -68,12 +68,18 @@ def examine_enforcement(enforcing: bool, events: Sequence[Event], now: float) ->
 def examine_permissions(
     connection: EngineConnection, root: Root, clusters: Sequence[Cluster]
 ) -> Iterator[Finding]:
-    """Look whether our user may migrate VMs in every cluster, which the enforcer needs.
+    """Look whether our user may do what the enforcer does: migrate VMs in every cluster, and add events.
 
     Raises `UserError` if the engine does not tell. What it has through a group is not counted.
     """
     held = _permissions(connection, root)
     roles = parsing.roles(connection.get("/roles", follow="permits"))
+    if not any(permission.on is None and _TELL in roles.get(permission.role, ()) for permission in held):
+        yield Finding(
+            what=f"{connection.settings.username} itself has no permit {_TELL} on the system: ovirt-enforcer"
+            " cannot tell the engine's administrators which groups a VM has lost",
+            remedy="give the user the role ExternalEventsCreator on the system",
+        )
     places = {permission.on for permission in held if _MIGRATE in roles.get(permission.role, ())}
     if None in places:
         return
