@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
+from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.strategies import FOREIGN, groups, snapshots
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -61,6 +62,15 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
 
 
 @settings(max_examples=200)
+@example(
+    state=snapshot(
+        host("h1"),
+        *map(vm, "abc"),
+        group("g0", TOGETHER, "a b"),
+        group("g1", APART, "a b c"),
+    ),
+    group=group("new", TOGETHER, "a c"),
+)
 @given(snapshots(most_groups=4), groups("new"))
 def test_each_group_that_is_named_clashes_with_it(state: Snapshot, group: AffinityGroup) -> None:
     """Beside some of the others, the engine refuses only both together."""

@@ -15,6 +15,7 @@ from ovirt_placement.model import PlacementKey, state_file
 from ovirt_placement.store.keys import KeyStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.plugins.proxy_process import PLUGINS
+from tests.plugins.published import WITHOUT_PAST
 from tests.stored import put_keys
 
 HOSTS = ["h1", "h2", "h3"]
@@ -56,7 +57,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     put_keys(store, KEYS)
     store.close()
     config = folder / "ovirt-placement.toml"
-    config.write_text(f'[inventory]\ndirectory = "{folder}"\n[store]\nurl = "sqlite:///{folder}/store.db"\n')
+    config.write_text(
+        f'[inventory]\ndirectory = "{folder}"\n{WITHOUT_PAST}\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
+    )
     simulator = Path(sys.executable).with_name("ovirt-simulator")
     with subprocess.Popen(
         [simulator, "run", "--state", state, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True

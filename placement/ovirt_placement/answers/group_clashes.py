@@ -21,11 +21,25 @@ class Clashes(NamedTuple):
 
 def clashes_of(snapshot: Snapshot, group: AffinityGroup) -> Clashes:
     """Sort the conflicts of a group's cluster by whether they need that group."""
-    clashes = tuple(_named(snapshot, group))
+    clashes = _smallest(tuple(_named(snapshot, group)))
     return Clashes(
         own=merged(one for one in clashes if group.id in one.groups),
         others=merged(one for one in clashes if group.id not in one.groups),
     )
+
+
+def _smallest(clashes: Sequence[Conflict]) -> tuple[Conflict, ...]:
+    """Without those that hold another one, which is as grave and needs fewer groups."""
+    by_groups = {(one.type, one.savable, frozenset(one.groups)) for one in clashes}
+
+    def holds_another(clash: Conflict) -> bool:
+        groups = frozenset(clash.groups)
+        return any(
+            one_type is clash.type and smaller < groups and (clash.savable or not savable)
+            for one_type, savable, smaller in by_groups
+        )
+
+    return tuple(one for one in clashes if not holds_another(one))
 
 
 def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:

@@ -21,7 +21,7 @@ _LATELY_SECONDS = 3600.0
 #: The engine says so, with a reason, when it migrates a VM by itself.
 _STARTED_BY_SYSTEM = 67
 
-#: The right that the enforcer needs on every cluster that it repairs, and the one that it needs on the system.
+#: The right that the enforcer needs on each cluster that it repairs, and the one that it needs on the system.
 _MIGRATE, _TELL = "migrate_vm", "inject_external_events"
 
 
