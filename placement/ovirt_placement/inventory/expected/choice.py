@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import add
 
-from ovirt_placement.inventory.expected.traces import Trace
+from ovirt_placement.inventory.expected.traces import ONE_CALL_SECONDS, Trace
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.rank_selector import as_the_engine_finds, points_of
 
-#: Traces of one call lie closer together than this; what comes later is another decision about the same VM.
-_ONE_CALL_SECONDS = 1.0
 #: What a vCPU that does not run yet is taken to need of a core: the engine's VcpuConsumptionPercentage.
 _VCPU_PERCENT = 10
 
@@ -21,7 +19,7 @@ def of_one_call(traces: Sequence[Trace]) -> tuple[Trace, ...]:
     last = traces[-1]
     found: dict[str, Trace] = {}
     for trace in reversed(traces):
-        if last.at - trace.at > _ONE_CALL_SECONDS or trace.unit in found:
+        if last.at - trace.at > ONE_CALL_SECONDS or trace.unit in found:
             break
         if bool(trace.ranks) != bool(last.ranks) or (last.ranks and trace.hosts != last.hosts):
             break

@@ -1,14 +1,17 @@
 """What decisions leave behind for later ones: a file a VM, in a folder that all processes here share.
 
 A unit appends one record in one write, which no crash can halve and no other writer split. So it works
-without a service, over all workers and both proxies; of a file that it knows, a reader asks only the size.
+without a service, over all workers and both proxies. A later decision about a VM begins its file anew; of a
+file that it knows, a reader asks only for its size and its time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import struct
+import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
@@ -22,6 +25,9 @@ from ovirt_placement.inventory.expected import places
 #: Whether expected hosts were the real ones: a byte each, the oldest first.
 _OUTCOMES = "outcomes"
 _MOST_OUTCOMES = 4096
+
+#: Traces of one call lie closer together than this; what comes later is another decision about the same VM.
+ONE_CALL_SECONDS = 1.0
 
 _LENGTH = struct.Struct(">I")
 #: What a file's name may consist of: ids of the engine do, whatever else asks.
@@ -70,6 +76,8 @@ class _Read(NamedTuple):
     """What was read of a file, and up to where."""
 
     size: int
+    #: When it was last written to, in ns.
+    changed: int
     traces: tuple[Trace, ...]
 
 
@@ -105,7 +113,7 @@ class Traces:
             return {}
         if changed != self._changed:
             names = [name for name in os.listdir(self._folder) if name != _OUTCOMES]
-            self._known = {name: self._known.get(name, _Read(0, ())) for name in names}
+            self._known = {name: self._known.get(name, _Read(0, 0, ())) for name in names}
             self._changed = changed
             self._found = None
         for name, known in tuple(self._known.items()):
@@ -139,6 +147,11 @@ class Traces:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self._prefix + name, flags, 0o660)
         try:
+            if framed:
+                # Units of one call write at the same time: one of them begins the file anew.
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if time.time() > os.fstat(descriptor).st_mtime + ONE_CALL_SECONDS:
+                    os.ftruncate(descriptor, 0)
             os.write(descriptor, _LENGTH.pack(len(content)) + content if framed else content)
         finally:
             os.close(descriptor)
@@ -146,14 +159,15 @@ class Traces:
     def _refresh(self, name: str, known: _Read) -> None:
         path = self._prefix + name
         try:
-            if os.stat(path).st_size == known.size:
+            found = os.stat(path)
+            if (found.st_size, found.st_mtime_ns) == (known.size, known.changed):
                 return
             with open(path, "rb") as file:
                 content = file.read()
         except OSError:
             self._forget(name)
             return
-        self._known[name] = _Read(len(content), tuple(_decoded(content)))
+        self._known[name] = _Read(len(content), found.st_mtime_ns, tuple(_decoded(content)))
         self._found = None
 
     def _forget(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -158,3 +159,14 @@ def test_the_same_question_has_the_same_object_for_an_answer(machine: Machine) -
     machine.ranks("a", 0, 1, 1)
     first = machine.overlay.over(BASE, DECIDED - 1, DECIDED)
     assert machine.overlay.over(BASE, DECIDED - 0.5, DECIDED + 1) is first
+
+
+def test_a_later_decision_begins_the_file_of_a_vm_anew(machine: Machine) -> None:
+    machine.ranks("a", 0, 1, 1)
+    assert machine.expected() == {"a": "h1"}
+    file = machine.folder / "a"
+    size, long_ago = file.stat().st_size, file.stat().st_mtime - 10
+    os.utime(file, (long_ago, long_ago))
+    machine.ranks("a", 1, 0, 1)
+    assert file.stat().st_size == size
+    assert machine.expected() == {"a": "h2"}
