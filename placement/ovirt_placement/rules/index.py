@@ -92,9 +92,11 @@ def with_more_pending(base: Snapshot, more: tuple[Pending, ...], *, like: Snapsh
     What it does change is derived from `like`, which differs from it in what is pending at most.
     """
     laid = replace(base, pending=base.pending + more)
-    for name, found in base.__dict__.items():
-        if name in _not_of_pending or (name not in _look_ups and name != "pending_hosts"):
-            laid.__dict__[name] = found
+    # What was looked up in one holds for all of them, and for the next version made of the base.
+    for source, target in ((like, base), (base, laid)):
+        for name, found in tuple(source.__dict__.items()):
+            if name in _not_of_pending or (name not in _look_ups and name != "pending_hosts"):
+                target.__dict__.setdefault(name, found)
     by_vm = dict(base.pending_hosts)
     for entry in more:
         by_vm[entry.vm] = tuple(dict.fromkeys((*by_vm.get(entry.vm, ()), entry.host)))
