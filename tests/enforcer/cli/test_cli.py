@@ -47,7 +47,7 @@ def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[s
         [
             sys.executable,
             "-c",
-            "import sys; from ovirt_enforcer.cli import main; sys.exit(main())",
+            "import sys; from ovirt_enforcer.cli.main import main; sys.exit(main())",
             *map(str, arguments),
         ],
         capture_output=True,
@@ -93,7 +93,7 @@ def configuration(tmp_path: Path, server: Server) -> Configuration:
 def test_it_names_its_version_and_says_what_it_is_for() -> None:
     completed = run("--version")
     assert (completed.stdout, completed.returncode) == (f"ovirt-enforcer {version('ovirt-placement')}\n", 0)
-    assert "Finds VMs that break hard affinity groups" in run("--help").stdout
+    assert "Finds VMs that break affinity groups" in run("--help").stdout
 
 
 def test_a_plan_of_a_state_file_says_what_and_why(state: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
 def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
     configuration: Configuration, server: Server, number: signal.Signals
 ) -> None:
-    command = [sys.executable, "-c", "import sys; from ovirt_enforcer.cli import main; sys.exit(main())"]
+    command = [sys.executable, "-c", "import sys; from ovirt_enforcer.cli.main import main; sys.exit(main())"]
     with subprocess.Popen(
         [*command, "run", "--config", str(configuration.path)],
         stdout=subprocess.PIPE,
@@ -150,7 +150,11 @@ def test_a_daemon_waits_for_an_engine_that_is_away(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         configuration = Configuration(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api")
-        command = [sys.executable, "-c", "import sys; from ovirt_enforcer.cli import main; sys.exit(main())"]
+        command = [
+            sys.executable,
+            "-c",
+            "import sys; from ovirt_enforcer.cli.main import main; sys.exit(main())",
+        ]
         with subprocess.Popen(
             [*command, "run", "--config", str(configuration.path)],
             stdout=subprocess.PIPE,

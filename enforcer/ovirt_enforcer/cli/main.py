@@ -1,0 +1,40 @@
+"""The command `ovirt-enforcer`: repair the rules of a running engine, or say what that would take."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from ovirt_enforcer.cli import plan, run
+from ovirt_service.errors import EXIT_STATUS, UserError
+
+COMMAND = "ovirt-enforcer"
+
+_COMMANDS = (run, plan)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; return its exit status, or 2 after one line that says what is wrong."""
+    args = _parser().parse_args(arguments)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        status: int = args.run(args)
+    except UserError as error:
+        print(f"{COMMAND}: {error}", file=sys.stderr)
+        return EXIT_STATUS
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=COMMAND,
+        description="Finds VMs that break affinity groups, and migrates as few as will mend them.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_parser(commands)
+    return parser
