@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ovirt_enforcer.planning.goal import Goal
-from ovirt_enforcer.planning.problem import Group, Move, Problem
+from ovirt_enforcer.planning.posed import Group, Move, Problem
 from ovirt_enforcer.planning.standing import Standing
 
 #: In haste, so many hosts are considered for each group or VM.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ovirt_enforcer.planning.problem import Group, Problem
+from ovirt_enforcer.planning.posed import Group, Problem
 from ovirt_enforcer.planning.standing import Standing
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ovirt_enforcer.planning.legality import vetoes, why_immovable
 from ovirt_enforcer.planning.plan import Remaining
-from ovirt_enforcer.planning.problem import Problem
+from ovirt_enforcer.planning.posed import Problem
 from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Host, Snapshot
@@ -35,7 +35,15 @@ def remaining(
     ]
     if violation.constraint.positive and not stuck:
         because.extend(_merged(snapshot, _closure_refusals(snapshot, violation, vms)))
-    return Remaining(groups=violation.groups, vms=vms, because=tuple(because))
+    constraint = violation.constraint
+    return Remaining(
+        groups=violation.groups,
+        family=constraint.family,
+        asks=constraint.asks,
+        hard=constraint.hard,
+        vms=vms,
+        because=tuple(because),
+    )
 
 
 def _in_principle(violation: Violation, problem: Problem, snapshot: Snapshot, *, proven: bool) -> str:

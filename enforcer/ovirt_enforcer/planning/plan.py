@@ -1,6 +1,9 @@
-"""What the enforcer means to do in one cluster, as data: steps in order, and what stays broken and why."""
+"""What is meant to be done in one cluster, as data: steps, what each waits for, and what stays broken."""
 
 from __future__ import annotations
+
+import hashlib
+from functools import cached_property
 
 import msgspec
 
@@ -16,10 +19,14 @@ class Step(Struct, frozen=True):
     vms: tuple[str, ...]
     sources: tuple[str, ...]
     target: str
-    #: Broken groups that the VMs belong to; none, if the step only makes room for another.
+    #: Broken groups (or legacy labels) that the VMs belong to; none, if the step only makes room for another.
     groups: tuple[str, ...]
     #: Those of `groups` that hold afterwards.
     mends: tuple[str, ...]
+    #: Places in the plan, from 0, of the steps that must have ended before this one begins.
+    after: tuple[int, ...] = ()
+    #: How long the migration is thought to take.
+    seconds: float = 0.0
 
     @property
     def closure(self) -> bool:
@@ -28,11 +35,18 @@ class Step(Struct, frozen=True):
 
 
 class Remaining(Struct, frozen=True):
-    """A broken group (or several that shared VMs tie together) that the steps do not mend."""
+    """A broken rule (or several groups that shared VMs tie together) that the steps do not mend."""
 
+    #: Affinity groups, or a legacy label.
     groups: tuple[str, ...]
+    #: `vm_affinity`, `host_affinity` or `placement_keys`.
+    family: str
+    #: What the rule asks: "together", "apart", "on its hosts" ...
+    asks: str
+    hard: bool
+    #: VMs that stand wrong or share the rule.
     vms: tuple[str, ...]
-    #: What stands in the way, as sentences with names.
+    #: What stands in the way, as sentences with names; none, where nobody asked for its repair.
     because: tuple[str, ...]
 
 
@@ -44,20 +58,34 @@ class Refused(Struct, frozen=True):
     because: tuple[str, ...]
 
 
-class Plan(Struct, frozen=True):
-    """The steps for one cluster. Every state between two steps is legal in capacity and in hard rules."""
+class Plan(Struct, frozen=True, dict=True):
+    """The steps for one cluster. Every state on the way is legal in capacity and in hard rules."""
 
     cluster: str
+    #: Which strategy made it.
+    strategy: str
     steps: tuple[Step, ...] = ()
+    #: Every violation that stays, of every family; what the plan was not asked to mend as well.
     remaining: tuple[Remaining, ...] = ()
     #: Steps that were dropped.
     refused: tuple[Refused, ...] = ()
-    #: No plan mends more groups, and none as many with fewer migrations.
+    #: Targets whose headroom is given up, for a hard rule.
+    crowded: tuple[str, ...] = ()
+    #: No plan breaks fewer hard rules, none of these fewer soft ones by priority, and none of these has fewer
+    #: migrations.
     proven: bool = True
-    #: Migrations that any plan needs that mends all that can be mended.
+    #: Migrations that any plan needs that mends as much.
     at_least: int = 0
+    #: How long it is thought to take, in seconds, if every step begins as soon as it may.
+    seconds: float = 0.0
 
     @property
     def migrations(self) -> int:
         """How many VMs are migrated; a VM that is migrated twice counts twice."""
         return sum(len(step.vms) for step in self.steps)
+
+    @cached_property
+    def id(self) -> str:
+        """A digest of the cluster and its steps: equal plans have equal ids, on every machine."""
+        moves = [(step.vms, step.sources, step.target, step.after) for step in self.steps]
+        return hashlib.sha256(msgspec.json.encode((self.cluster, moves))).hexdigest()[:12]

@@ -10,8 +10,8 @@ import msgspec
 from ovirt_enforcer.planning.legality import legal, vetoes
 from ovirt_enforcer.planning.obstacles import remaining
 from ovirt_enforcer.planning.plan import Plan, Refused, Step
+from ovirt_enforcer.planning.posed import Move
 from ovirt_enforcer.planning.posing import mends, pose
-from ovirt_enforcer.planning.problem import Move
 from ovirt_enforcer.planning.solve import GROUP_BUDGET, WHOLE_BUDGET, Solution, solve
 from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Snapshot
@@ -47,7 +47,7 @@ def make_plan(
     """
     held = held or {}
     if not broken_groups(snapshot, cluster):
-        return Plan(cluster=cluster)
+        return Plan(cluster=cluster, strategy="search")
     refused: dict[tuple[str, str], Refused] = {}
     while True:
         problem = pose(snapshot, cluster, held, refused)
@@ -60,6 +60,7 @@ def make_plan(
     proven = solution.proven and certified.refused is None and not problem.guessed
     return Plan(
         cluster=cluster,
+        strategy="search",
         steps=certified.steps,
         remaining=tuple(
             remaining(certified.after, violation, pose(certified.after, cluster, held), held, proven=proven)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_enforcer.planning.legality import filters_of, request_for, why_immovable
-from ovirt_enforcer.planning.problem import Group, Problem
+from ovirt_enforcer.planning.posed import Group, Problem
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.apart import Apart

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from ovirt_enforcer.planning.candidates import in_the_way, moves_of, on_nearest_hosts
 from ovirt_enforcer.planning.goal import Goal, Score
-from ovirt_enforcer.planning.problem import Move
+from ovirt_enforcer.planning.posed import Move
 from ovirt_enforcer.planning.standing import Moved, Standing
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 

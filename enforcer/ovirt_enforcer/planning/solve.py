@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ovirt_enforcer.planning.goal import Goal, Score
-from ovirt_enforcer.planning.problem import Move, Problem
+from ovirt_enforcer.planning.posed import Move, Problem
 from ovirt_enforcer.planning.search import Found, Manner, search
 from ovirt_enforcer.planning.standing import Standing
 from ovirt_placement.rules.solving.budget import Budget

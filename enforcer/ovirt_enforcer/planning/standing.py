@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ovirt_enforcer.planning.problem import Group, Move, Problem
+from ovirt_enforcer.planning.posed import Group, Move, Problem
 from ovirt_placement.rules.constraint import Constraint
 
 #: VMs that are elsewhere than at the start, with their hosts, sorted: equal standings have equal values.

@@ -110,7 +110,7 @@ def test_a_host_rule_decides_where_a_group_gathers() -> None:
 @pytest.mark.parametrize("rule", [SOFT_APART, SOFT_TOGETHER])
 def test_soft_groups_are_not_its_business(rule: object) -> None:
     parts = (*HOSTS, vm("a", "h1"), vm("b", "h1" if rule is SOFT_APART else "h2"))
-    assert planned(*parts, group("g", rule, "a b")) == Plan(cluster=CLUSTER)
+    assert planned(*parts, group("g", rule, "a b")) == Plan(cluster=CLUSTER, strategy="search")
 
 
 def test_members_in_other_clusters_do_not_count() -> None:
@@ -119,7 +119,7 @@ def test_members_in_other_clusters_do_not_count() -> None:
         vm("a", "h1"), vm("stranger", "far", cluster="other"),
         group("g", TOGETHER, vm_labels=("l",)), label("l", "a stranger"),
     )  # fmt: skip
-    assert plan == Plan(cluster=CLUSTER)
+    assert plan == Plan(cluster=CLUSTER, strategy="search")
 
 
 def test_a_vm_about_to_start_is_reckoned_with() -> None:
