@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Pending, Snapshot
+from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.rules.differences import (
+    differing_in_pending,
+    exchanged_ids,
+    exchanged_vms,
+    keep_own,
+    same_members,
+)
 
 Part = TypeVar("Part")
 Derived = TypeVar("Derived")
@@ -20,8 +27,35 @@ _look_ups: dict[str, Callable[..., object]] = {}
 _parts: dict[str, Callable[[Snapshot], object]] = {}
 #: What is the same whatever is pending.
 _not_of_pending: set[str] = set()
-#: How some of it is derived with the help of what was derived from the snapshot before.
-_continued: dict[str, Callable[[Snapshot, Snapshot], object]] = {}
+#: What is the same as long as the same VMs are in the same clusters and groups, wherever they run.
+_of_members: set[str] = set()
+#: What can be derived with the help of what was derived from the snapshot before.
+_continued: set[str] = set()
+#: In a snapshot's dictionary: by the name of what can be continued, where that is to be found.
+_EARLIER = f"{__name__}.earlier"
+#: What else a snapshot's dictionary may hold that is not the same whatever is pending.
+_OF_PENDING = {_EARLIER, "pending_hosts"}
+
+
+class Earlier(NamedTuple):
+    """A snapshot of which something was derived that helps to derive it from another one."""
+
+    snapshot: Snapshot
+    #: The VMs of which not the same is pending in both; it may name others, too.
+    pending: Collection[str]
+    #: The VMs that are other objects; None where they came or went.
+    exchanged: Mapping[str, Vm] | None
+
+    def differing(self, now: Snapshot) -> set[str]:
+        """The VMs that may be elsewhere than before, or other ones."""
+        if self.exchanged is None:
+            return {*self.pending, *exchanged_ids(self.snapshot.vm_by_id, now.vm_by_id)}
+        return {*self.pending, *self.exchanged}
+
+    def and_then(self, pending: Collection[str], exchanged: Mapping[str, Vm] | None) -> Earlier:
+        """The same for a snapshot that differs in more."""
+        every = None if self.exchanged is None or exchanged is None else {**self.exchanged, **exchanged}
+        return Earlier(self.snapshot, {*self.pending, *pending}, every)
 
 
 def once_per_snapshot(
@@ -45,10 +79,18 @@ def once_per_snapshot(
     return look_up
 
 
-def once_whatever_is_pending(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
+def once_whatever_is_pending(
+    derive: Callable[Concatenate[Snapshot, Arguments], Derived],
+) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
     """Compute once for a snapshot and all those that differ in nothing but what is pending."""
     _not_of_pending.add(_name(derive))
     return once_per_snapshot(derive)
+
+
+def once_whoever_runs_where(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
+    """Compute once for all snapshots with the same clusters, groups and labels, and the same VMs in them."""
+    _of_members.add(_name(derive))
+    return once_whatever_is_pending(derive)
 
 
 def once_per_part(
@@ -71,48 +113,74 @@ def once_per_part(
 
 
 def continued(
-    derive: Callable[[Snapshot, Snapshot | None], Derived],
-) -> Callable[[Snapshot], Derived]:
-    """Compute on the first call for a snapshot, or from the one before when `share` tells of both.
+    derive: Callable[Concatenate[Snapshot, Earlier | None, Arguments], Derived],
+) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
+    """Compute on the first call for a snapshot, from the one before where `share` told of both.
 
     `derive` is given that one, too, or none: what both have in common need not be looked at again.
     """
+    name = _name(derive)
 
     @wraps(derive)
-    def alone(snapshot: Snapshot) -> Derived:
-        return derive(snapshot, None)
+    def of_snapshot(snapshot: Snapshot, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Derived:
+        earlier: Earlier | None = snapshot.__dict__.get(_EARLIER, {}).get(name)
+        if earlier is not None and args not in earlier.snapshot.__dict__[name]:
+            earlier = None
+        return derive(snapshot, earlier, *args, **kwargs)
 
-    _continued[_name(derive)] = derive
-    return once_per_snapshot(alone)
+    _continued.add(name)
+    return once_per_snapshot(of_snapshot)
 
 
-def with_more_pending(base: Snapshot, more: tuple[Pending, ...], *, like: Snapshot) -> Snapshot:
+def with_more_pending(
+    base: Snapshot, more: tuple[Pending, ...], *, like: Snapshot, differing: set[str] | None = None
+) -> Snapshot:
     """The snapshot with more that is pending, and with all look-ups that this does not change.
 
-    What it does change is derived from `like`, which differs from it in what is pending at most.
+    What it does change is derived from `like`, which differs from it in what is pending at most: in that of
+    the VMs named, if they are.
     """
     laid = replace(base, pending=base.pending + more)
     # What was looked up in one holds for all of them, and for the next version made of the base.
     for source, target in ((like, base), (base, laid)):
         for name, found in tuple(source.__dict__.items()):
-            if name in _not_of_pending or (name not in _look_ups and name != "pending_hosts"):
+            if name in _not_of_pending or (name not in _look_ups and name not in _OF_PENDING):
                 target.__dict__.setdefault(name, found)
-    by_vm = dict(base.pending_hosts)
-    for entry in more:
-        by_vm[entry.vm] = tuple(dict.fromkeys((*by_vm.get(entry.vm, ()), entry.host)))
-    laid.__dict__["pending_hosts"] = by_vm
-    share(laid, like)
+    _share(laid, like, differing)
     return laid
 
 
 def share(snapshot: Snapshot, like: Snapshot) -> None:
-    """Let a snapshot have what was looked up in the one before, as far as that holds or helps."""
+    """Let a snapshot have what was looked up in the one before, as far as that holds or helps.
+
+    It helps one snapshot only: else each would keep alive all that came before it.
+    """
+    _share(snapshot, like, None)
+
+
+def _share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None) -> None:
     for name, part in _parts.items():
         if name in like.__dict__ and part(snapshot) is part(like):
             snapshot.__dict__.setdefault(name, like.__dict__[name])
-    for name, derive in _continued.items():
-        if name in like.__dict__ and name not in snapshot.__dict__:
-            snapshot.__dict__[name] = {(): derive(snapshot, like)}
+    known: dict[str, Earlier] = snapshot.__dict__.get(_EARLIER, {})
+    found: dict[str, Earlier] = like.__dict__.pop(_EARLIER, {})
+    found |= {name: Earlier(like, frozenset(), {}) for name in _continued if like.__dict__.get(name)}
+    lacking = {
+        name: one for name, one in found.items() if name not in known and name not in snapshot.__dict__
+    }
+    if differing is None:
+        needed = lacking or "pending_hosts" not in snapshot.__dict__
+        differing = differing_in_pending(like, snapshot) if needed else set()
+    exchanged = exchanged_vms(like, snapshot)
+    if exchanged is not None:
+        members = same_members(like, snapshot, exchanged)
+        keep_own(snapshot, like, exchanged, differing, members=members)
+        for name in _of_members if members else ():
+            if name in like.__dict__:
+                snapshot.__dict__.setdefault(name, like.__dict__[name])
+    if lacking:
+        furthered = {name: one.and_then(differing, exchanged) for name, one in lacking.items()}
+        snapshot.__dict__[_EARLIER] = known | furthered
 
 
 def prepare(snapshot: Snapshot, like: Snapshot) -> None:
@@ -120,11 +188,18 @@ def prepare(snapshot: Snapshot, like: Snapshot) -> None:
     share(snapshot, like)
     for name, found in tuple(like.__dict__.items()):
         look_up = _look_ups.get(name)
+        if name == _EARLIER:
+            continue
         if look_up is None:
             getattr(snapshot, name)  # one of the snapshot's own
         else:
             for args in tuple(found):
                 look_up(snapshot, *args)
+    earlier: dict[str, Earlier] = snapshot.__dict__.get(_EARLIER, {})
+    for name, one in earlier.items():
+        for args in tuple(one.snapshot.__dict__[name]):
+            _look_ups[name](snapshot, *args)
+    snapshot.__dict__.pop(_EARLIER, None)
 
 
 def _name(derive: Callable[..., object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import add
@@ -41,8 +42,11 @@ def order_hosts(
 
 def points_of(weights: Sequence[int], factor: int) -> Iterator[int]:
     """The points that a unit gives to hosts with these weights: one for every other host not better."""
-    worst_first = enumerate(sorted(weights, reverse=True))
-    points = {weight: factor * place for place, weight in worst_first}
+    counts = Counter(weights)
+    points, not_better = {}, -1
+    for weight in sorted(counts, reverse=True):
+        not_better += counts[weight]
+        points[weight] = factor * not_better
     return map(points.__getitem__, weights)
 
 

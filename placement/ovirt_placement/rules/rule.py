@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,6 +55,9 @@ class Rule:
     on_request: bool = False
     #: Whether what a filter says of a host is the same wherever other VMs are.
     fixed: bool = False
+    #: Of a fixed filter, all that its answer hangs on of a VM, by its id: VMs of which that is equal need be
+    #: asked about once. None where nobody says.
+    alike: Callable[[Snapshot, str], Hashable] | None = None
     #: Whether it lets the lot decide between hosts that are equally good.
     draws: bool = False
     #: Whether it needs to know how busy hosts are, and how busy VMs are.

@@ -67,9 +67,11 @@ def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propertie
     request = _request(rule, hosts, vm, properties)
     weights = rule.weight(snapshot, request) if rule.weight else ()
     telling.tell_ranks(unit, vm, weights, snapshot)
-    ranks = [(weight.host, weight.rank) for weight in weights]
-    inventory.expect_of_ranks(unit, snapshot.vm_by_id[vm], ranks, _factor(snapshot, vm, unit))
-    return ranks
+    if weights:
+        ranks = [weight.rank for weight in weights]
+        factor = _factor(snapshot, vm, unit)
+        inventory.expect_of_ranks(unit, snapshot.vm_by_id[vm], request.candidate_hosts, ranks, factor)
+    return [(weight.host, weight.rank) for weight in weights]
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:

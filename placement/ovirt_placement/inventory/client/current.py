@@ -44,7 +44,8 @@ class _Process:
         self.lock = threading.Lock()
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
-        self.direct_readers: dict[EngineSettings, DirectReader] = {}
+        #: By engine, and whether the tags of hosts are read.
+        self.direct_readers: dict[tuple[EngineSettings, bool], DirectReader] = {}
         #: By store and engine: several engines may share a store.
         self.intents: dict[tuple[StoreSettings, str], IntentOverlay] = {}
         self.keys: dict[tuple[StoreSettings, str], KeyOverlay] = {}
@@ -121,9 +122,9 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     return True
 
 
-def expect_of_ranks(unit: str, vm: Vm, ranks: Sequence[tuple[str, int]], factor: int) -> None:
-    """Let later decisions on this machine know what a weight has found of a VM."""
-    expected.leave_ranks(unit, vm, ranks, factor, _configuration())
+def expect_of_ranks(unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int) -> None:
+    """Let later decisions on this machine know which ranks a weight has given to hosts for a VM."""
+    expected.leave_ranks(unit, vm, hosts, ranks, factor, _configuration())
 
 
 def expect_of_accepted(unit: str, vm: Vm, hosts: Sequence[str]) -> None:
@@ -165,7 +166,10 @@ def _refreshed(directory: Path, max_age: float, until: float) -> Publication:
 
 def _direct(config: Config, max_age: float, until: float) -> Snapshot:
     with _process.lock:
-        reader = _process.direct_readers.setdefault(config.engine, DirectReader(config.engine))
+        asked = config.engine, config.ha.tagged
+        if asked not in _process.direct_readers:
+            _process.direct_readers[asked] = DirectReader(config.engine, tagged=config.ha.tagged)
+        reader = _process.direct_readers[asked]
         rows = config.store, config.engine.name
         keys = _process.keys.setdefault(rows, KeyOverlay(*rows))
     records = keys.look()
@@ -182,5 +186,7 @@ def _with_decided(base: Snapshot, as_of: float, config: Config) -> Snapshot:
     """Lay over the snapshot what is decided and not yet to be seen: open intents, and expected placements."""
     with _process.lock:
         rows = config.store, config.engine.name
-        intents = _process.intents.setdefault(rows, IntentOverlay(*rows))
+        intents = _process.intents.get(rows)
+        if intents is None:
+            intents = _process.intents[rows] = IntentOverlay(*rows)
     return expected.over(intents.over(base), as_of, config)

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class DirectReader:
     """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
 
-    def __init__(self, settings: EngineSettings) -> None:
+    def __init__(self, settings: EngineSettings, *, tagged: bool = False) -> None:
+        """`tagged`: tags of hosts name failure domains, and are read."""
         self._settings = settings
+        self._tagged = tagged
         self._process = os.getpid()
         self._connection: EngineConnection | None = None
         self._policies: PolicyReader | None = None
@@ -73,7 +75,7 @@ class DirectReader:
                 atexit.register(self._close)
             self._policies = self._policies or PolicyReader()
             snapshot = read_snapshot(self._connection, policies=self._policies)
-            if wanted := needed(snapshot.clusters):
+            if wanted := needed(snapshot.clusters, tagged=self._tagged):
                 snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
             if details:
                 snapshot = consistent(detailed(self._connection, snapshot, details))

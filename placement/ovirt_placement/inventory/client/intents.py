@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.rules.index import with_more_pending
 
 if TYPE_CHECKING:
     from ovirt_placement.store.intents import Intent, Store
@@ -24,7 +23,7 @@ def with_intents(snapshot: Snapshot, intents: Iterable[Intent]) -> Snapshot:
         and (vm.id, intent.target) not in shown
         and _expected(intent, vm)
     )
-    return replace(snapshot, pending=snapshot.pending + added) if added else snapshot
+    return with_more_pending(snapshot, added, like=snapshot) if added else snapshot
 
 
 def _expected(intent: Intent, vm: Vm) -> bool:

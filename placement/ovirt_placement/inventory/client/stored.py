@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from ovirt_service.errors import UserError
@@ -76,7 +76,7 @@ def loaded(url: str) -> bool:
     path = url.removeprefix("sqlite:///")
     try:
         if path != url:
-            Path(path).stat()
+            os.stat(path)
     except FileNotFoundError:
         return False
     except OSError:

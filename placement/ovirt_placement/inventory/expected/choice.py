@@ -1,17 +1,15 @@
-"""Which host the engine will choose, by what units found and by what is known of the policy: pure."""
+"""Which host the engine will choose, by what units found and by what is known of the policy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from functools import lru_cache
 from operator import add
 
+from ovirt_placement.inventory.expected.engines_weights import EnginesWeights
 from ovirt_placement.inventory.expected.traces import ONE_CALL_SECONDS, Trace
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.rank_selector import as_the_engine_finds, points_of
-
-#: What a vCPU that does not run yet is taken to need of a core: the engine's VcpuConsumptionPercentage.
-_VCPU_PERCENT = 10
 
 
 def of_one_call(traces: Sequence[Trace]) -> tuple[Trace, ...]:
@@ -28,57 +26,55 @@ def of_one_call(traces: Sequence[Trace]) -> tuple[Trace, ...]:
 
 
 def expected_host(
-    snapshot: Snapshot, vm: Vm, traces: Sequence[Trace], promised: Mapping[str, Sequence[Vm]]
+    snapshot: Snapshot, vm: Vm, traces: Sequence[Trace], engines_weights: EnginesWeights
 ) -> str | None:
-    """The one host that the filters left, else the best by our weights and the engine's, as far as known.
-
-    `promised` are the VMs that are expected on hosts and not yet shown.
-    """
-    left = set(traces[0].hosts).intersection(*(trace.hosts for trace in traces))
-    hosts = [host for host in traces[0].hosts if host in left and host in snapshot.host_by_id]
+    """The one host that the filters left, else the best by our weights and the engine's, as far as known."""
+    hosts = _left(snapshot, traces, engines_weights)
     if len(hosts) == 1:
         return hosts[0]
     if not hosts or not traces[0].ranks:
         return None
-    hosts = as_the_engine_finds(hosts)
-    points = [0] * len(hosts)
-    for weights, factor in chain(_ours(traces, hosts), _engines_own(snapshot, vm, hosts, promised)):
-        points = list(map(add, points, points_of(weights, factor)))
-    return hosts[points.index(max(points))]
-
-
-def _ours(traces: Sequence[Trace], hosts: Sequence[str]) -> Iterator[tuple[Sequence[int], int]]:
-    """The ranks of our weights with their factors."""
+    points: Sequence[int] = engines_weights.points(snapshot, vm, hosts)
     for trace in traces:
-        ranks = trace.by_host()
-        yield [ranks[host] for host in hosts], trace.factor
+        weights = _weights(trace, hosts)
+        if weights.count(weights[0]) < len(weights):
+            points = list(map(add, points, points_of(weights, trace.factor)))
+    preferred = snapshot.cluster_by_id[vm.cluster].policy.get("preferred_hosts_weight")
+    if preferred and vm.migratable and vm.pinned_hosts:
+        # Source: PreferredHostsWeightPolicyUnit.
+        others = [int(host not in vm.pinned_hosts) for host in hosts]
+        points = list(map(add, points, points_of(others, preferred)))
+    return _first_of_the_best(hosts, points)
 
 
-def _engines_own(
-    snapshot: Snapshot, vm: Vm, ids: Sequence[str], promised: Mapping[str, Sequence[Vm]]
-) -> Iterator[tuple[Sequence[int], int]]:
-    """The engine's own weights that look at hosts alone, with their factors; lower is better.
+def _left(snapshot: Snapshot, traces: Sequence[Trace], engines_weights: EnginesWeights) -> tuple[str, ...]:
+    """The hosts that all of the traces know, and the snapshot."""
+    hosts, known = traces[0].hosts, snapshot.host_by_id
+    if any(trace.hosts is not hosts for trace in traces):
+        left = set(hosts).intersection(*(trace.hosts for trace in traces))
+        hosts = tuple(host for host in hosts if host in left)
+    if engines_weights.knows(snapshot, hosts) or all(map(known.__contains__, hosts)):
+        return hosts
+    return tuple(host for host in hosts if host in known)
 
-    Source: EvenDistributionMemoryWeightPolicyUnit, EvenDistributionCPUWeightPolicyUnit,
-    PreferredHostsWeightPolicyUnit.
-    """
-    factor = snapshot.cluster_by_id[vm.cluster].policy.get
-    hosts = [snapshot.host_by_id[host] for host in ids]
-    if even_memory := factor("even_memory_weight"):
-        taken = {host: sum(one.memory_mb for one in vms) for host, vms in promised.items()}
-        yield [taken.get(host.id, 0) - host.free_mb for host in hosts], even_memory
-    if even_cpu := factor("even_cpu_weight"):
-        coming = {host: sum(one.vcpus * _VCPU_PERCENT for one in vms) for host, vms in promised.items()}
-        added = vm.vcpus * (_VCPU_PERCENT if vm.host is None else round(vm.usage_cpu_percent or 0))
-        yield (
-            [
-                round(
-                    (host.cpu_percent or 0)
-                    + (coming.get(host.id, 0) + (added if vm.host != host.id else 0)) / host.cores
-                )
-                for host in hosts
-            ],
-            even_cpu,
-        )
-    if vm.migratable and vm.pinned_hosts and (preferred := factor("preferred_hosts_weight")):
-        yield [int(host not in vm.pinned_hosts) for host in ids], preferred
+
+def _weights(trace: Trace, hosts: tuple[str, ...]) -> Sequence[int]:
+    if trace.hosts is hosts:
+        return trace.numbers
+    ranks = trace.by_host()
+    return [ranks[host] for host in hosts]
+
+
+def _first_of_the_best(hosts: tuple[str, ...], points: Sequence[int]) -> str:
+    """Of the hosts with the most points the one that the engine finds first."""
+    most = max(points)
+    place = points.index(most)
+    if points.count(most) == 1:
+        return hosts[place]
+    best = (host for host, one in zip(hosts, points, strict=True) if one == most)
+    return min(best, key=_order(hosts).__getitem__)
+
+
+@lru_cache(maxsize=64)
+def _order(hosts: tuple[str, ...]) -> dict[str, int]:
+    return {host: place for place, host in enumerate(as_the_engine_finds(hosts))}

@@ -37,20 +37,21 @@ os.register_at_fork(after_in_child=_forked)
 
 def over(base: Snapshot, as_of: float, config: Config) -> Snapshot:
     """Return the snapshot, which was true at the moment `as_of`, with expected placements as `pending`."""
-    folder, longest = places.find(config), config.inventory.expected_seconds
-    if folder is None:
-        return base
-    with _process.lock:
-        overlay = _process.overlays.get((folder, longest))
-        if overlay is None:
-            overlay = _process.overlays[folder, longest] = ExpectedOverlay(Traces(folder), longest)
-    return overlay.over(base, as_of, now())
+    overlay = _overlay(config)
+    return base if overlay is None else overlay.over(base, as_of, now())
 
 
-def leave_ranks(unit: str, vm: Vm, ranks: Sequence[tuple[str, int]], factor: int, config: Config) -> None:
-    """Leave behind what a weight found: of these hosts, one will be chosen."""
-    hosts = tuple(host for host, _ in ranks)
-    _leave(unit, vm, hosts, packed(rank for _, rank in ranks), factor, config)
+def judge(base: Snapshot, as_of: float, config: Config) -> None:
+    """Look at what was decided, and at what became of it, in a snapshot that was true at a moment."""
+    if (overlay := _overlay(config)) is not None:
+        overlay.judge(base, as_of, now())
+
+
+def leave_ranks(
+    unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int, config: Config
+) -> None:
+    """Leave behind the ranks that a weight found for some hosts: one of them will be chosen."""
+    _leave(unit, vm, hosts, packed(ranks), factor, config)
 
 
 def leave_accepted(unit: str, vm: Vm, hosts: Sequence[str], config: Config) -> None:
@@ -69,6 +70,16 @@ def outcomes(config: Config) -> Outcomes:
 
 
 def _leave(unit: str, vm: Vm, hosts: tuple[str, ...], ranks: bytes, factor: int, config: Config) -> None:
-    folder = places.find(config)
-    if folder is not None:
-        Traces(folder).leave(vm.id, Trace(unit, now(), vm.host, hosts, ranks, factor))
+    if (overlay := _overlay(config)) is not None:
+        overlay.leave(vm.id, Trace(unit, now(), vm.host, hosts, ranks, factor))
+
+
+def _overlay(config: Config) -> ExpectedOverlay | None:
+    folder, longest = places.find(config), config.inventory.expected_seconds
+    if folder is None:
+        return None
+    with _process.lock:
+        overlay = _process.overlays.get((folder, longest))
+        if overlay is None:
+            overlay = _process.overlays[folder, longest] = ExpectedOverlay(Traces(folder), longest)
+        return overlay

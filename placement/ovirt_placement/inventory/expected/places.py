@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _FOLDER = "expected"
 _MODE = 0o2770
 
 
+@lru_cache(maxsize=64)
 def beside(directory: Path) -> Path:
     """The folder beside what an inventory publishes."""
     return directory / _FOLDER
@@ -30,11 +32,16 @@ def find(config: Config) -> Path | None:
     for place in (beside(directory), directory):
         if os.access(place, os.W_OK | os.X_OK):
             return beside(directory)
+    place = _in_memory(config.engine.url, directory)
+    return place if _is_ours(place) else None
+
+
+@lru_cache(maxsize=64)
+def _in_memory(engine: str, directory: Path) -> Path:
     memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
     base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-    digest = blake2b(f"{config.engine.url} {directory}".encode(), digest_size=8).hexdigest()
-    place = base / f"ovirt-placement-{os.getuid()}-{digest}"
-    return place if _is_ours(place) else None
+    digest = blake2b(f"{engine} {directory}".encode(), digest_size=8).hexdigest()
+    return base / f"ovirt-placement-{os.getuid()}-{digest}"
 
 
 def make(folder: Path) -> None:

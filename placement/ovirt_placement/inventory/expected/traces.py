@@ -1,26 +1,23 @@
-"""What decisions leave behind for later ones: a file a VM, in a folder that all processes here share.
+"""What decisions leave behind for later ones, in a journal that all processes here share.
 
-A unit appends one record in one write, which no crash can halve and no other writer split. So it works
-without a service, over all workers and both proxies. A later decision about a VM begins its file anew; of a
-file that it knows, a reader asks only for its size and its time.
+So it works without a service, over all workers and both proxies. A process looks whether the journal has
+grown, and reads what was added; the rest it remembers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import struct
-import time
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from ovirt_placement.inventory.expected import places
+from ovirt_placement.inventory.expected.journal import Journal
 
 #: Whether expected hosts were the real ones: a byte each, the oldest first.
 _OUTCOMES = "outcomes"
@@ -29,9 +26,13 @@ _MOST_OUTCOMES = 4096
 #: Traces of one call lie closer together than this; what comes later is another decision about the same VM.
 ONE_CALL_SECONDS = 1.0
 
-_LENGTH = struct.Struct(">I")
-#: What a file's name may consist of: ids of the engine do, whatever else asks.
-_SAFE = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.")
+#: A journal that is longer than this, and of which more than half is over, is begun anew.
+_LONG = 1 << 18
+#: Of so many lists of hosts the key is remembered; engines ask about few different ones.
+_MOST_LISTS = 256
+_KEY_SIZE = 8
+#: No id has this in it.
+_BETWEEN = "\n"
 
 
 class Outcome(Enum):
@@ -41,7 +42,7 @@ class Outcome(Enum):
     WRONG = b"-"
 
 
-class Trace(msgspec.Struct, frozen=True, array_like=True):
+class Trace(msgspec.Struct, frozen=True):
     """What one unit found when a VM was placed."""
 
     unit: str
@@ -55,14 +56,27 @@ class Trace(msgspec.Struct, frozen=True, array_like=True):
     ranks: bytes
     factor: int
 
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The ranks as they were packed."""
+        code, numbers = self.ranks[:1], self.ranks[1:]
+        return numbers if code == _BYTES else array(code.decode(), numbers)
+
     def by_host(self) -> Mapping[str, int]:
         """The ranks by host."""
-        return dict(zip(self.hosts, array("I", self.ranks), strict=True))
+        return dict(zip(self.hosts, self.numbers, strict=True))
+
+
+_BYTES, _LARGER = b"B", b"I"
 
 
 def packed(ranks: Iterable[int]) -> bytes:
-    """Ranks as a trace holds them."""
-    return array("I", ranks).tobytes()
+    """Ranks as a trace holds them: each a byte, mostly."""
+    numbers = list(ranks)
+    try:
+        return _BYTES + bytes(numbers)
+    except ValueError:
+        return _LARGER + array(_LARGER.decode(), numbers).tobytes()
 
 
 class Outcomes(NamedTuple):
@@ -72,66 +86,85 @@ class Outcomes(NamedTuple):
     wrong: int
 
 
-class _Read(NamedTuple):
-    """What was read of a file, and up to where."""
+class _Hosts(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """A list of hosts, by which many traces go."""
 
-    size: int
-    #: When it was last written to, in ns.
-    changed: int
-    traces: tuple[Trace, ...]
+    key: bytes
+    ids: str
+
+
+class _Left(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """A trace of a VM."""
+
+    vm: str
+    unit: str
+    at: float
+    present: str | None
+    hosts: bytes
+    ranks: bytes
+    factor: int
+
+
+class _Ended(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Nothing is expected any more of what was decided about a VM up to a moment."""
+
+    vm: str
+    at: float
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Hosts | _Left | _Ended).decode
 
 
 class Traces:
-    """The traces in one folder, as far as this process has read them."""
+    """The traces in one folder, as far as this process has read them. For one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        #: Joined by hand: every call looks at every file.
-        self._prefix = f"{folder}/"
-        self._known: dict[str, _Read] = {}
-        self._changed = -1
-        self._found: Mapping[str, tuple[Trace, ...]] | None = None
+        self._journal = Journal(folder)
+        #: By VM, the oldest first. The same object as long as nothing changes.
+        self.found: dict[str, tuple[Trace, ...]] = {}
+        self._changed: set[str] = set()
+        #: Lists of hosts by key, and the keys of those that this process has left itself.
+        self._hosts: dict[bytes, tuple[str, ...]] = {}
+        self._keys: dict[tuple[str, ...], bytes] = {}
+        #: The lists that the journal holds, and how many traces it does.
+        self._listed: set[bytes] = set()
+        self._records = 0
 
     def leave(self, vm: str, trace: Trace) -> None:
         """Add a trace of a VM; that it cannot be written is no reason to fail a decision."""
-        if not vm or not _SAFE.issuperset(vm) or vm.startswith("."):
+        if not vm:
             return
-        content = msgspec.msgpack.encode(trace)
         with contextlib.suppress(OSError):
             try:
-                self._append(vm, content)
+                length = self._append(vm, trace)
             except FileNotFoundError:
-                places.make(self._folder)
-                self._append(vm, content)
+                self._journal.begin()
+                length = self._append(vm, trace)
+            if length > _LONG:
+                self._shorten()
 
-    def read(self) -> Mapping[str, tuple[Trace, ...]]:
-        """All traces by VM, the oldest of each first; the same object as long as nothing changes."""
-        try:
-            changed = os.stat(self._folder).st_mtime_ns
-        except OSError:
-            self._known, self._changed, self._found = {}, -1, None
-            return {}
-        if changed != self._changed:
-            names = [name for name in os.listdir(self._folder) if name != _OUTCOMES]
-            self._known = {name: self._known.get(name, _Read(0, 0, ())) for name in names}
-            self._changed = changed
-            self._found = None
-        for name, known in tuple(self._known.items()):
-            self._refresh(name, known)
-        if self._found is None:
-            self._found = {name: known.traces for name, known in self._known.items() if known.traces}
-        return self._found
+    def read(self) -> set[str]:
+        """Read what was added to the journal; return the VMs of which there are others, or none, now."""
+        self._catch_up()
+        changed, self._changed = self._changed, set()
+        return changed
 
-    def drop(self, vm: str, outcome: Outcome | None = None) -> None:
-        """Remove the traces of a VM; of several who find out how it ended, the first takes note."""
-        self._forget(vm)
-        try:
-            os.unlink(self._prefix + vm)
-        except OSError:
-            return
-        if outcome is not None:
-            with contextlib.suppress(OSError):
-                self._append(_OUTCOMES, outcome.value, framed=False)
+    def drop(self, vm: str, at: float, outcome: Outcome | None = None) -> None:
+        """End what was decided about a VM up to a moment; of several who find out, the first takes note."""
+        with contextlib.suppress(OSError), self._journal.locked(alone=True):
+            self._catch_up()
+            found = self.found.get(vm, ())
+            if not found or found[-1].at > at:
+                return
+            if len(self.found) == 1:
+                self._journal.remove()
+            else:
+                self._journal.append(_encode(_Ended(vm, at)))
+            if outcome is not None:
+                self._note(outcome)
+        self._put(vm, ())
 
     def outcomes(self) -> Outcomes:
         """How the latest expectations ended."""
@@ -143,48 +176,103 @@ class Traces:
             return Outcomes(0, 0)
         return Outcomes(told.count(Outcome.RIGHT.value), told.count(Outcome.WRONG.value))
 
-    def _append(self, name: str, content: bytes, *, framed: bool = True) -> None:
+    def _note(self, outcome: Outcome) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self._prefix + name, flags, 0o660)
+        file = os.open(self._folder / _OUTCOMES, flags, 0o660)
         try:
-            if framed:
-                # Units of one call write at the same time: one of them begins the file anew.
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if time.time() > os.fstat(descriptor).st_mtime + ONE_CALL_SECONDS:
-                    os.ftruncate(descriptor, 0)
-            os.write(descriptor, _LENGTH.pack(len(content)) + content if framed else content)
+            os.write(file, outcome.value)
         finally:
-            os.close(descriptor)
+            os.close(file)
 
-    def _refresh(self, name: str, known: _Read) -> None:
-        path = self._prefix + name
-        try:
-            found = os.stat(path)
-            if (found.st_size, found.st_mtime_ns) == (known.size, known.changed):
-                return
-            with open(path, "rb") as file:
-                content = file.read()
-        except OSError:
-            self._forget(name)
-            return
-        self._known[name] = _Read(len(content), found.st_mtime_ns, tuple(_decoded(content)))
-        self._found = None
+    def _append(self, vm: str, trace: Trace) -> int:
+        key = self._key(trace.hosts)
+        left = _left(vm, trace, key)
+        with self._journal.locked():
+            if key in self._listed and self._journal.is_current():
+                return self._journal.append(left)
+            return self._journal.append(_encode(_Hosts(key, _BETWEEN.join(trace.hosts))), left)
 
-    def _forget(self, name: str) -> None:
-        self._known.pop(name, None)
-        self._found = None
+    def _key(self, hosts: tuple[str, ...]) -> bytes:
+        key = self._keys.get(hosts)
+        if key is None:
+            if len(self._keys) >= _MOST_LISTS:
+                self._keys.clear()
+            key = self._keys[hosts] = blake2b(_BETWEEN.join(hosts).encode(), digest_size=_KEY_SIZE).digest()
+        return key
+
+    def _shorten(self) -> None:
+        """Begin the journal anew with what still counts, if that is no more than half."""
+        if self._mostly_over():
+            with self._journal.locked(alone=True):
+                self._catch_up()
+                if self._mostly_over():
+                    self._journal.begin_anew(self._counting())
+
+    def _mostly_over(self) -> bool:
+        return self._records >= 2 * sum(map(len, self.found.values()))
+
+    def _counting(self) -> Iterator[bytes]:
+        listed: set[bytes] = set()
+        for vm, found in self.found.items():
+            for trace in found:
+                key = self._key(trace.hosts)
+                if key not in listed:
+                    listed.add(key)
+                    yield _encode(_Hosts(key, _BETWEEN.join(trace.hosts)))
+                yield _left(vm, trace, key)
+
+    def _catch_up(self) -> None:
+        anew, records = self._journal.news()
+        if anew:
+            before, self.found = self.found, {}
+            self._listed, self._records = set(), 0
+            self._take(records)
+            self._hosts = {key: self._hosts[key] for key in self._listed}
+            for vm in before.keys() | self.found.keys():
+                if before.get(vm) == self.found.get(vm):
+                    self.found[vm] = before[vm]
+                else:
+                    self._changed.add(vm)
+        elif records:
+            self._changed |= self._take(records)
+
+    def _take(self, records: Collection[bytes]) -> set[str]:
+        told: set[str] = set()
+        for content in records:
+            try:
+                record = _decode(content)
+            except msgspec.MsgspecError:
+                continue
+            if isinstance(record, _Hosts):
+                self._list(record)
+            elif isinstance(record, _Left):
+                self._records += 1
+                self._add(record)
+                told.add(record.vm)
+            elif (found := self.found.get(record.vm)) and found[-1].at <= record.at:
+                self._put(record.vm, ())
+                told.add(record.vm)
+        return told
+
+    def _list(self, record: _Hosts) -> None:
+        self._listed.add(record.key)
+        if record.key not in self._hosts:
+            self._hosts[record.key] = tuple(record.ids.split(_BETWEEN)) if record.ids else ()
+
+    def _add(self, left: _Left) -> None:
+        hosts = self._hosts.get(left.hosts)
+        if hosts is not None:
+            trace = Trace(left.unit, left.at, left.present, hosts, left.ranks, left.factor)
+            before = self.found.get(left.vm, ())
+            of_one_call = (one for one in before if trace.at - one.at <= ONE_CALL_SECONDS)
+            self._put(left.vm, (*of_one_call, trace))
+
+    def _put(self, vm: str, traces: tuple[Trace, ...]) -> None:
+        if traces:
+            self.found[vm] = traces
+        else:
+            self.found.pop(vm, None)
 
 
-def _decoded(content: bytes) -> Iterator[Trace]:
-    """Whole records; what is no record ends the reading."""
-    at = 0
-    while at + _LENGTH.size <= len(content):
-        (length,) = _LENGTH.unpack_from(content, at)
-        at += _LENGTH.size
-        if at + length > len(content):
-            return
-        try:
-            yield msgspec.msgpack.decode(content[at : at + length], type=Trace)
-        except msgspec.MsgspecError:
-            return
-        at += length
+def _left(vm: str, trace: Trace, key: bytes) -> bytes:
+    return _encode(_Left(vm, trace.unit, trace.at, trace.present, key, trace.ranks, trace.factor))

@@ -22,6 +22,8 @@ class Needed:
 
     hosts: bool
     vms: bool
+    #: Whether the tags of hosts are read with theirs: some name failure domains.
+    tags: bool = False
 
     def __bool__(self) -> bool:
         return self.hosts or self.vms
@@ -38,10 +40,13 @@ class Statistics:
 
     hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
     vms: Mapping[str, VmStatistics] = field(default_factory=dict)
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of_host(self, host: Host) -> Host:
-        """Return the host with what was measured of it."""
-        return self.hosts.get(host.id, _UNKNOWN_HOST).put_on(host)
+        """Return the host with what was measured of it, and its tags if they were read."""
+        measured = self.hosts.get(host.id, _UNKNOWN_HOST).put_on(host)
+        tags = self.tags.get(host.id, measured.tags)
+        return measured if tags == measured.tags else replace(measured, tags=tags)
 
     def of_vm(self, vm: Vm) -> Vm:
         """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
@@ -49,14 +54,18 @@ class Statistics:
         return measured.put_on(vm)
 
 
-def needed(clusters: Iterable[Cluster]) -> Needed:
-    """Say which statistics the enabled rules need; the check of HA reservation needs all."""
-    hosts = vms = False
+def needed(clusters: Iterable[Cluster], *, tagged: bool = False) -> Needed:
+    """Say which statistics the enabled rules need; the check of HA reservation needs all.
+
+    It needs the tags of hosts too where those name failure domains (`tagged`).
+    """
+    hosts = vms = tags = False
     for cluster in clusters:
         enabled = [rule for rule in RULES if rule.enabled_in(cluster)]
         hosts = hosts or cluster.ha_reservation or any(rule.reads_hosts for rule in enabled)
         vms = vms or cluster.ha_reservation or any(rule.reads_vms for rule in enabled)
-    return Needed(hosts, vms)
+        tags = tags or (tagged and cluster.ha_reservation)
+    return Needed(hosts, vms, tags)
 
 
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
@@ -64,11 +73,12 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     # The SDK takes long to load and is not needed where somebody publishes.
     from ovirt_placement.engine.reading.statistics import measured_hosts, measured_vms
 
-    hosts = measured_hosts(connection) if wanted.hosts else ()
+    hosts = measured_hosts(connection, tags=wanted.tags) if wanted.hosts else ()
     vms = measured_vms(connection) if wanted.vms else ()
     return Statistics(
         {host.id: HostStatistics.of(host) for host in hosts},
         {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
+        {host.id: host.tags for host in hosts} if wanted.tags else {},
     )
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -206,6 +207,7 @@ def _read(file: int, known: Publication | None) -> Publication | None:
     return Publication(version, Moments(*moments), decoded)
 
 
+@cache
 def boot_id() -> bytes:
     """Name this run of the machine: a clock that starts with it means nothing to the next."""
     return bytes.fromhex(_BOOT_ID.read_text().strip().replace("-", ""))

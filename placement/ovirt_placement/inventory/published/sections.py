@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, is_not
 from typing import Any, NamedTuple
 
 import msgspec
@@ -88,7 +88,7 @@ def _dealt(
     """Return the number of each record's chunk, and the chunks; these are the parts of the records before."""
     if records is before:
         return parts
-    changed = [at for at, (one, other) in enumerate(zip(records, before, strict=False)) if one is not other]
+    changed = [at for at, other in enumerate(map(is_not, records, before)) if other]
     if len(records) != len(before) or any(by(records[at]) != by(before[at]) for at in changed):
         return _dealt_anew(records, by)
     order, *chunks = parts

@@ -48,11 +48,14 @@ class Follower:
     `turn` and everything that it leads to belongs to one thread at a time; `hand_in` to any.
     """
 
-    def __init__(self, connection: EngineConnection, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, connection: EngineConnection, clock: Callable[[], float], *, tagged: bool = False
+    ) -> None:
+        """`tagged`: tags of hosts name failure domains, and are read."""
         self._connection = connection
         self._clock = clock
         self._policies = PolicyReader()
-        self._view = View()
+        self._view = View(tagged=tagged)
         self._rereads = Rereads()
         self._feed: Feed | None = None
         self._history: tuple[Event, ...] = ()

@@ -91,7 +91,7 @@ async def _serve(
         notifier.ready()
 
     # Each decision is looked at while nothing shows yet what came of it; later, whether it came as expected.
-    judged = partial(expected.over, config=config)
+    judged = partial(expected.judge, config=config)
     publisher = Publisher(config.inventory.directory, writer, published, judged, metrics)
     service = _Service(config, feed, bulk, slow, publisher, notifier, metrics)
     asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
@@ -124,7 +124,7 @@ class _Service:
         self._metrics = metrics
         self._readers = Readers(publisher, metrics, self._want, self._awaited)
         self._policies = PolicyReader()
-        self._follower = Follower(feed, now)
+        self._follower = Follower(feed, now, tagged=config.ha.tagged)
         self._reconciliation = Reconciliation(
             config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS, patience=_PATIENCE
         )

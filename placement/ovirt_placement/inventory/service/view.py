@@ -85,7 +85,9 @@ class _Surroundings:
 class View:
     """All that is known of the engine; `snapshot` makes one consistent picture of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tagged: bool = False) -> None:
+        """`tagged`: tags of hosts name failure domains."""
+        self._tagged = tagged
         self._hosts: _Table[Host] = _Table()
         self._vms: _Table[Vm] = _Table()
         self._around = _Surroundings()
@@ -108,7 +110,7 @@ class View:
 
     @property
     def statistics_needed(self) -> Needed:
-        return needed(self._around.clusters.values())
+        return needed(self._around.clusters.values(), tagged=self._tagged)
 
     @property
     def details_wanted(self) -> Detail:

@@ -12,7 +12,7 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup
-from ovirt_placement.rules.index import once_whatever_is_pending
+from ovirt_placement.rules.index import once_whoever_runs_where
 from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.problem import Block, Resources
 
@@ -29,7 +29,7 @@ class Binding(Record, frozen=True):
     never: frozenset[str]
 
 
-@once_whatever_is_pending
+@once_whoever_runs_where
 def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
     """Of each group that has VMs and a hard rule; legacy labels come last."""
     groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
@@ -39,7 +39,7 @@ def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
     )
 
 
-@once_whatever_is_pending
+@once_whoever_runs_where
 def bindings_of(snapshot: Snapshot) -> Mapping[str, Sequence[Binding]]:
     """All that bind a VM, by its id."""
     return by_vm(bindings(snapshot))

@@ -62,12 +62,17 @@ def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
     return (constraint for constraint in on_and_off_hosts(snapshot, cluster_id) if constraint.hard)
 
 
+def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    return tuple(group.id for group in hard_host_groups_of(snapshot).get(vm, ()))
+
+
 RULE = Rule(
     name="HostAffinityFilter",
     kind=UnitKind.FILTER,
     twins=("VmToHostsAffinityGroups",),
     asked_by_group=_asks,
     fixed=True,
+    alike=_groups,
     filter=filter_hosts,
     constraints=hard_constraints,
 )

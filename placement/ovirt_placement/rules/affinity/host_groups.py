@@ -6,13 +6,13 @@ from collections import defaultdict
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Rule, Snapshot
 from ovirt_placement.rules.affinity.membership import hosts, members
-from ovirt_placement.rules.index import once_whatever_is_pending
+from ovirt_placement.rules.index import once_whoever_runs_where
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.
 _LABELS_ACT_NO_MORE = (4, 4)
 
 
-@once_whatever_is_pending
+@once_whoever_runs_where
 def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ...]]:
     """Groups that restrict a VM to hosts, or keep it off them, by VM id; legacy labels come last.
 
@@ -30,7 +30,7 @@ def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ..
     return {vm: tuple(groups) for vm, groups in by_vm.items()}
 
 
-@once_whatever_is_pending
+@once_whoever_runs_where
 def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
     """Labels that act as hard positive host groups, one per label and cluster below 4.4.
 

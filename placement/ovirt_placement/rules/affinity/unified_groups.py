@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.index import once_whatever_is_pending
+from ovirt_placement.rules.index import once_whoever_runs_where
 from ovirt_placement.rules.record import Record
 
 
@@ -26,7 +26,7 @@ def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedG
     enabled = [group for group in groups if group.vms_rule.enabled]
     tied = [group for group in enabled if group.vms_rule.positive]
     mentioned = [(vm,) for group in enabled for vm in members(snapshot)[group.id]]
-    sets = _connected([*(members(snapshot)[group.id] for group in tied), *mentioned])
+    sets = connected([*(members(snapshot)[group.id] for group in tied), *mentioned])
     set_of = {vm: number for number, vms in enumerate(sets) for vm in vms}
     ids: list[list[str]] = [[] for _ in sets]
     for group in tied:
@@ -35,7 +35,7 @@ def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedG
     return tuple(UnifiedGroup(vms, tuple(ids[number])) for number, vms in enumerate(sets))
 
 
-@once_whatever_is_pending
+@once_whoever_runs_where
 def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
     """What must run together, in every cluster."""
     return unify(
@@ -44,13 +44,13 @@ def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
     )
 
 
-@once_whatever_is_pending
+@once_whoever_runs_where
 def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
     """The unified hard positive group of a VM, by VM id; a VM of no such group is not in it."""
     return {vm: unified for unified in hard_positive_groups(snapshot) for vm in unified.vms}
 
 
-def _connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+def connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     """Connected components over shared members, all in the order of first mention."""
     component: dict[str, list[str]] = {}
     for one in sets:

@@ -36,4 +36,8 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
 
 
-RULE = Rule(name="CPU", kind=UnitKind.FILTER, ours=False, fixed=True, filter=filter_hosts)
+def _cpus(snapshot: Snapshot, vm: str) -> int | None:
+    return snapshot.vm_by_id[vm].vcpus if vm in snapshot.vm_by_id else None
+
+
+RULE = Rule(name="CPU", kind=UnitKind.FILTER, ours=False, fixed=True, alike=_cpus, filter=filter_hosts)

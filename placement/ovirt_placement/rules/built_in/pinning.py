@@ -25,4 +25,10 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
 
 
-RULE = Rule(name="PinToHost", kind=UnitKind.FILTER, ours=False, fixed=True, filter=filter_hosts)
+def _bound_to(snapshot: Snapshot, vm: str) -> frozenset[str] | None:
+    return snapshot.vm_by_id[vm].bound_to if vm in snapshot.vm_by_id else None
+
+
+RULE = Rule(
+    name="PinToHost", kind=UnitKind.FILTER, ours=False, fixed=True, alike=_bound_to, filter=filter_hosts
+)

@@ -20,4 +20,11 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
 
 
-RULE = Rule(name="Status", kind=UnitKind.FILTER, ours=False, fixed=True, filter=filter_hosts)
+RULE = Rule(
+    name="Status",
+    kind=UnitKind.FILTER,
+    ours=False,
+    fixed=True,
+    alike=lambda snapshot, vm: None,
+    filter=filter_hosts,
+)

@@ -70,12 +70,17 @@ def _must_part(snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, 
 def _peers(
     snapshot: Snapshot, groups: list[AffinityGroup], vms: tuple[str, ...], *, positive: bool
 ) -> dict[str, list[Reason]]:
-    """Members of the groups of one sign beside the requested VMs, by the host that they count on."""
+    """Members of the groups of one sign beside the requested VMs, by the host that they count on.
+
+    Of positive groups, the first on each host is enough: large ones are asked about again and again.
+    """
     found: defaultdict[str, list[Reason]] = defaultdict(list)
     for group in groups:
         if group.vms_rule.positive is positive:
             for peer in snapshot.group_vms[group.id]:
                 for host in destinations(snapshot, peer) if peer not in vms else ():
+                    if positive and host in found:
+                        continue
                     kind = _wish(snapshot, vms[0], peer) if positive else ENGINE_WANTS_APART
                     found[host].append(Reason(kind, group.id, peer, host))
     return dict(found)

@@ -7,7 +7,7 @@ this filter as well as ours.
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.host_groups import legacy_groups
+from ovirt_placement.rules.affinity.host_groups import hard_host_groups_of, legacy_groups
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
@@ -48,4 +48,17 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
 
 
-RULE = Rule(name="VmToHostsAffinityGroups", kind=UnitKind.FILTER, ours=False, fixed=True, filter=filter_hosts)
+def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    """Groups of other clusters are among the engine's, legacy labels among ours."""
+    engines = (group.id for group in snapshot.groups_of_vm.get(vm, ()) if group.hosts_rule.hard)
+    return (*engines, *(group.id for group in hard_host_groups_of(snapshot).get(vm, ())))
+
+
+RULE = Rule(
+    name="VmToHostsAffinityGroups",
+    kind=UnitKind.FILTER,
+    ours=False,
+    fixed=True,
+    alike=_groups,
+    filter=filter_hosts,
+)

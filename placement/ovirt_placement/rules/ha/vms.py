@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.index import continued
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.index import Earlier, continued
 
 
 @continued
-def ha_vms_of(snapshot: Snapshot, before: Snapshot | None) -> Mapping[tuple[str, str], Sequence[str]]:
+def ha_vms_of(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[tuple[str, str], Sequence[str]]:
     """Ids of highly available VMs by cluster and host; one on its way counts where it is going (HA2)."""
-    if before is None or before.vm_by_id is not snapshot.vm_by_id:
-        return _counted(snapshot, (vm for vm in snapshot.vms if vm.ha), {})
-    ways = before.pending_hosts.items() ^ snapshot.pending_hosts.items()
-    changed = {vm for vm, _ in ways if vm in snapshot.vm_by_id and snapshot.vm_by_id[vm].ha}
-    kept = {}
-    for place, vms in ha_vms_of(before).items():
-        left = vms if changed.isdisjoint(vms) else [vm for vm in vms if vm not in changed]
-        if left:
-            kept[place] = left
-    return _counted(snapshot, (snapshot.vm_by_id[vm] for vm in sorted(changed)), kept)
+    if earlier is None:
+        found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for vm in snapshot.vms:
+            if vm.ha:
+                for place in _places(snapshot, vm.id):
+                    found[place].append(vm.id)
+        return dict(found)
+    exchanged = dict(ha_vms_of(earlier.snapshot))
+    for name in sorted(earlier.differing(snapshot)):
+        for place in _places(earlier.snapshot, name):
+            exchanged[place] = [one for one in exchanged[place] if one != name]
+        for place in _places(snapshot, name):
+            exchanged[place] = [*exchanged.get(place, ()), name]
+    return exchanged
 
 
-def _counted(
-    snapshot: Snapshot, vms: Iterable[Vm], kept: Mapping[tuple[str, str], Sequence[str]]
-) -> Mapping[tuple[str, str], Sequence[str]]:
-    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for vm in vms:
-        present = (vm.host,) if vm.host is not None else ()
-        for host in snapshot.pending_hosts.get(vm.id, present):
-            found[vm.cluster, host].append(vm.id)
-    return {**kept, **{place: [*kept.get(place, ()), *more] for place, more in found.items()}}
+def _places(snapshot: Snapshot, name: str) -> Sequence[tuple[str, str]]:
+    """Cluster and host of a highly available VM; several hosts, if it is on its way to several."""
+    vm = snapshot.vm_by_id.get(name)
+    if vm is None or not vm.ha:
+        return ()
+    present = (vm.host,) if vm.host is not None else ()
+    return [(vm.cluster, host) for host in snapshot.pending_hosts.get(name, present)]

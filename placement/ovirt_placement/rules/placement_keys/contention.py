@@ -10,7 +10,7 @@ from fractions import Fraction
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
-from ovirt_placement.rules.index import once_per_part, once_per_snapshot
+from ovirt_placement.rules.index import once_per_part, once_whatever_is_pending
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import CPU_RATIO, RAM_RATIO, ignored_because, is_ratio
 from ovirt_placement.rules.placement_keys.presence import host_places
@@ -35,7 +35,7 @@ class Contention(Record, frozen=True):
     cpu_source: Source
 
 
-@once_per_snapshot
+@once_whatever_is_pending
 def contention_of_hosts(snapshot: Snapshot, settings: Settings) -> Sequence[Contention]:
     """The ratios of all hosts, each host at its place; most hosts share those of their cluster."""
     usual = {cluster.id: _usual(cluster, settings) for cluster in snapshot.clusters}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_levels import NODE
-from ovirt_placement.rules.index import continued, once_per_part, once_per_snapshot
+from ovirt_placement.rules.index import Earlier, continued, once_per_part
 from ovirt_placement.rules.placement_keys.capacity import Capacity, capacity_of, without_vm
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
 from ovirt_placement.rules.placement_keys.contention import contention_of_hosts
@@ -29,52 +29,103 @@ class HostTable(Record, frozen=True, dict=True):
     lists: NodeLists
     #: What must stay free beside a VM.
     overhead_mb: int
+    #: The table that it differs from at a few places only, if there is one, and these places.
+    origin: HostTable | None = None
+    places: Collection[int] = ()
 
     @cached_property
     def largest_vm_mb(self) -> Sequence[int]:
         """The most memory that a VM may have to find room; below 0 where none may."""
-        return [capacity.largest_vm_mb(self.overhead_mb) for capacity in self.capacities]
+        if self.origin is None:
+            return [capacity.largest_vm_mb(self.overhead_mb) for capacity in self.capacities]
+        found = list(self.origin.largest_vm_mb)
+        for place in self.places:
+            found[place] = self.capacities[place].largest_vm_mb(self.overhead_mb)
+        return found
 
     @cached_property
     def special(self) -> Shares:
         """The special keys."""
-        return shares(self.capacities)
+        if self.origin is None:
+            return shares(self.capacities)
+        return self.origin.special.exchanged(self.capacities, self.places)
+
+    def exchanged(
+        self, capacities: Sequence[Capacity], lists: NodeLists, places: Collection[int]
+    ) -> HostTable:
+        """The same hosts with other keys, and at some places with other capacities."""
+        return HostTable(self.ids, capacities, lists, self.overhead_mb, self, places)
+
+    def on_its_own(self) -> HostTable:
+        """The same without an origin, which it would keep alive; what was found of that is made use of."""
+        table = HostTable(self.ids, self.capacities, self.lists, self.overhead_mb)
+        for name in ("largest_vm_mb", "special"):
+            if self.origin is not None and name in self.origin.__dict__:
+                table.__dict__[name] = getattr(self, name)
+        return table
 
 
-@once_per_snapshot
-def host_table(snapshot: Snapshot, settings: Settings) -> HostTable:
+@continued
+def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: Settings) -> HostTable:
     """All hosts of a snapshot with all VMs, each host at its place."""
-    occupied, clusters = occupancy(snapshot), snapshot.cluster_by_id
-    ratios = contention_of_hosts(snapshot, settings)
+    lists = _lists(snapshot, _brought_columns(snapshot), settings)
+    if earlier is not None and _same_around(earlier.snapshot, snapshot):
+        before = host_table(earlier.snapshot, settings)
+        places = _differing_places(earlier.snapshot, snapshot)
+        capacities = list(before.capacities)
+        for place in places:
+            capacities[place] = _capacity(snapshot, place, settings)
+        return before.exchanged(capacities, lists, places).on_its_own()
     return HostTable(
         ids=tuple(host_places(snapshot)),
-        capacities=[
-            capacity_of(host, clusters[host.cluster], of_host, settings, memory_mb, vcpus)
-            for host, of_host, memory_mb, vcpus in zip(
-                snapshot.hosts, ratios, occupied.memory_mb, occupied.vcpus, strict=True
-            )
-        ],
-        lists=_lists(snapshot, _brought_columns(snapshot), settings),
+        capacities=[_capacity(snapshot, place, settings) for place in range(len(snapshot.hosts))],
+        lists=lists,
         overhead_mb=settings.overhead_mb,
     )
+
+
+def _capacity(snapshot: Snapshot, place: int, settings: Settings) -> Capacity:
+    host, occupied = snapshot.hosts[place], occupancy(snapshot)
+    ratios = contention_of_hosts(snapshot, settings)[place]
+    cluster = snapshot.cluster_by_id[host.cluster]
+    return capacity_of(host, cluster, ratios, settings, occupied.memory_mb[place], occupied.vcpus[place])
+
+
+def _same_around(one: Snapshot, other: Snapshot) -> bool:
+    """Whether hosts that are the same, and have the same handed out, have the same capacities."""
+    return (
+        one.clusters == other.clusters
+        and one.placement_keys is other.placement_keys
+        and host_places(one) == host_places(other)
+    )
+
+
+def _differing_places(one: Snapshot, other: Snapshot) -> list[int]:
+    """Where hosts are not the same, or have not the same handed out."""
+    before, now = occupancy(one), occupancy(other)
+    handed_out = zip(before.memory_mb, now.memory_mb, before.vcpus, now.vcpus, strict=True)
+    found = [
+        place
+        for place, (memory, more, cpus, others) in enumerate(handed_out)
+        if memory != more or cpus != others
+    ]
+    if one.hosts is other.hosts:
+        return found
+    hosts = enumerate(zip(one.hosts, other.hosts, strict=True))
+    return [*{*found, *(place for place, (host, exchanged) in hosts if host is not exchanged)}]
 
 
 def host_table_without(snapshot: Snapshot, settings: Settings, vm: Vm) -> HostTable:
     """The same without one VM: what it holds counts as free, and its keys do not count."""
     table = host_table(snapshot, settings)
     capacities = list(table.capacities)
-    columns = _brought_columns(snapshot)
+    columns, places = _brought_columns(snapshot), set()
     for presence in presences(snapshot, [vm]):
         for held in presence.held:
             capacities[held.place] = without_vm(capacities[held.place], held, vm)
+            places.add(held.place)
         columns = _of_others(columns, presence)
-
-    return HostTable(
-        ids=table.ids,
-        capacities=capacities,
-        lists=_lists(snapshot, columns, settings),
-        overhead_mb=table.overhead_mb,
-    )
+    return table.exchanged(capacities, _lists(snapshot, columns, settings), places)
 
 
 def keys_of_host(snapshot: Snapshot, host: Host, settings: Settings) -> NodeKeys:
@@ -91,21 +142,22 @@ def _lists(snapshot: Snapshot, brought: Columns, settings: Settings) -> NodeList
 
 
 @continued
-def _own_columns(snapshot: Snapshot, before: Snapshot | None) -> Columns:
+def _own_columns(snapshot: Snapshot, earlier: Earlier | None) -> Columns:
     keys, places = _own_keys(snapshot), host_places(snapshot)
+    before = None if earlier is None else earlier.snapshot
     if before is not None and keys is _own_keys(before) and places == host_places(before):
         return _own_columns(before)
     return columns_of(keys, places)
 
 
 @continued
-def _brought_columns(snapshot: Snapshot, before: Snapshot | None) -> Columns:
+def _brought_columns(snapshot: Snapshot, earlier: Earlier | None) -> Columns:
     keys = occupancy(snapshot).keys
     columns = Columns(lambda name: column(keys.get(name, {}).items()), keys)
-    if before is not None:
-        earlier = occupancy(before).keys
-        made = tuple(_brought_columns(before).items())
-        columns.update((name, one) for name, one in made if keys.get(name) is earlier.get(name))
+    if earlier is not None:
+        before = occupancy(earlier.snapshot).keys
+        made = tuple(_brought_columns(earlier.snapshot).items())
+        columns.update((name, one) for name, one in made if keys.get(name) is before.get(name))
     return columns
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.index import continued
+from ovirt_placement.rules.differences import exchanged_ids
+from ovirt_placement.rules.index import Earlier, continued
 from ovirt_placement.rules.placement_keys.columns import Located
 from ovirt_placement.rules.placement_keys.exact import Written
 from ovirt_placement.rules.placement_keys.presence import Presence, host_places, presences, recorded_sets
@@ -28,38 +29,30 @@ class Occupancy(Record, frozen=True):
 
 
 @continued
-def occupancy(snapshot: Snapshot, before: Snapshot | None) -> Occupancy:
+def occupancy(snapshot: Snapshot, earlier: Earlier | None) -> Occupancy:
     """Add up the presences of all VMs; where a snapshot is known that came before, of those that differ."""
-    differing = None if before is None else _differing(before, snapshot)
-    if before is None or differing is None:
+    differing = None if earlier is None else _differing(earlier, snapshot)
+    if earlier is None or differing is None:
         nothing = [0] * len(snapshot.hosts)
         return _exchanged(Occupancy(nothing, nothing, {}), (), presences(snapshot, snapshot.vms))
-    gone, come = (presences(one, _listed(one, differing)) for one in (before, snapshot))
-    return _exchanged(occupancy(before), tuple(gone), tuple(come))
+    gone, come = (presences(one, _listed(one, differing)) for one in (earlier.snapshot, snapshot))
+    return _exchanged(occupancy(earlier.snapshot), tuple(gone), tuple(come))
 
 
-def _differing(before: Snapshot, snapshot: Snapshot) -> set[str] | None:
+def _differing(earlier: Earlier, snapshot: Snapshot) -> set[str] | None:
     """The VMs that may count otherwise than before; None if it is quicker to look at all of them.
 
     What stayed as it was is the same object. A VM without a record brings what its keys are now, which the
     keys of all that it depends on may change.
     """
+    before = earlier.snapshot
     if host_places(before) != host_places(snapshot):
         return None
     old, new = recorded_sets(before), recorded_sets(snapshot)
-    found = {*before.pending_hosts, *snapshot.pending_hosts}
-    found |= _exchanged_ids(before.vm_by_id, snapshot.vm_by_id)
-    found |= _exchanged_ids(old, new) if old is not new else set()
+    found = earlier.differing(snapshot) | exchanged_ids(old, new)
     if any(getattr(before, part) is not getattr(snapshot, part) for part in _PRESENT_SETS_DEPEND_ON):
         found |= snapshot.vm_by_id.keys() - new.keys()
     return found if 2 * len(found) < len(snapshot.vms) else None
-
-
-def _exchanged_ids(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
-    """What is another object now, or only in one of the two."""
-    if before is now:
-        return set()
-    return {name for name, one in now.items() if before.get(name) is not one} | (before.keys() - now.keys())
 
 
 def _listed(snapshot: Snapshot, vms: Iterable[str]) -> Iterator[Vm]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
-from ovirt_placement.rules.index import once_per_part, once_per_snapshot, once_whatever_is_pending
+from ovirt_placement.rules.index import Earlier, continued, once_per_part, once_whatever_is_pending
 from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
@@ -74,17 +74,24 @@ def recorded_sets(records: tuple[FrozenKeys, ...]) -> dict[str, FrozenSet]:
     return {record.vm: record.keys for record in records}
 
 
-@once_per_snapshot
-def _promised(snapshot: Snapshot) -> dict[tuple[str, str], int | None]:
-    return {(entry.vm, entry.host): entry.memory_mb for entry in snapshot.pending}
+@continued
+def _promised(snapshot: Snapshot, earlier: Earlier | None) -> dict[str, dict[str, int | None]]:
+    """Memory by VM and host; of a VM that is twice on its way to a host, what was said last."""
+    before = {} if earlier is None else _promised(earlier.snapshot)
+    vms = None if earlier is None else {*earlier.pending}
+    found = dict(before) if vms is None else {vm: hosts for vm, hosts in before.items() if vm not in vms}
+    for entry in snapshot.pending:
+        if vms is None or entry.vm in vms:
+            found.setdefault(entry.vm, {})[entry.host] = entry.memory_mb
+    return found
 
 
 def _held(snapshot: Snapshot, vm: Vm) -> Iterator[Held]:
     """What a VM holds that is on its way: all of its memory where it runs, and elsewhere what is promised."""
     places = host_places(snapshot)
-    promised = _promised(snapshot)
+    promised = _promised(snapshot).get(vm.id, {})
     for host in occupied(snapshot, vm.id):
         if host in places:
             arriving = host != vm.host
-            promise = promised.get((vm.id, host)) if arriving else None
+            promise = promised.get(host) if arriving else None
             yield Held(places[host], vm.memory_mb if promise is None else promise, arriving)

@@ -26,6 +26,15 @@ class Shares(Record, frozen=True):
             if part is not None:
                 yield name, Fraction(part, self.wholes[place]).as_integer_ratio()
 
+    def exchanged(self, capacities: Sequence[Capacity], places: Iterable[int]) -> Shares:
+        """The same where hosts at some places have other capacities now."""
+        wholes, parts = list(self.wholes), {name: list(some) for name, some in self.parts.items()}
+        for place in places:
+            wholes[place], found = _of_host(capacities[place])
+            for some, part in zip(parts.values(), found, strict=True):
+                some[place] = part
+        return Shares(wholes, parts)
+
 
 NO_SHARES = Shares((), {})
 

@@ -16,6 +16,11 @@ class Budget:
     def __init__(self, steps: int) -> None:
         self._left = steps
 
+    @property
+    def left(self) -> int:
+        """Steps that are left; below 0 where more was asked for than there was."""
+        return self._left
+
     def spend(self, steps: int = 1) -> None:
         """Raises `BudgetSpentError` when nothing is left."""
         self._left -= steps

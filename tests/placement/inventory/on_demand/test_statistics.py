@@ -53,7 +53,7 @@ def test_what_is_needed_is_what_enabled_rules_ask(cluster: dict[str, Any], wante
 def state(*, ha_reservation: bool) -> Snapshot:
     return build.snapshot(
         build.cluster(ha_reservation=ha_reservation),
-        build.host("h", cpu_percent=40, load_average_5m=7.5),
+        build.host("h", cpu_percent=40, load_average_5m=7.5, tags=("rack-1",)),
         build.vm("v", "h"),
     )
 
@@ -106,3 +106,32 @@ def test_where_no_rule_asks_nothing_is_measured(tmp_path: Path) -> None:
 def test_without_a_service_they_are_read_where_they_are_needed(tmp_path: Path, needed: bool) -> None:
     with simulated(tmp_path, ha_reservation=needed) as file:
         assert measured(inventory.snapshot(config=loaded(file))) == needed
+
+
+TAGGED = '[ha]\ndomain_tags = ["rack-"]\n'
+
+
+@pytest.mark.parametrize(("ha_reservation", "tagged"), [(True, True), (True, False), (False, True)])
+def test_tags_of_hosts_are_needed_where_they_name_domains(ha_reservation: bool, tagged: bool) -> None:
+    cluster = build.cluster(ha_reservation=ha_reservation)
+    assert needed((cluster,), tagged=tagged).tags is (ha_reservation and tagged)
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_without_a_service_tags_of_hosts_are_read_where_they_name_domains(
+    tmp_path: Path, tagged: bool
+) -> None:
+    with simulated(tmp_path, ha_reservation=True) as file:
+        file.write_text(file.read_text() + (TAGGED if tagged else ""))
+        (host,) = inventory.snapshot(config=loaded(file)).hosts
+        assert host.tags == (("rack-1",) if tagged else ())
+
+
+def test_the_service_publishes_tags_of_hosts_that_name_domains(tmp_path: Path) -> None:
+    with simulated(tmp_path, ha_reservation=True) as file:
+        file.write_text(file.read_text() + TAGGED)
+        with running(file) as service:
+            config = loaded(file)
+            while inventory.snapshot(config=config).hosts[0].tags != ("rack-1",):
+                assert inventory.wait_for_change(30, config=config)
+            ended(service)

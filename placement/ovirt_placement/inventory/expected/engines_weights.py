@@ -1,0 +1,129 @@
+"""The engine's own weights that look at hosts alone, and how they change with what is expected there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import add
+
+from ovirt_placement.inventory.expected.points import Points
+from ovirt_placement.inventory.expected.promised import Promised
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.rank_selector import points_of
+
+#: What a vCPU that does not run yet is taken to need of a core: the engine's VcpuConsumptionPercentage.
+_VCPU_PERCENT = 10
+#: So many lists of hosts are followed, and so many weights of each: for starts with this many CPUs, or that.
+_MOST_TABLES = 8
+_MOST_WEIGHTS = 8
+#: After so many changes of what is promised all is made anew.
+_MOST_CHANGES = 10_000
+
+
+class EnginesWeights:
+    """The points that hosts get by the engine's even distribution of memory and of CPU use.
+
+    Source: EvenDistributionMemoryWeightPolicyUnit, EvenDistributionCPUWeightPolicyUnit.
+    """
+
+    def __init__(self, promised: Promised) -> None:
+        self._promised = promised
+        self._tables: dict[tuple[str, ...], _Table] = {}
+
+    def points(self, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> Sequence[int]:
+        """The points of each host for a VM that is to run on one of them."""
+        if len(self._promised.changes) > _MOST_CHANGES:
+            self._tables.clear()
+            self._promised.changes.clear()
+        table = self._tables.get(hosts)
+        if table is None:
+            if len(self._tables) >= _MOST_TABLES:
+                del self._tables[next(iter(self._tables))]
+            table = self._tables[hosts] = _Table(hosts, snapshot, self._promised)
+        table.now(snapshot)
+        policy = snapshot.cluster_by_id[vm.cluster].policy
+        points = table.by_memory(policy.get("even_memory_weight", 0))
+        return list(map(add, points, table.by_cpu(vm, policy.get("even_cpu_weight", 0))))
+
+    def knows(self, snapshot: Snapshot, hosts: tuple[str, ...]) -> bool:
+        """Whether these hosts of the snapshot were asked about: all of them are there."""
+        table = self._tables.get(hosts)
+        return table is not None and table.snapshot is snapshot
+
+
+class _Weight:
+    """One weight of each host, and its points; the function tells a host's weight as it is now."""
+
+    def __init__(self, hosts: Sequence[Host], factor: int, weight: Callable[[Host], int], at: int) -> None:
+        self._weight = weight
+        self._points = Points(map(weight, hosts), factor)
+        #: So many changes of hosts were followed.
+        self._followed = at
+
+    def follow(self, changes: Sequence[int], hosts: Sequence[Host]) -> Sequence[int]:
+        """Take in what has changed since, and return the points."""
+        if self._followed < len(changes):
+            for place in {*changes[self._followed :]}:
+                self._points.change(place, self._weight(hosts[place]))
+            self._followed = len(changes)
+        return self._points.of_each
+
+
+class _Table:
+    """Some hosts, and the points that they get, which follow the hosts' state and what is promised."""
+
+    def __init__(self, hosts: tuple[str, ...], snapshot: Snapshot, promised: Promised) -> None:
+        self._ids = hosts
+        self._promised = promised
+        self._followed = len(promised.changes)
+        self.snapshot = snapshot
+        self._hosts = [snapshot.host_by_id[host] for host in hosts]
+        self._places = {host: place for place, host in enumerate(hosts)}
+        self._nothing = [0] * len(hosts)
+        #: By factor, and by what the VM adds to the use of a CPU.
+        self._kept: dict[tuple[int, int | None], _Weight] = {}
+        #: Where something has changed, the latest last.
+        self._changes: list[int] = []
+
+    def now(self, snapshot: Snapshot) -> None:
+        """Take note of what has changed since."""
+        promised = self._promised.changes[self._followed :]
+        self._changes += [self._places[host] for host in promised if host in self._places]
+        self._followed += len(promised)
+        if snapshot is not self.snapshot:
+            self.snapshot = snapshot
+            before, self._hosts = self._hosts, [snapshot.host_by_id[host] for host in self._ids]
+            pairs = enumerate(zip(before, self._hosts, strict=True))
+            self._changes += [place for place, (one, other) in pairs if one is not other]
+        if len(self._changes) > _MOST_CHANGES:
+            self._kept.clear()
+            self._changes.clear()
+
+    def by_memory(self, factor: int) -> Sequence[int]:
+        """The points for free memory, promises taken off."""
+        promised = self._promised.memory_mb
+        return self._points(factor, None, lambda host: promised.get(host.id, 0) - host.free_mb)
+
+    def by_cpu(self, vm: Vm, factor: int) -> Sequence[int]:
+        """The points for CPUs that are little used, promises and the VM itself added."""
+        if vm.host is None:
+            added = vm.vcpus * _VCPU_PERCENT
+            return self._points(factor, added, lambda host: self._cpu(host, added))
+        if not factor:
+            return self._nothing
+        added = vm.vcpus * round(vm.usage_cpu_percent or 0)
+        weights = [self._cpu(host, added if host.id != vm.host else 0) for host in self._hosts]
+        return list(points_of(weights, factor))
+
+    def _cpu(self, host: Host, added: int) -> int:
+        coming = self._promised.vcpus.get(host.id, 0) * _VCPU_PERCENT
+        return round((host.cpu_percent or 0) + (coming + added) / max(1, host.cores))
+
+    def _points(self, factor: int, added: int | None, weight: Callable[[Host], int]) -> Sequence[int]:
+        if not factor:
+            return self._nothing
+        found = self._kept.get((factor, added))
+        if found is None:
+            if len(self._kept) >= _MOST_WEIGHTS:
+                del self._kept[next(iter(self._kept))]
+            found = self._kept[factor, added] = _Weight(self._hosts, factor, weight, len(self._changes))
+        return found.follow(self._changes, self._hosts)

@@ -1,0 +1,91 @@
+"""What differs between two snapshots, and what a snapshot's own look-ups keep where little does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from operator import is_not
+
+from ovirt_placement.model import Snapshot, Vm
+
+#: Parts of a snapshot that say which VMs there are groups for, and what is looked up in nothing else.
+_FRAME = ("clusters", "affinity_groups", "affinity_labels")
+_OF_FRAME = ("cluster_by_id", "label_by_id", "group_by_id", "group_vms", "group_hosts", "groups_of_vm")
+_OF_HOSTS = ("host_by_id", "hosts_of_cluster")
+
+
+def exchanged_vms(before: Snapshot, now: Snapshot) -> Mapping[str, Vm] | None:
+    """The VMs that are not the same objects as before, by id; None if VMs came, went, or changed places."""
+    if before.vms is now.vms:
+        return {}
+    if len(before.vms) != len(now.vms):
+        return None
+    found: dict[str, Vm] = {}
+    for place, other in enumerate(map(is_not, before.vms, now.vms)):
+        if other:
+            vm = now.vms[place]
+            if vm.id != before.vms[place].id:
+                return None
+            found[vm.id] = vm
+    return found
+
+
+def exchanged_ids(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
+    """What is another object now, or only in one of the two."""
+    if before is now:
+        return set()
+    return {name for name, one in now.items() if before.get(name) is not one} | (before.keys() - now.keys())
+
+
+def differing_in_pending(one: Snapshot, other: Snapshot) -> set[str]:
+    """The VMs of which not the same is pending in both."""
+    if one.pending == other.pending:
+        return set()
+    return {entry.vm for entry in {*one.pending} ^ {*other.pending}}
+
+
+def same_members(before: Snapshot, now: Snapshot, exchanged: Mapping[str, Vm]) -> bool:
+    """Whether all groups have the same members: groups and clusters are the same, and each VM's cluster."""
+    return all(getattr(before, part) is getattr(now, part) for part in _FRAME) and all(
+        before.vm_by_id[vm].cluster == found.cluster for vm, found in exchanged.items()
+    )
+
+
+def keep_own(
+    snapshot: Snapshot,
+    before: Snapshot,
+    exchanged: Mapping[str, Vm],
+    differing: Collection[str],
+    *,
+    members: bool,
+) -> None:
+    """Let a snapshot have of the look-ups of its own what those of the one before say of it, too."""
+    own, known = snapshot.__dict__, before.__dict__
+    if "vm_by_id" in known and "vm_by_id" not in own:
+        own["vm_by_id"] = {**known["vm_by_id"], **exchanged} if exchanged else known["vm_by_id"]
+    names = (*(_OF_FRAME if members else ()), *(_OF_HOSTS if before.hosts is snapshot.hosts else ()))
+    for name in names:
+        if name in known:
+            own.setdefault(name, known[name])
+    if "pending_hosts" in known and "pending_hosts" not in own:
+        own["pending_hosts"] = _pending_hosts(snapshot, known["pending_hosts"], {*exchanged, *differing})
+
+
+def _pending_hosts(
+    snapshot: Snapshot, before: Mapping[str, tuple[str, ...]], differing: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """What `Snapshot.pending_hosts` finds, where it may be otherwise than before for these VMs alone."""
+    ways: defaultdict[str, list[str]] = defaultdict(list)
+    if differing:
+        for entry in snapshot.pending:
+            if entry.vm in differing:
+                ways[entry.vm].append(entry.host)
+    found = dict(before)
+    for name in differing:
+        vm = snapshot.vm_by_id.get(name)
+        if vm is not None and vm.migrating_to is not None:
+            ways[name].append(vm.migrating_to)
+        found.pop(name, None)
+        if name in ways:
+            found[name] = tuple(dict.fromkeys(ways[name]))
+    return found
