@@ -18,7 +18,7 @@ DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
 PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
 #: What an engine is called where nobody gives it a name: one engine needs none.
 DEFAULT_ENGINE = "default"
-SECTIONS = ("engine", "inventory", "store", "enforcer")
+SECTIONS = ("engine", "inventory", "store", "enforcer", "ha")
 
 Seconds = Annotated[float, Meta(gt=0)]
 #: It becomes part of paths and of the names of units; never "." or "..".
@@ -73,6 +73,26 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     patience_seconds: Seconds = 0.05
 
 
+class DomainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hosts that fail together: a rack, a power feed, a room."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    #: By name or id; the hosts of several clusters may share one.
+    hosts: Annotated[tuple[str, ...], Meta(min_length=1)]
+
+
+class HaSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.
+    domain_tags: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    #: Failure domains by name.
+    domains: tuple[DomainSettings, ...] = ()
+
+    @property
+    def tagged(self) -> bool:
+        """Whether the tags of hosts matter."""
+        return bool(self.domain_tags)
+
+
 class Config:
     """The configuration of one process, decoded section by section, so that each part reads its own."""
 
@@ -83,6 +103,7 @@ class Config:
         self.engine = self.section("engine", EngineSettings)
         self.inventory = self._inventory()
         self.store = self.section("store", StoreSettings)
+        self.ha = self.section("ha", HaSettings)
 
     def _inventory(self) -> InventorySettings:
         """Give every engine but the default one a directory of its own, where the file names none."""

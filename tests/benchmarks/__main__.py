@@ -11,6 +11,8 @@ BENCHMARKS = (
     "placement",
     "placement_keys",
     "inventory",
+    "ha",
+    "enforcer",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Decisions on a large cluster that never rests, against the proxy's trivial unit; the HA check; memory."""
+"""Decisions on a large cluster that never rests, against the proxy's trivial unit; memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from itertools import chain, cycle
 from typing import NamedTuple
 
 import psutil
-from msgspec.structs import replace
 from tabulate import tabulate
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.published import publication
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.failover import check
-from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET
-from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Unknown
-from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.solving.budget import Budget
 
 from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
 from .proxy import Client, quantiles
@@ -46,10 +39,6 @@ PACE_SECONDS = 0.05
 QUIET_SECONDS = 5.0
 #: About how many VMs each call is made, again and again.
 VMS = 200
-#: Pairs of failing hosts that are judged.
-PAIRS = 1000
-#: Memory that a full cluster leaves to the failover of highly available VMs.
-LITTLE_SLACK = 0.1
 
 
 def main() -> None:
@@ -58,9 +47,6 @@ def main() -> None:
         _decisions("one after another", world, pause=0.0)
         _decisions(f"one every {PACE_SECONDS * 1e3:.0f} ms", world, pause=PACE_SECONDS)
         _memory(world)
-        published = publication.read(world.inventory_directory)
-        snapshot = world.snapshot if published is None else published.snapshot
-    _ha_check(snapshot)
 
 
 def _request(world: World, call: Call, vm: str) -> bytes:
@@ -202,55 +188,3 @@ def _memory(world: World) -> None:
     ]
     headers = ["workers", "of its own, the largest", "resident, the largest", "the inventory"]
     print(tabulate([row], headers, disable_numparse=True))
-
-
-def _ha_check(drawn: Snapshot) -> None:
-    """Judge each host's failure, and a sample of pairs, each by itself: as drawn, and with little slack."""
-    rows = []
-    for snapshot in (drawn, _with_slack(drawn, LITTLE_SLACK)):
-        (cluster,) = snapshot.clusters
-        started = time.perf_counter()
-        found = check.check(snapshot, cluster.id, 1)
-        seconds = time.perf_counter() - started
-        outcomes, times = _judge_pairs(snapshot, cluster.id)
-        unknown = sum(isinstance(outcome, Unknown) for outcome in outcomes)
-        rows.append(
-            {
-                "slack": f"{_slack(snapshot):.0%}",
-                "hosts": len(snapshot.hosts),
-                "lost": len(found.losses),
-                "unknown": f"{(len(found.unknown) + found.unjudged) / len(snapshot.hosts):.1%}",
-                "all, s": f"{seconds:.3f}",
-                "pairs": PAIRS,
-                "pairs lost": sum(isinstance(outcome, Loss) for outcome in outcomes),
-                "pairs unknown": f"{unknown / PAIRS:.1%}",
-                "a pair, p50 ms": f"{statistics.median(times) * 1e3:.1f}",
-                "longest, ms": f"{max(times) * 1e3:.0f}",
-            }
-        )
-    print("\nHA check: every host alone, and a sample of pairs")
-    print(tabulate(rows, "keys", disable_numparse=True))
-
-
-def _judge_pairs(snapshot: Snapshot, cluster: str) -> tuple[list[Outcome], list[float]]:
-    dice = random.Random(3)
-    starts = Starts(snapshot, cluster)
-    outcomes, times = [], []
-    for _ in range(PAIRS):
-        pair = tuple(dice.sample(starts.hosts, 2))
-        started = time.perf_counter()
-        outcomes.append(starts.judge(pair, Budget(SEARCH_BUDGET)))
-        times.append(time.perf_counter() - started)
-    return outcomes, times
-
-
-def _slack(snapshot: Snapshot) -> float:
-    """The share of all memory that the scheduler may still hand out."""
-    return sum(host.free_mb for host in snapshot.hosts) / sum(host.memory_mb for host in snapshot.hosts)
-
-
-def _with_slack(snapshot: Snapshot, share: float) -> Snapshot:
-    """The same with so much less to hand out on each host that this share of all memory is left."""
-    kept = share / _slack(snapshot)
-    hosts = tuple(replace(host, free_mb=int(host.free_mb * kept)) for host in snapshot.hosts)
-    return replace(snapshot, hosts=hosts)

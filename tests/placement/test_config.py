@@ -144,6 +144,7 @@ def test_the_sample_holds_every_key_with_its_default() -> None:
     file = tomllib.loads(uncommented)
     for name, settings in (("inventory", defaults.inventory), ("store", defaults.store)):
         assert file[name] == {key: _plain(value) for key, value in msgspec.structs.asdict(settings).items()}
+    assert config.Config(file, "sample").ha == config.HaSettings()
     assert set(file["engine"]) == set(msgspec.structs.asdict(defaults.engine))
     enforcer = config.Config(file, "sample").section("enforcer", EnforcerSettings)
     assert enforcer == EnforcerSettings()

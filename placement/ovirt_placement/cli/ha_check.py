@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement import config
 from ovirt_placement.answers import ha_check
+from ovirt_placement.answers.ha_check_domains import configured_domains, named_domains
+from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_json
-from ovirt_placement.rules.failover.check import check
+from ovirt_placement.cli.question import (
+    add_cluster,
+    add_question,
+    clusters_of,
+    find,
+    read_state,
+    show,
+    show_json,
+)
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, check
+from ovirt_placement.rules.failover.units import Domain
+from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
 Say of each cluster with HA reservation, or of the one named, whether every highly available VM would be
@@ -16,6 +30,9 @@ is an order of starts of which each passes every filter that is known, the engin
 engine's own check would say stands beside it: it counts the memory that VMs use. Exact, or honestly unknown:
 see docs/rules.md. VMs that are down, or on a host that is not up, are named. What hosts and VMs use counts
 where it is known: `ovirt-placement snapshot --statistics`. The exit status is 1 unless all are safe.
+
+Failure domains (a rack, a power feed) stand in the configuration, under [ha]: see docs/ha.md. With --json
+each failing host or domain that is survived comes with a home for every VM, in the order of the starts.
 """
 
 
@@ -38,24 +55,77 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--failures",
         type=_positive,
         metavar="X",
-        help="how many hosts fail together; else what each cluster is set to, by default 1",
+        help="how many hosts, or domains, fail together; of hosts, else what each cluster is set to; else 1",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--hosts", metavar="HOST,...", help="only the failure of all these hosts together, by name or id"
+    )
+    what.add_argument(
+        "--domain", action="append", metavar="DOMAIN", help="only this failure domain; may be repeated"
+    )
+    what.add_argument("--domains", action="store_true", help="all failure domains, each fails whole")
+    parser.add_argument(
+        "--steps",
+        type=_positive,
+        metavar="N",
+        default=DEFAULT_BUDGET,
+        help="how much work by each measure: a set of hosts that is looked at takes a step, and one for each"
+        f" of its VMs; else {DEFAULT_BUDGET}",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--processes", type=_positive, metavar="N", help="spread the work over so many processes"
+    )
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="spread the work over the workers of this Dask scheduler, as in tcp://HOST:8786"
+        " (needs the extra `distributed`)",
     )
     add_question(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
-    found = [
-        check(snapshot, cluster.id, args.failures)
-        for cluster in clusters_of(args, snapshot)
-        if cluster.ha_reservation or args.cluster is not None
-    ]
+    domains = _domains(args, snapshot)
+    with spreading(args.processes, args.scheduler) as spread:
+        found = [
+            check(snapshot, cluster.id, args.failures, args.steps, domains=domains, spread=spread)
+            for cluster in clusters_of(args, snapshot)
+            if _is_asked(args, cluster, snapshot, domains)
+        ]
     if args.json:
         show_json(found)
     else:
         rows = [row for one in found for row in ha_check.rows(one, snapshot)]
         show(rows, HEADERS)
     return int(any(one.safe is not True for one in found))
+
+
+def _domains(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Domain, ...] | None:
+    """What fails whole; None if each host may fail by itself."""
+    if args.hosts is not None:
+        if args.failures is not None:
+            raise UserError("--hosts names all that fails: it takes no --failures")
+        words = [word.strip() for word in args.hosts.split(",")]
+        return (Domain(None, frozenset(find(word, "host", snapshot.hosts).id for word in words)),)
+    if args.domain is None and not args.domains:
+        return None
+    known = configured_domains(snapshot, config.load(args.config).ha)
+    if not known:
+        raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
+    return known if args.domain is None else named_domains(args.domain, known)
+
+
+def _is_asked(
+    args: argparse.Namespace, cluster: Cluster, snapshot: Snapshot, domains: tuple[Domain, ...] | None
+) -> bool:
+    """Clusters with HA reservation, unless one is named; of hosts that are named, those that they are of."""
+    if args.hosts is None and args.domain is None:
+        return cluster.ha_reservation or args.cluster is not None
+    named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
+    return any(host.id in named for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
 
 
 def _positive(text: str) -> int:

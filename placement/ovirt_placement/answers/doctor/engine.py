@@ -60,7 +60,7 @@ def examine_enforcement(enforcing: bool, events: Sequence[Event], now: float) ->
                 what="both the engine and ovirt-enforcer repair affinity groups, and get in each other's way:"
                 f" {event.description}",
                 remedy="engine-config -s AffinityRulesEnforcementManagerEnabled=false and restart"
-                ' ovirt-engine, or set [enforcer] mode = "dry_run"',
+                ' ovirt-engine, or set [enforcer] mode = "observe"',
             )
             return
 

@@ -25,12 +25,16 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_service.errors import UserError
 
 _NEWEST_EVENTS = 1000
+_REHEARSE = (
+    "the enforcer migrates VMs: run ovirt-enforcer simulate-policy to see whether it, the engine and the"
+    " balance of load undo each other's work"
+)
 
 
 class _Enforcer(msgspec.Struct, frozen=True):
     """Of the enforcer's section, what matters here."""
 
-    mode: str = "dry_run"
+    mode: str = "observe"
 
 
 class Examination:
@@ -39,6 +43,8 @@ class Examination:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.not_examined: list[str] = []
+        #: What is worth a look, though nothing is known to be wrong.
+        self.hints: list[str] = []
 
     def add(self, what: str, examine: Callable[[], Iterable[Finding]]) -> None:
         """Look at one thing; what keeps us from it does not keep us from the next."""
@@ -92,6 +98,7 @@ def _examine_engine(
     enforcing = configuration.section("enforcer", _Enforcer).mode == "enforce"
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
     if enforcing:
+        examination.hints.append(_REHEARSE)
         examination.add(
             "permissions", lambda: engine.examine_permissions(connection, root, snapshot.clusters)
         )

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     found = examine(config.load(args.config), args.proxy, tell=args.event)
     if args.json:
-        show_json({"findings": found.findings, "not_examined": found.not_examined})
+        show_json({"findings": found.findings, "not_examined": found.not_examined, "hints": found.hints})
     else:
         _show(found)
     return int(bool(found.findings))
@@ -52,3 +52,5 @@ def _show(found: Examination) -> None:
         print(f"- not examined: {text}")
     if not found.findings:
         print("All is well." if not found.not_examined else "Nothing else is wrong.")
+    for text in found.hints:
+        print(f"Hint: {text}.")

@@ -11,10 +11,10 @@ from ovirt_placement.engine.reading.topology import read_hosts
 from ovirt_placement.model import Host, Vm
 
 
-def measured_hosts(connection: EngineConnection) -> tuple[Host, ...]:
-    """Read all hosts with their statistics; raises what `EngineConnection.get` raises."""
+def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple[Host, ...]:
+    """Read all hosts with their statistics, and perhaps tags; raises what `EngineConnection.get` raises."""
     with whole_answers(connection):
-        return read_hosts(connection, statistics=True)
+        return read_hosts(connection, statistics=True, devices=tags)
 
 
 def measured_vms(connection: EngineConnection) -> Iterator[Vm]:

@@ -48,9 +48,15 @@ class PermissionDenied(Rejection):
 
 
 def migrate(
-    connection: EngineConnection, vm_id: str, host_id: str, correlation_id: str, closure: bool = False
+    connection: EngineConnection,
+    vm_id: str,
+    host_id: str | None,
+    correlation_id: str,
+    closure: bool = False,
 ) -> None:
     """Ask the engine to migrate a VM to a host; on return it is accepted and under way, not finished.
+
+    Without a host the engine chooses one.
 
     With `closure`, the VMs that a hard positive rule ties to it move along. The correlation id (letters,
     digits, `_` and `-`, at most 36) stands on every event of the migration. Raises a `Rejection`, or
@@ -60,7 +66,7 @@ def migrate(
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
     try:
         connection.sdk.system_service().vms_service().vm_service(vm_id).migrate(
-            host=types.Host(id=host_id),
+            host=types.Host(id=host_id) if host_id is not None else None,
             migrate_vms_in_affinity_closure=closure or None,
             query={"correlation_id": correlation_id},
         )
@@ -72,7 +78,9 @@ def migrate(
         raise _rejection(failure, connection, vm_id, host_id) from None
 
 
-def _rejection(fault: EngineFault, connection: EngineConnection, vm_id: str, host_id: str) -> Exception:
+def _rejection(
+    fault: EngineFault, connection: EngineConnection, vm_id: str, host_id: str | None
+) -> Exception:
     messages = fault.fault.messages
     if fault.code == 400 and fault.fault.detail.strip() == "[]":
         return Vetoed()
@@ -83,7 +91,7 @@ def _rejection(fault: EngineFault, connection: EngineConnection, vm_id: str, hos
     if fault.code in (200, 400, 404):
         # The sentence would tell, but in the engine's language and release.
         for kind, path in (("VM", f"/vms/{vm_id}"), ("host", f"/hosts/{host_id}")):
-            if _absent(connection, path):
+            if (kind == "VM" or host_id is not None) and _absent(connection, path):
                 return Gone((f"the engine has no {kind} {path.rsplit('/', 1)[1]}",))
         return Refused(messages)
     return fault

@@ -6,13 +6,15 @@ and placement keys. `starts` says whether starts would be let through.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules.built_in.cpu import cores_of
+from ovirt_placement.rules.failover.combining import Combining
 from ovirt_placement.rules.failover.demand import blocks_of
 from ovirt_placement.rules.failover.fitting import Fitting
-from ovirt_placement.rules.failover.outcomes import Outcome
+from ovirt_placement.rules.failover.outcomes import Outcome, Survival
 from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.solving.budget import Budget
 from ovirt_placement.rules.solving.problem import Resources
@@ -33,10 +35,18 @@ class Arithmetic:
         up = [host for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
         self.hosts = tuple(host.id for host in up)
         self._fitting = Fitting({host.id: _room_of(host, cluster) for host in up})
+        self._combining = Combining(snapshot, self._fitting.hosts, _need_of, shared=True)
         self._vms = protected(snapshot, self.hosts)
 
     def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(vm for host in failed for vm in self._vms[host])
+
+    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
+        """Survive by what is known of smaller failures; None if that alone does not do."""
+        found = self._combining.combine(
+            failed, [one.homes for one in survivals], lambda: self._fitting.order_from(failed[0])
+        )
+        return None if found is None else Survival(failed, found.homes)
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
         blocks = blocks_of(self._snapshot, self.vms_on(failed), frozenset(failed), _need_of)

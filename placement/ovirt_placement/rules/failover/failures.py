@@ -1,128 +1,227 @@
 """Judges every set of hosts that may fail together, the small ones first, by whatever measure.
 
-A set that contains one that is lost is not looked at again.
+A set that contains one that is lost is not looked at again. Nor is one that falls into parts that do not
+meet: what each reckons with (its own hosts, the homes of its VMs, and the other ends of migrations from and
+to its hosts) nobody else does. Then each part has its starts as if it had failed alone. Affinity does not
+matter: what gathers a VM at its home survives, since the home does; failing hosts hold no negative peers
+any more; and VMs on different homes are apart. So only sets whose parts meet are looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
-from math import comb
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
+
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Survival, Unknown
-from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
+from ovirt_placement.rules.failover.counting import Chosen, sets_without
+from ovirt_placement.rules.failover.examination import Examiner, Measure, Task, examine, one_by_one
+from ovirt_placement.rules.failover.footprints import Footprints, members_of
+from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Size, Survival, Tight, Unknown
+from ovirt_placement.rules.failover.tightest import MOST_SETS, scantest
+from ovirt_placement.rules.failover.units import Unit, domains_of, failing_hosts, single_hosts
 
 
-class Measure(Protocol):
-    """What a failure is judged by."""
+def judge_failures(
+    snapshot: Snapshot,
+    measure: Measure,
+    failures: int,
+    steps: int,
+    *,
+    units: Sequence[Unit] | None = None,
+    examiner: Examiner | None = None,
+    tightest: bool = False,
+) -> Proven:
+    """Judge every set of at most so many units (by default the hosts); the steps bound the work.
 
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Hosts that may fail."""
-        ...
-
-    @property
-    def separable(self) -> bool:
-        """Whether starts on different hosts have nothing to do with each other, but for affinity."""
-        ...
-
-    def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
-        """The VMs that would restart."""
-        ...
-
-    def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
-        """Judge one failure. Raises `BudgetSpentError`."""
-        ...
-
-
-def judge_failures(snapshot: Snapshot, measure: Measure, failures: int, steps: int) -> Proven:
-    """Judge every set of at most so many hosts; what the steps leave open is counted, never guessed."""
-    found = _Findings()
-    budget = Budget(steps)
-    unsettled = _unsettled(snapshot) if measure.separable else frozenset(measure.hosts)
-    unjudged = sum(comb(len(measure.hosts), size) for size in range(1, failures + 1))
-    try:
-        for failed in _sets(measure.hosts, failures):
-            budget.spend(1 + len(measure.vms_on(failed)))
-            if not found.contains_loss(failed):
-                apart = _survived_apart(failed, found.single, unsettled)
-                found.add(failed, apart or measure.judge(failed, budget))
-            unjudged -= 1
-    except BudgetSpentError:
-        pass
-    return found.proven(unjudged)
+    What they leave open is counted, never guessed; with `tightest`, the worst sets are then looked for. The
+    answer is the same whoever examines.
+    """
+    units = single_hosts(measure.hosts) if units is None else units
+    sweep = _Sweep(snapshot, measure, units, steps, examiner or one_by_one(measure, steps))
+    for size in range(1, failures + 1):
+        sweep.judge_all(size)
+    scant = sweep.judge_tightest(failures) if tightest and sweep.incomplete else ()
+    return sweep.proven(failures, scant)
 
 
-class _Findings:
+class _Sweep:
     """What has been found so far."""
 
-    def __init__(self) -> None:
-        self.single: dict[str, Survival] = {}
-        self._losses: list[Loss] = []
-        self._unknown: list[Unknown] = []
-        self._survived = 0
-        self._lost: set[tuple[str, ...]] = set()
+    def __init__(
+        self, snapshot: Snapshot, measure: Measure, units: Sequence[Unit], steps: int, examiner: Examiner
+    ) -> None:
+        self._snapshot = snapshot
+        self._measure = measure
+        self._units = units
+        self._steps = steps
+        self._left = steps
+        self._examiner = examiner
+        self._footprints = Footprints(snapshot, measure)
+        #: Of sets that were looked at and not lost, by size: what they reckon with, as bits.
+        self._reach: list[dict[Chosen, int]] = [{}]
+        self._survivals: dict[Chosen, Survival] = {}
+        self._losses: dict[Chosen, Loss] = {}
+        self._unknown: dict[Chosen, Unknown] = {}
+        #: The sets that were left unjudged, by size; None where nobody knows which of them need be judged.
+        self._open: dict[int, tuple[Chosen, ...] | None] = {}
 
-    def contains_loss(self, failed: tuple[str, ...]) -> bool:
-        """Whether a smaller set, or the set itself, is lost already."""
-        sizes = range(1, len(failed) + 1)
-        return any(smaller in self._lost for size in sizes for smaller in combinations(failed, size))
+    @property
+    def incomplete(self) -> bool:
+        """Whether sets of some size were left unjudged."""
+        return bool(self._open)
 
-    def add(self, failed: tuple[str, ...], outcome: Outcome) -> None:
-        if isinstance(outcome, Loss):
-            self._losses.append(outcome)
-            self._lost.add(failed)
-        elif isinstance(outcome, Unknown):
-            self._unknown.append(outcome)
-        else:
-            self._survived += 1
-            if len(failed) == 1:
-                self.single[failed[0]] = outcome
+    def judge_all(self, size: int) -> None:
+        """Judge all sets of a size, if all smaller ones have been."""
+        if self.incomplete:
+            self._open[size] = None
+            return
+        most = self._most(size)
+        meeting = dict(sorted(islice(self._meeting(size), most)))
+        self._reach.append({})
+        judged = 0
+        for chosen, outcome in self._examine(meeting):
+            judged += 1
+            self._take(chosen, outcome)
+        if len(meeting) == most:
+            self._open[size] = None
+        elif judged < len(meeting):
+            self._open[size] = tuple(meeting)[judged:]
 
-    def proven(self, unjudged: int) -> Proven:
+    def judge_tightest(self, size: int) -> tuple[Tight, ...]:
+        """Judge the sets of this size that leave the least room; what is lost is told with the others.
+
+        Each may take its share of as many steps again.
+        """
+        found = []
+        for room_for, memory_mb, chosen in scantest(
+            self._snapshot, self._measure.hosts, self._units, min(size, len(self._units))
+        ):
+            outcome = self._worst_of(chosen)
+            survived = None if isinstance(outcome, Unknown) else isinstance(outcome, Survival)
+            found.append(Tight(outcome.hosts, room_for, memory_mb, survived, outcome.domains))
+        return tuple(found)
+
+    def proven(self, failures: int, tightest: tuple[Tight, ...]) -> Proven:
+        sizes = tuple(map(self._counted, range(1, failures + 1)))
+        open_ones = self._unknown or self.incomplete
         return Proven(
-            safe=False if self._losses else None if self._unknown or unjudged else True,
-            losses=tuple(self._losses),
-            unknown=tuple(self._unknown),
-            survived=self._survived,
-            unjudged=unjudged,
-            survivals=tuple(self.single.values()),
+            safe=False if self._losses else None if open_ones else True,
+            losses=tuple(self._losses[one] for one in sorted(self._losses, key=_by_size)),
+            unknown=tuple(self._unknown.values()),
+            survived=sum(size.survived for size in sizes),
+            unjudged=sum(size.unjudged for size in sizes),
+            survivals=tuple(one for chosen, one in self._survivals.items() if len(chosen) == 1),
+            sizes=sizes if failures > 1 else (),
+            tightest=tightest,
         )
 
+    def _counted(self, size: int) -> Size:
+        """What is proven of the sets of one size that contain no smaller one that is lost."""
+        units = len(self._units)
+        smaller = [one for one in self._losses if len(one) < size]
+        whole = sets_without(units, size, smaller)
+        told = sum(len(one) == size for one in (*self._losses, *self._unknown))
+        left = self._open.get(size, ())
+        if left is not None:
+            unjudged = sum(not self._contains_loss(one) and one not in self._losses for one in left)
+            return Size(size, max(0, whole - told - unjudged), unjudged)
+        apart = sets_without(units, size, (*smaller, *self._not_apart()))
+        survived = min(whole, apart + sum(len(one) == size > 1 for one in self._survivals))
+        return Size(size, survived, max(0, whole - survived - told))
 
-def _sets(hosts: tuple[str, ...], failures: int) -> Iterator[tuple[str, ...]]:
-    """Sets of failing hosts. One without highly available VMs matters with others: it is a home."""
-    for size in range(1, failures + 1):
-        yield from combinations(hosts, size)
+    def _examine(self, meeting: dict[Chosen, tuple[Chosen, ...]]) -> Iterator[tuple[Chosen, Outcome]]:
+        """What came of the sets, in their order, until the steps end."""
+        tasks = (self._task(chosen, parts) for chosen, parts in meeting.items())
+        for chosen, examined in zip(meeting, self._examiner(tasks), strict=False):
+            self._left -= examined.steps
+            if self._left < 0:
+                return
+            yield chosen, self._named(chosen, examined.outcome)
+
+    def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> Task:
+        failed = failing_hosts(self._units, chosen)
+        if not self._footprints.settled(failed) or not all(part in self._survivals for part in parts):
+            return Task(failed)
+        return Task(failed, tuple(self._survivals[part] for part in parts))
+
+    def _named(self, chosen: Chosen, outcome: Outcome) -> Outcome:
+        domains = domains_of(self._units, chosen)
+        return replace(outcome, domains=domains) if domains else outcome
+
+    def _take(self, chosen: Chosen, outcome: Outcome) -> None:
+        if isinstance(outcome, Loss):
+            self._losses[chosen] = outcome
+            return
+        if isinstance(outcome, Unknown):
+            self._unknown[chosen] = outcome
+        else:
+            self._survivals[chosen] = outcome
+        self._reach[len(chosen)][chosen] = self._footprints.of(outcome)
+
+    def _most(self, size: int) -> int:
+        """How many sets of a size are more than the steps that are left suffice for."""
+        vms = sum(len(self._measure.vms_on(unit.hosts)) for unit in self._units)
+        return max(len(self._units), self._left // (1 + size * vms // max(1, len(self._units)))) + 1
+
+    def _meeting(self, size: int) -> Iterator[tuple[Chosen, tuple[Chosen, ...]]]:
+        """Sets whose parts meet, each once, with two parts that do and that have been looked at."""
+        if size == 1:
+            yield from (((number,), ()) for number in range(len(self._units)))
+            return
+        found: set[Chosen] = set()
+        for larger in range(size - 1, (size - 1) // 2, -1):
+            others = list(self._reach[size - larger])
+            users = self._footprints.users(self._reach[size - larger].values())
+            for part, reach in self._reach[larger].items():
+                near = 0
+                for host in members_of(reach):
+                    near |= users[host]
+                for other in map(others.__getitem__, members_of(near)):
+                    chosen = tuple(sorted({*part, *other}))
+                    if len(chosen) == size and chosen not in found and not self._contains_loss(chosen):
+                        found.add(chosen)
+                        yield chosen, (part, other)
+
+    def _not_apart(self) -> Iterator[Chosen]:
+        """Units, and pairs of them, of which it is not known that they fall into parts that do not meet."""
+        reach = self._reach[1]
+        for number in range(len(self._units)):
+            if (number,) not in self._survivals and (number,) not in self._losses:
+                yield (number,)
+        for one, other in combinations(sorted(reach), 2):
+            if reach[one] & reach[other]:
+                yield (*one, *other)
+
+    def _contains_loss(self, chosen: Chosen) -> bool:
+        """Whether a smaller set is lost already."""
+        sizes = range(1, len(chosen)) if self._losses else ()
+        return any(smaller in self._losses for size in sizes for smaller in combinations(chosen, size))
+
+    def _worst_of(self, chosen: Chosen) -> Outcome:
+        """What comes of a set; if it is lost, take the smallest set in it that is."""
+        known = next((one for one in self._losses if set(one) <= set(chosen)), None)
+        outcome = self._losses[known] if known else self._judge(chosen)
+        if not isinstance(outcome, Loss):
+            return outcome
+        if known is None:
+            smallest, loss = self._shrunk(chosen, outcome)
+            self._losses[smallest] = loss
+        return self._named(chosen, replace(outcome, hosts=failing_hosts(self._units, chosen)))
+
+    def _shrunk(self, chosen: Chosen, loss: Loss) -> tuple[Chosen, Loss]:
+        for member in chosen:
+            smaller = tuple(one for one in chosen if one != member)
+            outcome = self._judge(smaller) if smaller else None
+            if isinstance(outcome, Loss):
+                return self._shrunk(smaller, outcome)
+        return chosen, loss
+
+    def _judge(self, chosen: Chosen) -> Outcome:
+        task = Task(failing_hosts(self._units, chosen))
+        return self._named(chosen, examine(self._measure, task, self._steps // MOST_SETS).outcome)
 
 
-def _unsettled(snapshot: Snapshot) -> frozenset[str]:
-    """Hosts that VMs are on their way from or to."""
-    found: set[str | None] = set()
-    for vm, targets in snapshot.pending_hosts.items():
-        known = snapshot.vm_by_id.get(vm)
-        found.update(targets)
-        found.add(None if known is None else known.host)
-    return frozenset(host for host in found if host is not None)
-
-
-def _survived_apart(
-    failed: tuple[str, ...], single: Mapping[str, Survival], unsettled: frozenset[str]
-) -> Survival | None:
-    """A survival put together from those of each host alone, if they do not get in each other's way.
-
-    They do not if each has homes off the other failing hosts, no two use the same home, and nothing is on
-    its way from or to a failing host. Affinity does not matter then: what gathers a VM at its home
-    survives, since the home does; failing hosts hold no negative peers any more; and VMs on different
-    homes are apart.
-    """
-    if len(failed) == 1 or not all(host in single for host in failed) or not unsettled.isdisjoint(failed):
-        return None
-    alone = [single[host].homes for host in failed]
-    used = [set(homes.values()) for homes in alone]
-    distinct = len(set().union(*used)) == sum(map(len, used))
-    if not distinct or any(not homes.isdisjoint(failed) for homes in used):
-        return None
-    return Survival(failed, {vm: home for homes in alone for vm, home in homes.items()})
+def _by_size(chosen: Chosen) -> tuple[int, Chosen]:
+    return len(chosen), chosen

@@ -17,14 +17,14 @@ class Fitting:
     """The hosts of a cluster, in the orders in which they are tried as homes."""
 
     def __init__(self, hosts: Hosts) -> None:
-        self._hosts = hosts
+        self.hosts = hosts
         #: Most memory first: there a block fits soonest.
         self._order = sorted(hosts, key=lambda host: (-hosts[host].memory, host))
         self._position = {host: number for number, host in enumerate(self._order)}
 
     def without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
         """What the hosts that are left can take."""
-        left = dict(self._hosts)
+        left = dict(self.hosts)
         for host in failed:
             del left[host]
         return left
@@ -53,11 +53,14 @@ class Fitting:
         So hosts that fail together rarely reckon with the same homes. Then the emptiest first, then
         the fullest.
         """
-        start = self._position[failed[0]] + 1
-        for order in (self._order[start:] + self._order[:start], self._order[:], self._order[::-1]):
-            for host in failed:
-                order.remove(host)
-            yield order
+        gone = frozenset(failed)
+        for order in (self.order_from(failed[0]), self._order, self._order[::-1]):
+            yield [host for host in order if host not in gone]
+
+    def order_from(self, host: str) -> list[str]:
+        """All hosts, beginning with the one that comes after this one."""
+        start = self._position[host] + 1
+        return self._order[start:] + self._order[:start]
 
 
 def _survival(failed: tuple[str, ...], blocks: Sequence[Block], homes: Homes) -> Survival:

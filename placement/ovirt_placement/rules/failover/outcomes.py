@@ -13,6 +13,8 @@ class Survival(Record, frozen=True):
 
     hosts: tuple[str, ...]
     homes: dict[str, str]
+    #: The failure domains that fail, where domains do.
+    domains: tuple[str, ...] = ()
 
 
 class Loss(Record, frozen=True):
@@ -20,15 +22,39 @@ class Loss(Record, frozen=True):
 
     hosts: tuple[str, ...]
     homeless: tuple[str, ...]
+    domains: tuple[str, ...] = ()
 
 
 class Unknown(Record, frozen=True):
     """Hosts for which the work budget ended before an answer."""
 
     hosts: tuple[str, ...]
+    domains: tuple[str, ...] = ()
 
 
 Outcome = Survival | Loss | Unknown
+
+
+class Size(Record, frozen=True):
+    """What is proven about all sets of so many hosts, or domains."""
+
+    size: int
+    #: How many are proven to be survived.
+    survived: int
+    #: How many the budget left unjudged. All others are told of, or contain one that is lost.
+    unjudged: int
+
+
+class Tight(Record, frozen=True):
+    """Hosts that were singled out since their failure leaves the least room, and what came of it."""
+
+    hosts: tuple[str, ...]
+    #: For how many more VMs of this size there is room then at most; below 0 there is too little.
+    room_for: int
+    memory_mb: int
+    #: None where the budget ended before an answer.
+    survived: bool | None
+    domains: tuple[str, ...] = ()
 
 
 class Proven(Record, frozen=True):
@@ -40,9 +66,13 @@ class Proven(Record, frozen=True):
     losses: tuple[Loss, ...]
     #: Sets that were too hard.
     unknown: tuple[Unknown, ...]
-    #: How many sets are proven to be survived.
+    #: How many sets are proven to be survived; at least so many where millions of sets contain lost ones.
     survived: int
-    #: How many sets the budget left unjudged, the largest ones.
+    #: How many sets the budget left unjudged.
     unjudged: int
-    #: Where everything goes when one host fails, for each host whose failure is survived.
+    #: Where everything goes when one host fails, or one domain, for each whose failure is survived.
     survivals: tuple[Survival, ...]
+    #: The same counts by the size of the sets.
+    sizes: tuple[Size, ...] = ()
+    #: The worst sets that were looked for where not all could be judged.
+    tightest: tuple[Tight, ...] = ()

@@ -1,28 +1,31 @@
 """Asks all filters of a cluster whether VMs may start after a failure, one after the other.
 
-VMs that no hard VM group ties to others are asked about together, host by host: only memory connects
-them, and of several VMs the filter wants room for all. The others start in turn, each on the state that
-the starts before it left.
+VMs that no hard positive group ties to others are asked about together, host by host: only memory and
+negative groups connect them, and of several VMs the filters want room for all, and that none excludes
+another. The others start in turn, each on the state that the starts before it left, as far as those were on
+the same hosts or of VMs that it is tied to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity import vm_filter
+from ovirt_placement.rules.affinity.unified_groups import connected
 from ovirt_placement.rules.built_in import memory, vm_affinity_groups
 from ovirt_placement.rules.built_in.vm_affinity_groups import direct_peers
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.failover.aftermath import after_failure, after_start, part_of
+from ovirt_placement.rules.failover.ties import bond_of
 from ovirt_placement.rules.placement_keys import key_filter
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.placing import compiled_keys
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
 
-#: Filters that say of several VMs what they say of each in turn, if no hard VM group ties any of them.
+#: Filters that say of several VMs what they say of each in turn, if no hard positive group ties any of them.
 _TOGETHER = (memory.RULE, vm_filter.RULE, vm_affinity_groups.RULE)
 #: Filters that look only at a host, at what is there, and at the groups of the VM.
 _NEARBY = (*_TOGETHER, key_filter.RULE)
@@ -37,7 +40,8 @@ class Rehearsal:
         self._parameters = cluster.scheduling_properties
         self._filters = tuple(rule for rule in filters_in_force(cluster) if rule.filter is not None)
         self._fixed = tuple(rule for rule in self._filters if rule.fixed)
-        self._together = all(rule.fixed or rule in _TOGETHER for rule in self._filters)
+        #: Whether memory and hard VM groups are all that connects starts on one host.
+        self.plain = all(rule.fixed or rule in _TOGETHER for rule in self._filters)
         #: Whether what they say of a host has nothing to do with starts elsewhere, but for affinity.
         self.nearby = all(rule.fixed or rule in _NEARBY for rule in self._filters)
         self._open: dict[str, frozenset[str]] = {}
@@ -47,8 +51,9 @@ class Rehearsal:
 
         `settled` says that nothing was on its way from or to a failed host.
         """
-        apart = settled and self._together
-        crowded = {home for vm, home in homes.items() if not apart or self._tied(vm)}
+        apart = settled and self.plain
+        bonds = bond_of(self._snapshot)
+        crowded = {home for vm, home in homes.items() if not apart or vm in bonds}
         alone: dict[str, list[str]] = {}
         for vm, home in homes.items():
             if home not in crowded:
@@ -56,12 +61,33 @@ class Rehearsal:
         if not all(self.accepted(self._snapshot, vms, (home,)) for home, vms in alone.items()):
             return False
         in_turn = {vm: home for vm, home in homes.items() if home in crowded}
-        state = self._looked_at(failed, in_turn) if in_turn else self._snapshot
-        for vm, home in in_turn.items():
+        return all(self._pass_in_turn(failed, starts) for starts in self._independent(in_turn))
+
+    def _pass_in_turn(self, failed: frozenset[str], homes: Mapping[str, str]) -> bool:
+        state = self._looked_at(failed, homes)
+        for vm, home in homes.items():
             if not self.accepted(state, (vm,), (home,)):
                 return False
             state = after_start(state, vm, home)
         return True
+
+    def _independent(self, homes: Mapping[str, str]) -> Iterator[dict[str, str]]:
+        """The starts in parts that have no home and no tie in common, each in the order of the whole.
+
+        What starts elsewhere changes nothing at a home, but where a VM's positive peers are.
+        """
+        if not self.nearby:
+            yield dict(homes)
+            return
+        bonds = bond_of(self._snapshot)
+        homes_of: dict[str, list[str]] = {}
+        for vm, home in homes.items():
+            homes_of.setdefault(bonds.get(vm, vm), []).append(home)
+        part_of_home = {home: part for part in connected(homes_of.values()) for home in part}
+        parts: dict[str, dict[str, str]] = {}
+        for vm, home in homes.items():
+            parts.setdefault(part_of_home[home][0], {})[vm] = home
+        yield from parts.values()
 
     def aftermath(self, failed: frozenset[str]) -> Snapshot:
         """The state after a failure."""
@@ -122,7 +148,3 @@ class Rehearsal:
         if rule is vm_affinity_groups.RULE:
             return direct_peers(self._snapshot, vm).isdisjoint(others)
         return rule is key_filter.RULE and not any(map(is_special, compiled_keys(self._snapshot, vm).system))
-
-    def _tied(self, vm: str) -> bool:
-        groups = self._snapshot.groups_of_vm.get(vm, ())
-        return any(group.vms_rule.hard and len(self._snapshot.group_vms[group.id]) > 1 for group in groups)

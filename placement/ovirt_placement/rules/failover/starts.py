@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.failover.aftermath import given_back
+from ovirt_placement.rules.failover.combining import Combining
 from ovirt_placement.rules.failover.demand import blocks_of
 from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET, Fitting
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
@@ -31,10 +32,24 @@ class Starts:
         self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
         self._rehearsal = Rehearsal(snapshot, cluster_id)
         self.separable = self._rehearsal.nearby
+        self._combining = Combining(snapshot, self._fitting.hosts, _need_of, shared=self._rehearsal.plain)
         self._vms = protected(snapshot, self.hosts)
 
     def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(vm for host in failed for vm in self._vms[host])
+
+    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
+        """Survive by what is known of smaller failures; None if that alone does not do.
+
+        Nothing may be on its way from or to the failed hosts, and the measure be separable.
+        """
+        found = self._combining.combine(
+            failed, [one.homes for one in survivals], lambda: self._fitting.order_from(failed[0])
+        )
+        if found is None:
+            return None
+        agreed = not found.anew or self._rehearsal.passes(frozenset(failed), found.anew, settled=True)
+        return Survival(failed, found.homes) if agreed else None
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
         """Judge one failure. Raises `BudgetSpentError`."""
@@ -61,7 +76,7 @@ class Starts:
     def _narrower(self, failed: tuple[str, ...], left: Hosts, budget: Budget) -> Iterator[tuple[Block, ...]]:
         """The VMs to start as blocks; then with the hosts that filters leave them: that costs more to ask."""
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
-        blocks = blocks_of(self._snapshot, vms, gone, lambda vm: Resources(vm.memory_mb))
+        blocks = blocks_of(self._snapshot, vms, gone, _need_of)
         yield blocks
         asked = self._rehearsal
         yield tuple(_narrowed(block, [asked.open_to(vm, self.hosts) for vm in block.vms]) for block in blocks)
@@ -88,6 +103,10 @@ class Starts:
         except BudgetSpentError:
             return Unknown(failed)
         return Loss(failed, tried.homeless) if tried.homeless else Survival(failed, tried.homes)
+
+
+def _need_of(vm: Vm) -> Resources:
+    return Resources(vm.memory_mb)
 
 
 def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:

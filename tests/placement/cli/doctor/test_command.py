@@ -26,7 +26,7 @@ def test_all_is_well_after_setup_with_inventory_and_proxy(starting: Starting, pr
         with running_service(live.config):
             out, _ = live.run(0, "doctor", "--proxy", proxy)
             assert out == "All is well.\n"
-            assert live.data(0, "doctor") == {"findings": [], "not_examined": []}
+            assert live.data(0, "doctor") == {"findings": [], "not_examined": [], "hints": []}
 
 
 def test_each_finding_says_what_to_do(starting: Starting) -> None:
@@ -66,8 +66,18 @@ def test_engine_that_enforces_beside_us(starting: Starting) -> None:
         live.engine.vms.migrate_by_system("v2", "Affinity rules enforcement")
         (what,) = (what for what in findings(live) if "clock" not in what)
         assert what.startswith("both the engine and ovirt-enforcer repair affinity groups")
-        live.config.write_text(live.config.read_text().replace('enforce"', 'dry_run"'))
+        live.config.write_text(live.config.read_text().replace('enforce"', 'observe"'))
         assert [what for what in findings(live) if "clock" not in what] == []
+
+
+def test_where_the_enforcer_acts_a_rehearsal_is_advised_and_is_no_finding(starting: Starting) -> None:
+    with starting(EMPTY, more=ENFORCE) as live:
+        out, _ = live.run(1, "doctor")
+        (hint,) = live.data(1, "doctor")["hints"]
+        live.config.write_text(live.config.read_text().replace('enforce"', 'observe"'))
+        assert live.data(1, "doctor")["hints"] == []
+    assert out.endswith(f"Hint: {hint}.\n")
+    assert "ovirt-enforcer simulate-policy" in hint
 
 
 MOVES = "me@internal itself has no permit migrate_vm on cluster blue"

@@ -1,0 +1,50 @@
+"""The failure domains that the configuration names, by a list of hosts or by their tags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from ovirt_placement.config import HaSettings
+from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.rules.failover.units import Domain, tagged_domains
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
+
+def configured_domains(snapshot: Snapshot, settings: HaSettings) -> tuple[Domain, ...]:
+    """Those that are listed, then those that tags name.
+
+    Raises `UserError` if a host that is listed is not known, or if a name means two domains.
+    """
+    listed = tuple(
+        Domain(one.name, frozenset(_host(word, one.name, snapshot.hosts) for word in one.hosts))
+        for one in settings.domains
+    )
+    found = (*listed, *tagged_domains(snapshot, settings.domain_tags))
+    twice = [name for name, count in Counter(domain.name for domain in found).items() if count > 1]
+    if twice:
+        raise UserError(f'[ha] domains: "{twice[0]}" is the name of two failure domains')
+    return found
+
+
+def named_domains(words: Iterable[str], domains: Iterable[Domain]) -> tuple[Domain, ...]:
+    """The domains of these names. Raises `UserError` with the nearest right name."""
+    by_name = {domain.name: domain for domain in domains if domain.name is not None}
+    for word in words:
+        if word not in by_name:
+            raise UserError(
+                f'no failure domain "{word}"{nearest(word, list(by_name))}: see [ha] in docs/ha.md'
+            )
+    return tuple(by_name[word] for word in words)
+
+
+def _host(word: str, domain: str, hosts: tuple[Host, ...]) -> str:
+    """The host of an id or a name."""
+    found = [host.id for host in hosts if host.id == word] or [host.id for host in hosts if host.name == word]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(f'[ha] domain "{domain}": host "{word}" is ambiguous: say {" or ".join(found)}')
+    hint = nearest(word, [host.name for host in hosts])
+    raise UserError(f'[ha] domain "{domain}": no host "{word}"{hint}')

@@ -1,0 +1,86 @@
+"""Plans of large clusters: how long each strategy takes, how many migrations beyond the bound, how evenly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from tabulate import tabulate
+
+from ovirt_enforcer.planning.choosing import catalogue
+from ovirt_enforcer.planning.choosing.catalogue import StrategyName
+from ovirt_enforcer.planning.deadline import Deadline
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_enforcer.planning.planner import make_plan
+from ovirt_enforcer.planning.problem.posing import Repair, Wishes, pose
+from ovirt_enforcer.planning.problem.problem import Problem
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.generate import Sizes, generate
+
+#: The last one is the size that counts; the others show how the time grows.
+HOSTS = (125, 250, 500)
+VMS_PER_HOST, GROUPS_PER_HOST, BROKEN = 20, 2, 0.2
+DEADLINE_SECONDS = {StrategyName.GREEDY: 5.0, StrategyName.OPTIMAL: 27.0, StrategyName.RANDOM: 5.0}
+WISHES = Wishes(repair=frozenset(Repair), memory_headroom=0.1, cpu_headroom=0.1)
+
+
+def main() -> None:
+    names = [name for name in StrategyName if name is not StrategyName.OPTIMAL or catalogue.OPTIMAL_IS_THERE]
+    rows = [row for hosts in HOSTS for row in _rows(hosts, names)]
+    print("\nplans of one cluster, all rules repaired, headroom 10 %")
+    print(tabulate(rows, "keys", disable_numparse=True))
+
+
+def _rows(hosts: int, names: list[StrategyName]) -> Iterator[dict[str, str]]:
+    sizes = Sizes(hosts=hosts, vms=VMS_PER_HOST * hosts, groups=GROUPS_PER_HOST * hosts, broken=BROKEN)
+    snapshot = generate(sizes, seed=1)
+    (cluster,) = snapshot.clusters
+    problem = pose(snapshot, cluster.id, wishes=WISHES)
+    broken = sum(not goal.held for goal in problem.goals)
+    for name in names:
+        plan, seconds = _planned(snapshot, cluster.id, name)
+        yield {
+            "hosts": str(hosts),
+            "VMs": str(sizes.vms),
+            "broken": str(broken),
+            "strategy": name,
+            "s": f"{seconds:.2f}",
+            "left broken": str(len(plan.remaining)),
+            "migrations": str(plan.migrations),
+            "at least": str(plan.at_least),
+            **_evenness(problem, plan),
+        }
+
+
+def _planned(snapshot: Snapshot, cluster: str, name: StrategyName) -> tuple[Plan, float]:
+    began = time.monotonic()
+    until = began + DEADLINE_SECONDS[name]
+    plan = make_plan(
+        snapshot,
+        cluster,
+        wishes=WISHES,
+        strategy=catalogue.strategy(name),
+        deadline=Deadline(lambda: until - time.monotonic()),
+    )
+    return plan, time.monotonic() - began
+
+
+def _evenness(problem: Problem, plan: Plan) -> dict[str, str]:
+    """The largest rise of any host, as a multiple of the fair share: at least the largest VM that moves."""
+    ends = {vm: step.target for step in plan.steps for vm in step.vms}
+    found = {}
+    for title, size in (("memory", problem.memory_mb), ("CPU", problem.cpu)):
+        largest = _largest_rise(problem, ends, size)
+        fair = max(sum(size[vm] for vm in ends) / len(problem.hosts), *(size[vm] for vm in ends), 1.0)
+        found[f"{title}: largest rise"] = f"{largest:.0f}"
+        found[f"{title}: fair shares"] = f"{largest / fair:.2f}"
+    return found
+
+
+def _largest_rise(problem: Problem, ends: Mapping[str, str], size: Mapping[str, float]) -> float:
+    more = dict.fromkeys(problem.hosts, 0.0)
+    for vm, target in ends.items():
+        more[target] += size[vm]
+        if problem.where[vm] in more:
+            more[problem.where[vm]] -= size[vm]
+    return max(more.values())

@@ -1,0 +1,137 @@
+"""`ha-check` about sets of hosts that mean something: named hosts, failure domains, and who does the work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import state_file
+from tests.builders import Part, cluster, host, snapshot, vm
+
+BLUE = cluster(name="blue", ha_reservation=True)
+#: What is on one host goes to the other three, what is on a rack to the other rack: which has room for one.
+RACKS = (
+    BLUE,
+    host("h1", name="north", tags=("rack-1", "old")),
+    host("h2", name="south", tags=("rack-1",), free_mb=8192),
+    host("h3", name="east", tags=("rack-2",), free_mb=4096),
+    host("h4", name="west", tags=("rack-2",), free_mb=0),
+    vm("v1", "h1", name="web", ha=True, memory_mb=4096),
+    vm("v2", "h2", name="cache", ha=True, memory_mb=4096),
+)
+TAGS = '[ha]\ndomain_tags = ["rack-"]\n'
+LISTED = """
+[[ha.domains]]
+name = "feed-a"
+hosts = ["north", "h3"]
+[[ha.domains]]
+name = "feed-b"
+hosts = ["south", "west"]
+"""
+
+
+class Asking:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._folder = folder
+        self._capsys = capsys
+        self.configuration = ""
+
+    def text(self, status: int, arguments: str, *parts: Part) -> str:
+        state, file = self._folder / "state.json", self._folder / "placement.toml"
+        state.write_bytes(state_file.dumps(snapshot(*(parts or RACKS))))
+        file.write_text(self.configuration)
+        command = ["ha-check", *arguments.split(), "--state", str(state), "--config", str(file)]
+        assert main(command) == status, self._capsys.readouterr()
+        printed = self._capsys.readouterr()
+        return printed.out + printed.err
+
+    def data(self, status: int, arguments: str, *parts: Part) -> Any:
+        return json.loads(self.text(status, f"{arguments} --json", *parts))
+
+
+@pytest.fixture
+def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
+    return Asking(tmp_path, capsys)
+
+
+def test_hosts_that_are_named_fail_together(asking: Asking) -> None:
+    assert "unsafe" in asking.text(1, "--hosts north,south")
+    (found,) = asking.data(1, "--hosts north,h2")
+    assert [loss["hosts"] for loss in found["losses"]] == [["h1", "h2"]]
+    assert (found["failures"], found["units"]) == (1, [{"hosts": ["h1", "h2"]}])
+    assert asking.data(0, "--failures 1")[0]["safe"] is True
+
+
+def test_survival_of_named_hosts_comes_with_homes_in_an_order(asking: Asking) -> None:
+    (found,) = asking.data(0, "--hosts north,west")
+    assert found["survivals"] == [{"hosts": ["h1", "h4"], "homes": {"v1": "h2"}}]
+
+
+def test_hosts_that_are_named_need_no_reservation_and_are_of_their_cluster(asking: Asking) -> None:
+    parts = (cluster("c1"), cluster("c2"), host("h1", cluster="c1"), host("h2", cluster="c2"))
+    assert [one["cluster"] for one in asking.data(0, "--hosts h2", *parts)] == ["c2"]
+    assert asking.data(0, "", *parts) == []
+
+
+def test_domains_by_tag_fail_whole(asking: Asking) -> None:
+    asking.configuration = TAGS
+    (found,) = asking.data(1, "--domains")
+    assert [unit["domain"] for unit in found["units"]] == ["rack-1", "rack-2"]
+    assert [(loss["domains"], loss["hosts"]) for loss in found["losses"]] == [(["rack-1"], ["h1", "h2"])]
+    assert [one["domains"] for one in found["survivals"]] == [["rack-2"]]
+    assert "domain rack-1" in asking.text(1, "--domains")
+    assert asking.data(0, "--domain rack-2")[0]["safe"] is True
+    assert asking.data(1, "--domain rack-1")[0]["safe"] is False
+
+
+def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
+    asking.configuration = LISTED
+    assert asking.data(0, "--domains")[0]["safe"] is True
+    (found,) = asking.data(1, "--domain feed-a --domain feed-b --failures 2")
+    assert [loss["domains"] for loss in found["losses"]] == [["feed-a", "feed-b"]]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "arguments", "told"),
+    [
+        (TAGS, "--domain rack-9", 'no failure domain "rack-9"; did you mean "rack-'),
+        ("", "--domains", "no failure domains: set domains or domain_tags under [ha]"),
+        (LISTED.replace("west", "wset"), "--domains", '[ha] domain "feed-b": no host "wset"'),
+        (
+            TAGS + LISTED.replace("feed-a", "rack-1"),
+            "--domains",
+            '"rack-1" is the name of two failure domains',
+        ),
+        ("", "--hosts nroth", 'no host "nroth"; did you mean "north"'),
+        ("", "--hosts north --failures 2", "it takes no --failures"),
+        ("", "--scheduler tcp://127.0.0.1:1", "no Dask scheduler at tcp://127.0.0.1:1"),
+    ],
+)
+def test_what_is_not_known_is_said(
+    asking: Asking, configuration: str, arguments: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ovirt_placement.answers.ha_check_workers._CONNECT_SECONDS", 0.2)
+    asking.configuration = configuration
+    assert told in asking.text(2, arguments)
+
+
+def test_processes_do_the_work_and_say_the_same(asking: Asking) -> None:
+    assert asking.data(1, "--failures 3 --processes 2") == asking.data(1, "--failures 3")
+
+
+def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: Asking) -> None:
+    hosts = [host(f"h{number}", name=f"node{number}", free_mb=5000) for number in range(6)]
+    vms = [vm(f"v{number}", f"h{number}", ha=True, memory_mb=4096) for number in range(6)]
+    text = asking.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
+    told = [" ".join(line.split()) for line in text.splitlines()]
+    pairs = "6 sets of 2 hosts are not judged 9 sets of hosts are proven to be survived"
+    assert f"blue 3 unknown unknown {pairs}" in told
+    assert any("among the tightest: room for 0 more VMs of 4096 MiB at most" in line for line in told)
+    (found,) = asking.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
+    assert found["safe"] is None
+    assert [size["size"] for size in found["sizes"]] == [1, 2, 3]
+    assert len(found["tightest"][0]["hosts"]) == 3
