@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ovirt_placement.store.database import Database
+from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.rows import EngineRows
 
 
@@ -17,12 +18,22 @@ class StoreAccess:
     absent or out of reach, and `UserError` if a person must set something right.
     """
 
-    def __init__(self, url: str, *, engine: str, patience_seconds: float = 0.05, create: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        engine: str,
+        patience_seconds: float = 0.05,
+        create: bool = True,
+        epoch: Callable[[], int] | None = None,
+    ) -> None:
         """Name the database, and the engine whose rows are meant.
 
         With `create` false nothing is written: a database that does not exist, or that an earlier release has
-        left, is `StoreAway`.
+        left, is `StoreAway`. `epoch` gives the epoch of the lease in which that was read which is being
+        written down: once that epoch is over, what only a leader may write raises `LeaseLost`.
         """
+        self._epoch = epoch
         self._engine = engine
         self._database = Database(url, patience_seconds=patience_seconds, create=create)
         self._process = os.getpid()
@@ -37,3 +48,11 @@ class StoreAccess:
             self._process = os.getpid()
         with self._database.transaction() as connection:
             yield EngineRows(connection, self._engine)
+
+    @contextmanager
+    def _leading(self) -> Iterator[EngineRows]:
+        """Begin a transaction that writes what only a leader may, where there is to be one."""
+        with self._transaction() as rows:
+            if self._epoch is not None:
+                fence(rows, self._epoch())
+            yield rows

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, exc, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
 
 from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
 from ovirt_service.errors import UserError
@@ -57,6 +57,8 @@ class Database:
         except (exc.OperationalError, exc.TimeoutError) as error:
             raise StoreAway(f"store {self.name}: {_reason(error)}") from None
         except exc.DBAPIError as error:
+            if error.connection_invalidated:
+                raise StoreAway(f"store {self.name}: {_reason(error)}") from None
             raise UserError(f"store {self.name}: {_reason(error)}") from None
         except UnicodeEncodeError as error:
             raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
@@ -72,11 +74,14 @@ class Database:
 
     def _make_engine(self) -> Engine:
         try:
-            return create_engine(self._url, connect_args=self._connect_arguments(), pool_pre_ping=True)
+            engine = create_engine(self._url, connect_args=self._connect_arguments(), pool_pre_ping=True)
         except ModuleNotFoundError as error:
             raise UserError(
                 f"store {self.name}: {error}; PostgreSQL needs pip install 'ovirt-placement[postgresql]'"
             ) from None
+        if self._url.get_backend_name() == "postgresql":
+            event.listen(engine, "do_executemany", _execute_many)
+        return engine
 
     def _connect_arguments(self) -> dict[str, Any]:
         if self._url.get_backend_name() == "sqlite":
@@ -90,7 +95,8 @@ class Database:
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": 10_000,
-            "options": f"-c lock_timeout={milliseconds}",
+            # Whoever is stopped within a transaction keeps nobody from the rows that it locked.
+            "options": f"-c lock_timeout={milliseconds} -c idle_in_transaction_session_timeout=5000",
         }
 
     def _check_once(self) -> None:
@@ -187,6 +193,16 @@ def _parsed(url: str) -> URL:
     if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
         raise UserError(f'[store] url: "{url}" is neither sqlite:////PATH nor postgresql://HOST/NAME')
     return parsed
+
+
+def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Write many rows; afterwards the server counts how long the transaction rests, as after one row.
+
+    The driver sends many rows in a pipeline, whose end makes the server stop to count.
+    """
+    cursor.executemany(statement, parameters)
+    cursor.connection.execute("SELECT 1")
+    return True
 
 
 def _reason(error: Exception) -> str:

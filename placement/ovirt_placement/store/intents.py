@@ -15,8 +15,9 @@ from sqlalchemy import ColumnElement, Row
 
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.rows import without_engine
-from ovirt_placement.store.schema import intents, now
+from ovirt_placement.store.schema import held_steps, intents, now, plans
 
 __all__ = ["BLOCKING_SECONDS", "ImpossibleTransition", "Intent", "IntentState", "Store", "StoreAway"]
 
@@ -33,15 +34,21 @@ class IntentState(StrEnum):
 
 
 _OPEN = (IntentState.PREPARED, IntentState.ACCEPTED, IntentState.UNKNOWN)
+#: As the database has them.
+OPEN_STATES = tuple(state.value for state in _OPEN)
 _ENDED = (IntentState.DONE, IntentState.FAILED)
 _MAY_FOLLOW = {
-    IntentState.ACCEPTED: (IntentState.PREPARED, IntentState.UNKNOWN),
+    # Also after one who did not see the request under way gave it up: what the engine says counts.
+    IntentState.ACCEPTED: (IntentState.PREPARED, IntentState.UNKNOWN, IntentState.FAILED),
     IntentState.DONE: (IntentState.ACCEPTED, IntentState.UNKNOWN),
     IntentState.FAILED: _OPEN,
     IntentState.UNKNOWN: (IntentState.PREPARED, IntentState.ACCEPTED),
 }
 
-_COLUMNS = (*without_engine(intents), (now() - intents.c.updated).label("age_seconds"))
+_COLUMNS = (
+    *(column for column in without_engine(intents) if column.name != "outcome"),
+    (now() - intents.c.updated).label("age_seconds"),
+)
 
 
 class ImpossibleTransition(Exception):
@@ -69,6 +76,11 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     age_seconds: float
     #: Why it failed or is unknown.
     error: str | None
+    #: The id of the plan, and the number of its step (from 1), that it carries out.
+    plan: str | None = None
+    step: int | None = None
+    #: A digest of what it was decided under, which tells whether that has changed since.
+    circumstances: str | None = None
 
     @property
     def open(self) -> bool:
@@ -98,8 +110,16 @@ class Store(StoreAccess):
         target: str,
         correlation_id: str,
         memory_mb: int | None = None,
+        epoch: int | None = None,
+        plan: str | None = None,
+        step: int | None = None,
+        circumstances: str | None = None,
     ) -> Intent:
-        """Write down a migration before the engine is asked for it."""
+        """Write down a migration before the engine is asked for it, as a step (from 1) of a plan, by its id.
+
+        `epoch` is that of the lease under which the migration was decided, from before the engine was read
+        for it. Raises `LeaseLost`, and writes nothing, if that epoch is over.
+        """
         values = {
             "vm": vm,
             "cluster": cluster,
@@ -107,20 +127,26 @@ class Store(StoreAccess):
             "target": target,
             "correlation_id": correlation_id,
             "memory_mb": memory_mb,
+            "plan": plan,
+            "step": step,
+            "circumstances": circumstances,
             "state": IntentState.PREPARED.value,
             "created": now(),
             "updated": now(),
         }
         with self._transaction() as rows:
+            if epoch is not None:
+                fence(rows, epoch)
             return _intent(rows.execute(rows.insert(intents).values(values).returning(*_COLUMNS)).one())
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""
         return self._move(intent_id, IntentState.ACCEPTED)
 
-    def finish(self, intent_id: int) -> Intent:
-        """Record that the VM arrived."""
-        return self._move(intent_id, IntentState.DONE)
+    def finish(self, intent_id: int, target: str | None = None) -> Intent:
+        """Record that the VM arrived, on `target` where the engine chose that."""
+        chosen = {} if target is None else {"target": target}
+        return self._move(intent_id, IntentState.DONE, **chosen)
 
     def fail(self, intent_id: int, error: str) -> Intent:
         """Record that the engine refused, or that the VM did not arrive."""
@@ -144,18 +170,21 @@ class Store(StoreAccess):
         return self._list(*lately, *(() if vm is None else (intents.c.vm == vm,)))
 
     def forget(self, *, older_than_seconds: float) -> int:
-        """Delete the intents that ended longer ago; return how many there were."""
+        """Delete the intents that ended longer ago, and plans that were last made then; how many intents."""
         with self._transaction() as rows:
-            old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < now() - older_than_seconds)
+            long_ago = now() - older_than_seconds
+            for table in (plans, held_steps):
+                rows.execute(rows.delete(table).where(table.c.updated < long_ago))
+            old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < long_ago)
             return rows.execute(old).rowcount
 
-    def _move(self, intent_id: int, state: IntentState, error: str | None = None) -> Intent:
+    def _move(self, intent_id: int, state: IntentState, error: str | None = None, **changes: str) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake."""
         with self._transaction() as rows:
             change = (
                 rows.update(intents)
                 .where(intents.c.id == intent_id, _in(_MAY_FOLLOW[state]))
-                .values(state=state.value, updated=now(), error=error)
+                .values(state=state.value, updated=now(), error=error, **changes)
                 .returning(*_COLUMNS)
             )
             if row := rows.execute(change).one_or_none():

@@ -133,7 +133,7 @@ class KeyStore(StoreAccess):
         """Freeze the keys of VMs that started, in place of those of an earlier run."""
         if not runs:
             return
-        with self._transaction() as rows:
+        with self._leading() as rows:
             _revise(rows)
             rows.delete_of_vms(frozen_keys, [run.vm for run in runs])
             rows.delete_of_vms(sticky_copies, [run.vm for run in runs if run.copies is not None])
@@ -150,7 +150,7 @@ class KeyStore(StoreAccess):
         """Drop the frozen sets of VMs that stopped; their sticky copies stay."""
         if not vms:
             return
-        with self._transaction() as rows:
+        with self._leading() as rows:
             _revise(rows)
             rows.delete_of_vms(frozen_keys, vms)
 
@@ -162,7 +162,7 @@ class KeyStore(StoreAccess):
 
     def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
         """Remember that these VMs are missing, and no others; for how many seconds each has been by now."""
-        with self._transaction() as rows:
+        with self._leading() as rows:
             seconds = (now() - missing_vms.c.since).label("seconds")
             ages = rows.execute(rows.select(missing_vms, missing_vms.c.vm, seconds))
             before = {row.vm: row.seconds for row in ages}
@@ -176,7 +176,7 @@ class KeyStore(StoreAccess):
         """Drop all that VMs are remembered by; the keys that people set on them stay."""
         if not vms:
             return
-        with self._transaction() as rows:
+        with self._leading() as rows:
             _revise(rows)
             for table in (*_OF_VMS, missing_vms):
                 rows.delete_of_vms(table, vms)

@@ -90,7 +90,7 @@ class MembershipStore(StoreAccess):
         """Write down what a look found, all of it or nothing."""
         if change.empty:
             return
-        with self._transaction() as rows:
+        with self._leading() as rows:
             rows.delete_of_vms(memberships, [*change.without, *(seen.vm for seen in change.seen)])
             if change.seen:
                 rows.execute(rows.insert(memberships), [msgspec.to_builtins(seen) for seen in change.seen])
@@ -102,7 +102,7 @@ class MembershipStore(StoreAccess):
 
     def mark_told(self, vm: str, since: float) -> None:
         """Remember that the engine's log says what a VM lost at this moment or before."""
-        with self._transaction() as rows:
+        with self._leading() as rows:
             table = lost_memberships
             rows.execute(rows.update(table).where(table.c.vm == vm, table.c.since <= since).values(told=True))
 

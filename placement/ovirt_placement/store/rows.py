@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -20,9 +20,17 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 #: Databases limit the parameters of one statement.
 _AT_ONCE = 500
+
+ReturningInsert = postgresql.Insert | sqlite.Insert
+#: SQL has no word for it that both databases know, and SQLAlchemy none for any database.
+_INSERTS: Mapping[str, Callable[[Table], ReturningInsert]] = {
+    "postgresql": postgresql.insert,
+    "sqlite": sqlite.insert,
+}
 
 
 class EngineRows:
@@ -44,6 +52,18 @@ class EngineRows:
 
     def delete(self, table: Table) -> Delete:
         return delete(table).where(table.c.engine == self.engine)
+
+    def insert_or_update(
+        self,
+        table: Table,
+        values: Mapping[str, Any],
+        changes: Mapping[str, Any],
+        where: ColumnElement[bool] | None = None,
+    ) -> ReturningInsert:
+        """Insert a row, or make these changes of the one that has its key, if it meets the condition."""
+        of_dialect = _INSERTS[self._connection.dialect.name]
+        statement = of_dialect(table).values(engine=self.engine, **values)
+        return statement.on_conflict_do_update(index_elements=table.primary_key, set_=changes, where=where)
 
     def delete_of_vms(self, table: Table, vms: Sequence[str]) -> None:
         """Delete the rows of these VMs, however many they are."""

@@ -12,6 +12,9 @@ from ovirt_placement.store.migrations import (
     version_0003_missing_vms,
     version_0004_engines,
     version_0005_memberships,
+    version_0006_gates,
+    version_0007_leases,
+    version_0008_ha_watch,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -22,6 +25,9 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0003_missing_vms.migrate,
     version_0004_engines.migrate,
     version_0005_memberships.migrate,
+    version_0006_gates.migrate,
+    version_0007_leases.migrate,
+    version_0008_ha_watch.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

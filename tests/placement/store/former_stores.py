@@ -189,14 +189,43 @@ _VERSION_4 = """
     UPDATE schema_version SET version = 4;
 """
 
+_VERSION_5 = """
+    CREATE TABLE memberships (
+        engine VARCHAR NOT NULL,
+        vm VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        cluster_name VARCHAR NOT NULL,
+        member_of JSON NOT NULL,
+        PRIMARY KEY (engine, vm)
+    ) {BY_KEY};
+    CREATE TABLE lost_memberships (
+        engine VARCHAR NOT NULL,
+        vm VARCHAR NOT NULL,
+        kind VARCHAR NOT NULL,
+        name VARCHAR NOT NULL,
+        id VARCHAR NOT NULL,
+        vm_name VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        cluster_name VARCHAR NOT NULL,
+        since {REAL} NOT NULL,
+        told BOOLEAN NOT NULL,
+        PRIMARY KEY (engine, vm, kind, name)
+    ) {BY_KEY};
+    INSERT INTO memberships VALUES ('default', 'v1', 'c1', 'blue', '[["group", "g1", "near"]]');
+    INSERT INTO lost_memberships VALUES
+        ('default', 'v2', 'label', 'backend', 'l1', 'web', 'c2', 'red', 1790000010.5, false);
+    UPDATE schema_version SET version = 5;
+"""
+
 #: By their number.
-FORMER = {1: _VERSION_1, 2: _VERSION_2, 3: _VERSION_3, 4: _VERSION_4}
+FORMER = {1: _VERSION_1, 2: _VERSION_2, 3: _VERSION_3, 4: _VERSION_4, 5: _VERSION_5}
 
 _TABLES = {
     1: ("intents",),
     2: ("placement_keys", "frozen_keys", "sticky_copies", "key_revision"),
     3: ("missing_vms",),
     4: (),
+    5: ("memberships", "lost_memberships"),
 }
 
 

@@ -10,8 +10,13 @@ import pytest
 import sqlalchemy
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.approvals import ApprovalStore, Move
+from ovirt_placement.store.broken_rules import BrokenRuleStore
+from ovirt_placement.store.history import HistoryStore, Outcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
+from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import (
     Kind,
     Lost,
@@ -20,6 +25,7 @@ from ovirt_placement.store.memberships import (
     MembershipStore,
     Seen,
 )
+from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement.store.schema import metadata
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
@@ -27,6 +33,7 @@ from tests.stored import put_keys
 
 OURS, THEIRS = "ours", "theirs"
 SEEN = Seen("v1", "c1", "blue", (Membership(Kind.GROUP, "g1", "near"),))
+MOVES = (Move(("v1",), ("h1",), "h2"),)
 LOST = Lost("v1", "web", "c2", "red", Kind.LABEL, "l1", "backend")
 
 
@@ -38,6 +45,11 @@ class Parts:
         self.intents = Store(url, engine=engine, patience_seconds=30)
         self.keys = KeyStore(url, engine=engine, patience_seconds=30)
         self.memberships = MembershipStore(url, engine=engine, patience_seconds=30)
+        self.leases = LeaseStore(url, engine=engine, patience_seconds=30)
+        self.history = HistoryStore(url, engine=engine, patience_seconds=30)
+        self.pauses = PauseStore(url, engine=engine, patience_seconds=30)
+        self.approvals = ApprovalStore(url, engine=engine, patience_seconds=30)
+        self.broken = BrokenRuleStore(url, engine=engine, patience_seconds=30)
 
     def fill(self) -> None:
         """Write something into every table; the ids are those of every other engine."""
@@ -47,15 +59,41 @@ class Parts:
         self.keys.begin_runs([Run("v1", 1.0, (("A", 1.0),), (StickyCopy("v1", "SAN", 1.0, 60.0),))])
         self.keys.mark_missing(["v1"])
         self.memberships.change(MembershipChange(seen=(SEEN,), lost=(LOST,)))
+        self.leases.take(self.engine, 600.0)
+        self.history.record_plan("p1", "c", {"steps": [{"by": self.engine}], "remaining": []})
+        self.history.record_held("p1", {1: ("window", self.engine)})
+        self.pauses.pause("c1", cluster_name="blue", reason=self.engine, set_by="ann", seconds=None)
+        self.pauses.resume("c2", set_by=self.engine)
+        for plan in ("p1", "p2"):
+            self.approvals.offer("c", plan, MOVES, self.engine)
+            self.approvals.approve("p1", set_by=self.engine)
+        self.broken.look("c", ["g1"], cycle_seconds=60, enough=3)
 
     def prepare(self, vm: str, correlation_id: str) -> int:
-        correlation_id = f"{self.engine} {correlation_id}"
         return self.intents.prepare(
-            vm=vm, cluster="c", source="h1", target="h2", correlation_id=correlation_id
+            vm=vm,
+            cluster="c",
+            source="h1",
+            target="h2",
+            correlation_id=f"{self.engine} {correlation_id}",
+            plan="p1",
+            step=1,
         ).id
 
     def change_everything(self) -> None:
         """Call everything that writes."""
+        self.leases.renew(1, 600.0)
+        self.leases.release(1)
+        self.leases.take("another", 600.0)
+        self.history.record_plan("p1", "c", {"steps": [], "remaining": []}, epoch=2)
+        self.history.record_held("p1", {1: ("mode", "observe"), 2: ("mode", "observe")})
+        self.history.record_outcome(["ours ended", "theirs ended"], Outcome(0))
+        self.pauses.pause("c1", cluster_name="blue", reason="anew", set_by="eve", seconds=5.0)
+        self.pauses.resume("c1", set_by="eve")
+        self.approvals.approve("p2", set_by="eve")
+        self.approvals.offer("c", "p3", MOVES, "anew")
+        self.approvals.withdraw("c")
+        self.broken.look("c", [], cycle_seconds=60, enough=3)
         (lost,) = self.memberships.lost()
         self.memberships.mark_told("v1", lost.since)
         self.memberships.change(MembershipChange(regained=(lost,)))
@@ -91,12 +129,22 @@ class Parts:
             self.keys.records(),
             self.memberships.seen(),
             self.memberships.lost(),
+            getattr(self.leases.read(), "owner", None),
+            self.history.plans(since_seconds=600),
+            self.history.plans_named("p"),
+            self.history.ended_steps(),
+            [migration.correlation_id for migration in self.history.unplanned(since_seconds=600)],
+            self.pauses.pauses(),
+            list(self.pauses.resumed()),
+            self.approvals.waiting(),
+            [(approval.plan, approval.set_by) for approval in self.approvals.approvals()],
+            self.broken.cycles(),
         ]
 
     def close(self) -> None:
-        self.intents.close()
-        self.keys.close()
-        self.memberships.close()
+        for part in vars(self).values():
+            if isinstance(part, StoreAccess):
+                part.close()
 
 
 def key(value: float) -> PlacementKey:
@@ -141,7 +189,7 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert rows_of(url, THEIRS) == rows
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
-    assert left == {"key_revision"}
+    assert left == {"key_revision", "leases", "resumptions", "approvals"}
 
 
 def test_what_one_has_the_other_does_not_see(parts: tuple[Parts, Parts]) -> None:

@@ -1,0 +1,104 @@
+"""Remembers which plans wait for a person's word, and which have it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Row
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.schema import approvals, now, waiting_plans
+
+
+class Move(NamedTuple):
+    """One step of a plan: VMs, in order, with the host that each leaves, and where they go."""
+
+    vms: tuple[str, ...]
+    sources: tuple[str, ...]
+    target: str
+
+
+class WaitingPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan of a cluster that is not carried out before somebody approves of it."""
+
+    cluster: str
+    #: Its digest.
+    plan: str
+    moves: tuple[Move, ...]
+    #: It, as an administrator reads it.
+    text: str
+    #: Seconds since the epoch, by the database's clock.
+    since: float
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody's word that a plan may be carried out: this one, and no other."""
+
+    cluster: str
+    plan: str
+    moves: tuple[Move, ...]
+    set_by: str
+    #: Seconds since the epoch, by the database's clock.
+    set_at: float
+    #: Seconds since then when this was read, by the database's clock.
+    age_seconds: float
+
+
+class ApprovalStore(StoreAccess):
+    """What waits and what was approved of, in one engine's clusters, in a database."""
+
+    def offer(self, cluster: str, plan: str, moves: tuple[Move, ...], text: str) -> bool:
+        """Let a plan wait in place of the one that waited in its cluster; whether it is another one."""
+        with self._transaction() as rows:
+            present = rows.select(waiting_plans, waiting_plans.c.plan)
+            if rows.execute(present.where(waiting_plans.c.cluster == cluster)).scalar() == plan:
+                return False
+            values = {"plan": plan, "moves": moves, "text": text, "since": now()}
+            rows.execute(rows.insert_or_update(waiting_plans, {"cluster": cluster, **values}, values))
+        return True
+
+    def withdraw(self, cluster: str) -> None:
+        """Let no plan wait in a cluster."""
+        here = waiting_plans.c.cluster == cluster
+        with self._transaction() as rows:
+            if rows.execute(rows.select(waiting_plans).where(here)).one_or_none() is not None:
+                rows.execute(rows.delete(waiting_plans).where(here))
+
+    def waiting(self) -> tuple[WaitingPlan, ...]:
+        """List the plans that wait, the longest first."""
+        with self._transaction() as rows:
+            order = (waiting_plans.c.since, waiting_plans.c.cluster)
+            found = rows.execute(rows.select(waiting_plans).order_by(*order))
+            return tuple(WaitingPlan(**_with_moves(row)) for row in found)
+
+    def approve(self, plan: str, *, set_by: str) -> WaitingPlan | None:
+        """Approve of a plan, in place of what was approved of in its cluster; None if it does not wait."""
+        with self._transaction() as rows:
+            row = rows.execute(rows.select(waiting_plans).where(waiting_plans.c.plan == plan)).one_or_none()
+            if row is None:
+                return None
+            rows.execute(rows.delete(waiting_plans).where(waiting_plans.c.cluster == row.cluster))
+            values = {"plan": plan, "moves": row.moves, "set_by": set_by, "set_at": now()}
+            rows.execute(rows.insert_or_update(approvals, {"cluster": row.cluster, **values}, values))
+        return WaitingPlan(**_with_moves(row))
+
+    def order(self, cluster: str, plan: str, moves: tuple[Move, ...], *, set_by: str) -> None:
+        """Approve of a plan that need not wait, in place of what was approved of in its cluster."""
+        values = {"plan": plan, "moves": moves, "set_by": set_by, "set_at": now()}
+        with self._transaction() as rows:
+            rows.execute(rows.insert_or_update(approvals, {"cluster": cluster, **values}, values))
+
+    def approvals(self) -> tuple[Approval, ...]:
+        """List what was approved of last in each cluster."""
+        age = (now() - approvals.c.set_at).label("age_seconds")
+        columns = [column for column in approvals.columns if column.name != "engine"]
+        with self._transaction() as rows:
+            found = rows.execute(rows.select(approvals, *columns, age).order_by(approvals.c.cluster))
+            return tuple(Approval(**_with_moves(row)) for row in found)
+
+
+def _with_moves(row: Row[Any]) -> dict[str, Any]:
+    """The fields of a row; JSON knows lists alone."""
+    moves = tuple(Move(tuple(vms), tuple(sources), target) for vms, sources, target in row.moves)
+    return {**row._asdict(), "moves": moves}

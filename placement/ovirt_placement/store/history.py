@@ -1,0 +1,217 @@
+"""Remembers what was decided: plans as they were made, what held steps back, and what each step brought.
+
+A migration that a step was carried out by is an intent, which knows its plan and the number of its step. All
+of it is forgotten together with the intents (`Store.forget`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Row, Table, or_, select
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.intents import OPEN_STATES, IntentState
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import held_steps, intents, now, plans
+
+#: A plan as `ovirt-enforcer plan --json` prints it.
+Document = Mapping[str, Any]
+
+
+class RuleAfterwards(msgspec.Struct, frozen=True):
+    """A rule that a step was to mend, and whether it held once the step was done."""
+
+    id: str
+    name: str
+    holds: bool
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a step has brought, seen after its end."""
+
+    #: How many rules it has mended.
+    gain: int
+    rules: tuple[RuleAfterwards, ...] = ()
+
+
+class HeldStep(msgspec.Struct, frozen=True):
+    """A step that a gate held back."""
+
+    plan: str
+    #: From 1, as in the plan.
+    step: int
+    gate: str
+    #: Why, when it was last held.
+    reason: str
+    #: How often it was held for that.
+    times: int
+    #: When for the first time and the last, in seconds since the epoch, by the database's clock.
+    created: float
+    updated: float
+
+
+class Migration(msgspec.Struct, frozen=True, kw_only=True):
+    """A migration that was meant, and what is known of it."""
+
+    vm: str
+    cluster: str
+    source: str | None
+    target: str
+    correlation_id: str
+    state: IntentState
+    #: In seconds since the epoch, by the database's clock; `updated` is when its state was last changed.
+    created: float
+    updated: float
+    error: str | None
+    plan: str | None
+    step: int | None
+    outcome: Outcome | None
+
+    @property
+    def seconds(self) -> float:
+        """From before it was asked for until its state was last changed."""
+        return self.updated - self.created
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that was made, with all that came of it."""
+
+    id: str
+    cluster: str
+    #: Of the lease under which it was made; None if by a person.
+    epoch: int | None
+    document: dict[str, Any]
+    #: When it was made for the first time and the last, in seconds since the epoch, by the database's clock.
+    created: float
+    updated: float
+    migrations: tuple[Migration, ...] = ()
+    held: tuple[HeldStep, ...] = ()
+
+
+class EndedStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a plan that has ended, and of which it is not known yet what it brought."""
+
+    cluster: str
+    plan: str
+    step: int
+    #: The step as the plan has it.
+    document: dict[str, Any]
+    migrations: tuple[Migration, ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether every VM arrived."""
+        return all(migration.state is IntentState.DONE for migration in self.migrations)
+
+
+class HistoryStore(StoreAccess):
+    """The decisions about one engine's VMs, in a database."""
+
+    def record_plan(
+        self, plan_id: str, cluster: str, document: Document, *, epoch: int | None = None
+    ) -> None:
+        """Write down a plan; one that was made before counts as made again."""
+        values = {"cluster": cluster, "epoch": epoch, "document": dict(document), "updated": now()}
+        with self._leading() as rows:
+            rows.execute(rows.insert_or_update(plans, {**values, "id": plan_id, "created": now()}, values))
+
+    def record_held(self, plan_id: str, held: Mapping[int, tuple[str, str]]) -> None:
+        """Write down which gate held steps of a plan back and why, by their numbers: once more."""
+        with self._leading() as rows:
+            for step, (gate, reason) in held.items():
+                key = {"plan": plan_id, "step": step, "gate": gate, "times": 1, "created": now()}
+                values = {"reason": reason, "updated": now()}
+                again = {**values, "times": held_steps.c.times + 1}
+                rows.execute(rows.insert_or_update(held_steps, {**key, **values}, again))
+
+    def record_outcome(self, correlation_ids: Iterable[str], outcome: Outcome) -> None:
+        """Write down what the migrations of one step have brought together."""
+        with self._leading() as rows:
+            found = intents.c.correlation_id.in_(list(correlation_ids))
+            rows.execute(rows.update(intents).where(found).values(outcome=msgspec.to_builtins(outcome)))
+
+    def ended_steps(self) -> tuple[EndedStep, ...]:
+        """List the steps that have ended without `record_outcome`; those of plans that are known."""
+        open_steps = intents.alias()
+        under_way = open_steps.c.state.in_(OPEN_STATES)
+        with self._transaction() as rows:
+            busy = select(open_steps.c.id).where(
+                under_way,
+                open_steps.c.engine == intents.c.engine,
+                open_steps.c.plan == intents.c.plan,
+                open_steps.c.step == intents.c.step,
+            )
+            waiting = (intents.c.plan.is_not(None), intents.c.outcome.is_(None), ~busy.exists())
+            by_step = defaultdict(list)
+            for migration in _migrations(rows, intents.c.state.not_in(OPEN_STATES), *waiting):
+                by_step[migration.plan, migration.step].append(migration)
+            named = rows.select(plans).where(plans.c.id.in_({plan for plan, _ in by_step}))
+            steps_of = {row.id: row.document.get("steps", ()) for row in rows.execute(named)}
+        return tuple(
+            EndedStep(
+                cluster=migrations[0].cluster,
+                plan=plan,
+                step=step,
+                document=steps_of[plan][step - 1],
+                migrations=tuple(migrations),
+            )
+            for (plan, step), migrations in by_step.items()
+            if step is not None and plan is not None and 0 < step <= len(steps_of.get(plan, ()))
+        )
+
+    def plans(self, *, since_seconds: float) -> tuple[PlanRecord, ...]:
+        """List the plans that were made, carried out or held back lately, the one made last at the end."""
+        with self._transaction() as rows:
+            lately = now() - since_seconds
+            touched = [
+                rows.select(table, table.c.plan).where(table.c.updated > lately)
+                for table in (held_steps, intents)
+            ]
+            return _plans(rows, or_(plans.c.updated > lately, *(plans.c.id.in_(query) for query in touched)))
+
+    def plans_named(self, prefix: str) -> tuple[PlanRecord, ...]:
+        """List the plans whose id begins so: one, unless there is none or the beginning is too short."""
+        with self._transaction() as rows:
+            return _plans(rows, plans.c.id.startswith(prefix, autoescape=True))
+
+    def unplanned(self, *, since_seconds: float) -> tuple[Migration, ...]:
+        """List lately changed migrations of which no plan is known, the oldest first."""
+        with self._transaction() as rows:
+            known = rows.select(plans, plans.c.id)
+            no_plan = or_(intents.c.plan.is_(None), intents.c.plan.not_in(known))
+            return _migrations(rows, no_plan, intents.c.updated > now() - since_seconds)
+
+
+def _plans(rows: EngineRows, condition: ColumnElement[bool]) -> tuple[PlanRecord, ...]:
+    query = rows.select(plans).where(condition).order_by(plans.c.updated, plans.c.id)
+    found = rows.execute(query).all()
+    wanted = rows.select(plans, plans.c.id).where(condition)
+    migrations, held = defaultdict(list), defaultdict(list)
+    for migration in _migrations(rows, intents.c.plan.in_(wanted)):
+        migrations[migration.plan].append(migration)
+    order = (held_steps.c.step, held_steps.c.created)
+    for row in rows.execute(rows.select(held_steps).where(held_steps.c.plan.in_(wanted)).order_by(*order)):
+        held[row.plan].append(HeldStep(**row._asdict()))
+    return tuple(
+        PlanRecord(**row._asdict(), migrations=tuple(migrations[row.id]), held=tuple(held[row.id]))
+        for row in found
+    )
+
+
+def _migrations(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Migration, ...]:
+    columns = _columns_of(intents, Migration)
+    found = rows.execute(rows.select(intents, *columns).where(*conditions).order_by(intents.c.id))
+    return tuple(map(_migration, found))
+
+
+def _migration(row: Row[Any]) -> Migration:
+    outcome = None if row.outcome is None else msgspec.convert(row.outcome, Outcome)
+    return Migration(**{**row._asdict(), "state": IntentState(row.state), "outcome": outcome})
+
+
+def _columns_of(table: Table, record: type[msgspec.Struct]) -> tuple[ColumnElement[Any], ...]:
+    return tuple(table.c[field.name] for field in msgspec.structs.fields(record))

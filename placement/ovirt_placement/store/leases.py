@@ -1,0 +1,70 @@
+"""Who of several enforcers of an engine may act: a lease that one holds for a while, numbered by its epoch.
+
+Whoever takes it gets the next epoch, and what is written under an epoch (`fencing`) is written while that
+epoch lasts, or not at all: a process that was stopped, and wakes when another has taken over, writes nothing.
+All times are the database's.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import ColumnElement, or_
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.fencing import lasts
+from ovirt_placement.store.schema import leases, now
+
+#: An expiry so many lengths ahead was not written by a clock that went on: the clock was set back since.
+_MOST_LENGTHS_AHEAD = 2.0
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds the lease of an engine, as of the moment when this was read."""
+
+    owner: str
+    epoch: int
+    #: Seconds until it expires, if it is not renewed; not more than 0, if anybody may take it.
+    left_seconds: float
+
+
+class LeaseStore(StoreAccess):
+    """The lease of one engine, in a database."""
+
+    def read(self) -> Lease | None:
+        """Tell who holds the lease; None if nobody ever did."""
+        left = (leases.c.expires - now()).label("left_seconds")
+        with self._transaction() as rows:
+            query = rows.select(leases, leases.c.owner, leases.c.epoch, left, leases.c.seconds)
+            row = rows.execute(query).one_or_none()
+        if row is None:
+            return None
+        believable = row.left_seconds <= _MOST_LENGTHS_AHEAD * row.seconds
+        return Lease(owner=row.owner, epoch=row.epoch, left_seconds=row.left_seconds if believable else 0.0)
+
+    def take(self, owner: str, seconds: float) -> int | None:
+        """Take a lease that is free, or one's own; return its epoch, or None if another holds it."""
+        mine = {"owner": owner, "seconds": seconds, "expires": now() + seconds}
+        with self._transaction() as rows:
+            taking = rows.insert_or_update(
+                leases,
+                {**mine, "epoch": 1},
+                {**mine, "epoch": leases.c.epoch + 1},
+                where=or_(_free(), leases.c.owner == owner),
+            )
+            epoch = rows.execute(taking.returning(leases.c.epoch)).scalar_one_or_none()
+            return None if epoch is None else int(epoch)
+
+    def renew(self, epoch: int, seconds: float) -> bool:
+        """Hold the lease for so long from now on; False if the epoch is over, even if nobody followed."""
+        with self._transaction() as rows:
+            lasting = rows.update(leases).where(*lasts(epoch))
+            return rows.execute(lasting.values(seconds=seconds, expires=now() + seconds)).rowcount == 1
+
+    def release(self, epoch: int) -> None:
+        """Let the next one take the lease at once, unless somebody has taken it already."""
+        with self._transaction() as rows:
+            rows.execute(rows.update(leases).where(leases.c.epoch == epoch).values(expires=0.0))
+
+
+def _free() -> ColumnElement[bool]:
+    return or_(leases.c.expires <= now(), leases.c.expires > now() + _MOST_LENGTHS_AHEAD * leases.c.seconds)

@@ -1,0 +1,84 @@
+"""Remembers when nothing may be migrated: somebody said so, for one cluster or all, and may take it back."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import ColumnElement, or_
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.schema import now, pauses, resumptions
+
+#: The cluster of a pause, or of a resumption, that is of all clusters.
+ALL_CLUSTERS = ""
+
+
+class Pause(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing is migrated in a cluster, or in any, until it ends by itself or somebody has it end."""
+
+    #: The id of the cluster, or `ALL_CLUSTERS`.
+    cluster: str
+    #: Its name when the pause was set; empty for all clusters.
+    cluster_name: str
+    reason: str
+    set_by: str
+    #: Seconds since the epoch, by the database's clock; None of `until` is for ever.
+    set_at: float
+    until: float | None
+
+
+class PauseStore(StoreAccess):
+    """The pauses of one engine, in a database."""
+
+    def pause(
+        self, cluster: str, *, cluster_name: str, reason: str, set_by: str, seconds: float | None
+    ) -> None:
+        """Let nothing be migrated in a cluster for so long, or for ever; the last word on it counts."""
+        values = {
+            "cluster_name": cluster_name,
+            "reason": reason,
+            "set_by": set_by,
+            "set_at": now(),
+            "until": None if seconds is None else now() + seconds,
+        }
+        with self._transaction() as rows:
+            rows.execute(rows.insert_or_update(pauses, {"cluster": cluster, **values}, values))
+
+    def resume(self, cluster: str, *, set_by: str) -> Pause | None:
+        """Take back the pause of a cluster, and let its breaker count no failure before this.
+
+        `ALL_CLUSTERS` takes back the pause of all clusters, not those of single ones. Return the pause, if
+        one was in force.
+        """
+        with self._transaction() as rows:
+            query = rows.select(pauses).where(pauses.c.cluster == cluster, _in_force())
+            lifted = rows.execute(query).one_or_none()
+            rows.execute(rows.delete(pauses).where(pauses.c.cluster == cluster))
+            said = {"set_by": set_by, "set_at": now()}
+            rows.execute(rows.insert_or_update(resumptions, {"cluster": cluster, **said}, said))
+        return None if lifted is None else Pause(**lifted._asdict())
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """List the pauses that are in force: that of all clusters first, then by name."""
+        order = (pauses.c.cluster != ALL_CLUSTERS, pauses.c.cluster_name, pauses.c.cluster)
+        with self._transaction() as rows:
+            found = rows.execute(rows.select(pauses).where(_in_force()).order_by(*order))
+            return tuple(Pause(**row._asdict()) for row in found)
+
+    def resumed(self) -> dict[str, float]:
+        """Tell how many seconds ago migrations were resumed, by cluster; `ALL_CLUSTERS` among them."""
+        age = (now() - resumptions.c.set_at).label("age")
+        with self._transaction() as rows:
+            found = rows.execute(rows.select(resumptions, resumptions.c.cluster, age))
+            return {row.cluster: row.age for row in found}
+
+    def resumptions(self) -> tuple[tuple[str, float], ...]:
+        """List when migrations were resumed, in seconds since the epoch by the database's clock, by cluster."""
+        with self._transaction() as rows:
+            query = rows.select(resumptions, resumptions.c.cluster, resumptions.c.set_at)
+            return tuple(
+                (row.cluster, row.set_at) for row in rows.execute(query.order_by(resumptions.c.cluster))
+            )
+
+
+def _in_force() -> ColumnElement[bool]:
+    return or_(pauses.c.until.is_(None), pauses.c.until > now())
