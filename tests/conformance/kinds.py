@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import MappingProxyType
 
+from ovirt_enforcer.planning.choosing import engine_order
+from ovirt_placement.answers import where
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
@@ -112,6 +114,59 @@ def _unified_groups(vector: Vector) -> str | None:
     return difference_of_sets(vector, "groups", [unified.vms for unified in unify(vector.snapshot, groups)])
 
 
+def _schedulable(vector: Vector) -> Callable[[str], Collection[str]]:
+    """Where a VM may go: as the vector says, or by our two affinity filters."""
+    snapshot, told = vector.snapshot, vector.request.get("schedulable")
+
+    def hosts(vm: str) -> Collection[str]:
+        if told is not None:
+            return list(told.get(vm, told.get("*", ())))
+        known = snapshot.vm_by_id[vm]
+        up = tuple(one.id for one in snapshot.hosts_of_cluster[known.cluster] if one.up)
+        for filter_hosts in (vm_filter.filter_hosts, host_filter.filter_hosts):
+            others = Request((vm,), tuple(host for host in up if host != known.host))
+            up = tuple(verdict.host for verdict in filter_hosts(snapshot, others) if verdict.accepted)
+        return up
+
+    return hosts
+
+
+def _best_host(vector: Vector) -> Callable[[str], str | None]:
+    """The host that the scheduler would choose: as the vector says, or by our filters and weights."""
+    told = vector.request.get("best_host")
+
+    def best(vm: str) -> str | None:
+        if told is not None:
+            return told.get(vm)
+        hosts = where.order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
+        return hosts[0].host if hosts else None
+
+    return best
+
+
+def _enforcer_candidates(vector: Vector) -> str | None:
+    """The order as a whole; where the engine leaves it open, who may be first and who is in it."""
+    tiers = engine_order.candidates(
+        vector.snapshot, vector.request["cluster"], _schedulable(vector), _best_host(vector)
+    )
+    if vector.right_answer.get("tiers") is not None:
+        return difference_of_tiers(vector, tiers)
+    first = tiers[0] if tiers else ()
+    if not set(first) <= set(vector.right_answer["first_any_of"]):
+        return f"first {first!r} instead of some of {vector.right_answer['first_any_of']!r}"
+    return difference_of_sets(vector, "members", [vm for tier in tiers for vm in tier])
+
+
+def _enforcer_cycle(vector: Vector) -> str | None:
+    """Who is migrated in each cluster: one of those that come first."""
+    chosen = engine_order.cycle(vector.snapshot, _schedulable(vector), _best_host(vector))
+    for wanted in vector.right_answer["migrations"]:
+        vms = chosen.get(wanted["cluster"], ())
+        if bool(vms) is not bool(wanted["count"]) or not set(vms) <= set(wanted["any_of"]):
+            return f"{wanted['cluster']}: one of {vms!r} instead of {wanted['any_of']!r}"
+    return None
+
+
 JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
     {
         "vm_affinity_filter": _filter(vm_filter.filter_hosts),
@@ -124,6 +179,8 @@ JUDGEMENTS: MappingProxyType[str, Judgement] = MappingProxyType(
         "rank_selector": _rank_selector,
         "conflicts": _conflicts,
         "unified_groups": _unified_groups,
+        "enforcer_candidates": _enforcer_candidates,
+        "enforcer_cycle": _enforcer_cycle,
         "keys": placement_keys.judge,
     }
 )

@@ -14,6 +14,9 @@ from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
 
+#: States of a host that VMs can leave by migration.
+_LEAVABLE = ("up", "preparing_for_maintenance")
+
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:
     """All filters that a migration within a cluster must pass."""
@@ -42,7 +45,7 @@ def why_immovable(snapshot: Snapshot, vm: Vm) -> str | None:
         return "it is the hosted engine"
     if not vm.migratable:
         return "it may not be migrated automatically (pinned, or only its user may)"
-    if host is None or not host.up:
+    if host is None or host.status not in _LEAVABLE:
         return f"its host is {host.status if host else 'not known'}"
     if vm.status != "up" or vm.id in snapshot.pending_hosts:
         return f"its status is {vm.status}, not up"

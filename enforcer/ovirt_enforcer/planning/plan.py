@@ -76,8 +76,11 @@ class Plan(Struct, frozen=True, dict=True):
     proven: bool = True
     #: Migrations that any plan needs that mends as much.
     at_least: int = 0
-    #: How long it is thought to take, in seconds, if every step begins as soon as it may.
+    #: How long it is thought to take, in seconds, with two migrations from and to each host at once.
     seconds: float = 0.0
+    #: What would go round in circles with rules, balance and enforcer against each other, in lines; empty
+    #: where nothing would, and where nobody looked.
+    loop: str = ""
 
     @property
     def migrations(self) -> int:

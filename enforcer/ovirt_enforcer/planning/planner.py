@@ -1,147 +1,145 @@
-"""Plans the repair of one cluster's hard VM groups: pure, deterministic, certified by the rules."""
+"""Plans the repair of one cluster: pure, and certified by the rules step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from ovirt_enforcer.planning.legality import legal, vetoes
-from ovirt_enforcer.planning.obstacles import remaining
+from ovirt_enforcer.planning.certifying import Certified, apply, certify, refusal
+from ovirt_enforcer.planning.choosing import catalogue
+from ovirt_enforcer.planning.choosing.choice import Strategy
+from ovirt_enforcer.planning.deadline import NEVER, Deadline
+from ovirt_enforcer.planning.legality import legal
+from ovirt_enforcer.planning.ordering.schedule import Limits, schedule
 from ovirt_enforcer.planning.plan import Plan, Refused, Step
-from ovirt_enforcer.planning.posed import Move
-from ovirt_enforcer.planning.posing import mends, pose
-from ovirt_enforcer.planning.solve import GROUP_BUDGET, WHOLE_BUDGET, Solution, solve
-from ovirt_placement.answers.sentences import sentence
+from ovirt_enforcer.planning.problem.posing import DEFAULT_WISHES, NOTHING_REFUSED, Wishes, pose
+from ovirt_enforcer.planning.problem.problem import Problem
+from ovirt_enforcer.planning.problem.score import crowded
+from ovirt_enforcer.planning.problem.standing import Standing
+from ovirt_enforcer.planning.remains import End, remains
+from ovirt_enforcer.planning.reservation import safe_part, worse
+from ovirt_enforcer.planning.solving import Solution, solve
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import Violation, find_violations
 
-#: Why a VM is to be left alone for now, by VM id: a sentence.
-Held = Mapping[str, str]
+#: Which VMs are to be left alone for now: with the reason of each, where it is known.
+Held = Mapping[str, str] | Collection[str]
 
 #: So often a plan is made anew without a step that some rule refuses; after that, it ends before the step.
 _MOST_REFUSALS = 20
+#: And so often without the targets of one that would harm highly available VMs.
+_MOST_HARMFUL = 3
+#: The share of the time that is left for a plan; the rest is for what may refuse it, and for reasons.
+_SOLVING_SHARE = 0.9
 
 
-class _Certified(NamedTuple):
-    """Steps that the rules let pass, one after the other, the state after them, and the first one refused."""
-
-    steps: tuple[Step, ...]
-    after: Snapshot
-    refused: Step | None
+class _Attempt(NamedTuple):
+    problem: Problem
+    solution: Solution
+    certified: Certified
 
 
 def make_plan(
     snapshot: Snapshot,
     cluster: str,
-    held: Held | None = None,
-    group_budget: int = GROUP_BUDGET,
-    whole_budget: int = WHOLE_BUDGET,
+    held: Held = (),
+    *,
+    refused: Collection[tuple[str, str]] = NOTHING_REFUSED,
+    wishes: Wishes = DEFAULT_WISHES,
+    strategy: Strategy | None = None,
+    deadline: Deadline = NEVER,
+    explained: bool = True,
 ) -> Plan:
-    """The fewest migrations that mend the most broken hard VM groups of a cluster.
+    """The migrations that leave the least broken in a cluster, and of such the fewest that were found.
 
-    VMs in `held` stay where they are. The budgets bound the work, not the time: the same input gives the
-    same plan on every machine. Every step is held against all rules that count in the cluster, and against
-    the engine's own filters; one that they refuse is dropped, and the plan made anew without it.
+    VMs in `held` stay where they are; `refused` are VMs with hosts that the engine would not have. Every step
+    is held against all rules that count in the cluster, and against the engine's own filters; one that they
+    refuse is dropped, and the plan made anew without it. Without a deadline the work is bounded,
+    not the time. Why rules stay broken takes time to find out, and is left out if not `explained`.
     """
-    held = held or {}
-    if not broken_groups(snapshot, cluster):
-        return Plan(cluster=cluster, strategy="search")
-    refused: dict[tuple[str, str], Refused] = {}
-    while True:
-        problem = pose(snapshot, cluster, held, refused)
-        solution = solve(problem, group_budget, whole_budget)
-        certified = _certify(snapshot, cluster, solution)
-        step = certified.refused
-        if step is None or len(refused) >= _MOST_REFUSALS:
+    strategy = strategy or catalogue.strategy()
+    asking = _Asking(snapshot, cluster, held, frozenset(refused), wishes, strategy, explained)
+    problem = asking.pose()
+    if all(goal.held or not goal.wanted for goal in problem.goals):
+        left = remains(End(snapshot, problem, held, proven=True), deadline, explained=explained)
+        return Plan(cluster=cluster, strategy=strategy.name, remaining=left)
+    dropped: dict[tuple[str, str], Refused] = {}
+    harmful: set[tuple[str, str]] = set()
+    attempt = asking.attempt(problem, deadline)
+    for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
+        step = attempt.certified.refused
+        if step is not None and len(dropped) < _MOST_REFUSALS:
+            dropped |= refusal(attempt.certified.end, cluster, step)
+        elif worse(snapshot, attempt.certified.steps, cluster) and len(harmful) < _MOST_HARMFUL:
+            harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
+        else:
             break
-        refused |= _refusal(certified.after, cluster, step)
-    proven = solution.proven and certified.refused is None and not problem.guessed
-    return Plan(
-        cluster=cluster,
-        strategy="search",
-        steps=certified.steps,
-        remaining=tuple(
-            remaining(certified.after, violation, pose(certified.after, cluster, held), held, proven=proven)
-            for violation in broken_groups(certified.after, cluster)
-        ),
-        refused=tuple(dict.fromkeys(refused.values())),
-        proven=proven,
-        at_least=solution.at_least,
-    )
+        attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
+    return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), deadline)
 
 
-def broken_groups(snapshot: Snapshot, cluster: str) -> tuple[Violation, ...]:
-    """What the enforcer sees to, as far as the running VMs of a cluster break it."""
-    return tuple(one for one in find_violations(snapshot, cluster) if mends(one.constraint))
+class _Asking(NamedTuple):
+    """What a plan is asked for."""
+
+    snapshot: Snapshot
+    cluster: str
+    held: Held
+    refused: frozenset[tuple[str, str]]
+    wishes: Wishes
+    strategy: Strategy
+    explained: bool
+
+    def pose(self, refused: Collection[tuple[str, str]] = NOTHING_REFUSED) -> Problem:
+        return pose(self.snapshot, self.cluster, self.held, {*self.refused, *refused}, self.wishes)
+
+    def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
+        solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE))
+        return _Attempt(problem, solution, certify(self.snapshot, problem, solution.moves))
+
+    def plan(self, attempt: _Attempt, dropped: tuple[Refused, ...], deadline: Deadline) -> Plan:
+        problem, solution, certified = attempt
+        steps, end = certified.steps, certified.end
+        whole = certified.refused is None
+        if worse(self.snapshot, steps, self.cluster):
+            steps, whole = safe_part(self.snapshot, steps, self.cluster), False
+            end = _after(self.snapshot, steps)
+        # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
+        dropped_any = problem.refused != self.refused
+        proven = solution.proven and whole and not (problem.guessed or dropped_any)
+        left = pose(end, self.cluster, self.held, self.refused, self.wishes)
+        return Plan(
+            cluster=self.cluster,
+            strategy=self.strategy.name,
+            steps=steps,
+            remaining=remains(End(end, left, self.held, proven), deadline, explained=self.explained),
+            refused=dropped,
+            crowded=_crowded(problem, steps),
+            proven=proven,
+            at_least=solution.at_least if whole and not dropped_any else 0,
+            seconds=schedule(steps, Limits()).makespan,
+        )
 
 
-def holds(snapshot: Snapshot, plan: Plan, held: Held) -> bool:
+def holds(snapshot: Snapshot, plan: Plan, held: Held = (), wishes: Wishes = DEFAULT_WISHES) -> bool:
     """Whether the steps of a plan are still legal, one after the other, and still lead to what it says."""
     for step in plan.steps:
-        if not legal(snapshot, step) or not held.keys().isdisjoint(step.vms):
+        if any(vm in held for vm in step.vms) or not legal(snapshot, step):
             return False
         snapshot = apply(snapshot, step)
-    left = {violation.groups for violation in broken_groups(snapshot, plan.cluster)}
-    return left == {group.groups for group in plan.remaining}
+    problem = pose(snapshot, plan.cluster, held, wishes=wishes)
+    left = {
+        (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in problem.goals if not goal.held
+    }
+    return left == {(one.family, one.groups, one.hard) for one in plan.remaining}
 
 
-def apply(snapshot: Snapshot, step: Step) -> Snapshot:
-    """The snapshot as it is once a step has succeeded."""
-    freed = dict.fromkeys((*step.sources, step.target), 0)
-    for vm, source in zip(step.vms, step.sources, strict=True):
-        freed[source] += snapshot.vm_by_id[vm].memory_mb
-        freed[step.target] -= snapshot.vm_by_id[vm].memory_mb
-    return msgspec.structs.replace(
-        snapshot,
-        vms=tuple(
-            msgspec.structs.replace(vm, host=step.target) if vm.id in step.vms else vm for vm in snapshot.vms
-        ),
-        hosts=tuple(
-            msgspec.structs.replace(host, free_mb=host.free_mb + freed[host.id]) if host.id in freed else host
-            for host in snapshot.hosts
-        ),
-    )
-
-
-def _certify(snapshot: Snapshot, cluster: str, solution: Solution) -> _Certified:
-    steps: list[Step] = []
-    for move in solution.moves:
-        step = _step(snapshot, cluster, move)
-        if not legal(snapshot, step):
-            return _Certified(tuple(steps), snapshot, step)
+def _after(snapshot: Snapshot, steps: Sequence[Step]) -> Snapshot:
+    for step in steps:
         snapshot = apply(snapshot, step)
-        steps.append(step)
-    return _Certified(tuple(steps), snapshot, None)
+    return snapshot
 
 
-def _refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], Refused]:
-    """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
-    because = tuple(
-        dict.fromkeys(
-            f"{rule.name}: {sentence(reason, snapshot)}"
-            for rule, reason in vetoes(snapshot, cluster, step.vms, step.target)
-        )
-    )
-    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, because=because))
-
-
-def _step(snapshot: Snapshot, cluster: str, move: Move) -> Step:
-    sources = tuple(snapshot.vm_by_id[vm].host or "" for vm in move.vms)
-    bare = Step(vms=move.vms, sources=sources, target=move.host, groups=(), mends=())
-    before = _broken_ids(snapshot, cluster, move.vms)
-    after = _broken_ids(apply(snapshot, bare), cluster, move.vms)
-    return msgspec.structs.replace(
-        bare, groups=before, mends=tuple(group for group in before if group not in after)
-    )
-
-
-def _broken_ids(snapshot: Snapshot, cluster: str, vms: tuple[str, ...]) -> tuple[str, ...]:
-    """Broken groups that any of the VMs belongs to."""
-    return tuple(
-        group
-        for violation in broken_groups(snapshot, cluster)
-        if not {location.vm for location in violation.locations}.isdisjoint(vms)
-        for group in violation.groups
-    )
+def _crowded(problem: Problem, steps: Sequence[Step]) -> tuple[str, ...]:
+    standing = Standing(problem)
+    for step in steps:
+        standing.move(step.vms, step.target)
+    return crowded(standing)

@@ -1,46 +1,103 @@
 """An oracle for plans of tiny clusters: walks all placements, knows the rules from their definitions alone.
 
-It shares no code with the planner or the rules: it reads groups, hosts and VMs of the model and nothing else.
+It shares no code with the planner or the rules: it reads groups, labels, hosts and VMs of the model and
+nothing else. All families count: hard and soft groups between VMs, with hosts, and legacy labels.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 
 from ovirt_placement.model import Snapshot
 
+#: The host of each running VM.
 Assignment = tuple[str, ...]
+#: Broken hard rules; broken soft ones by priority, the highest first.
+Violations = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing that can be broken. `vms` are places in an assignment."""
+
+    kind: str
+    vms: tuple[int, ...]
+    hosts: frozenset[str]
+    hard: bool
+    priority: float
+
+    def broken(self, at: Assignment) -> bool:
+        hosts = [at[vm] for vm in self.vms]
+        if self.kind == "together":
+            return len(set(hosts)) > 1
+        if self.kind == "apart":
+            return len(set(hosts)) < len(hosts)
+        return any((host in self.hosts) != (self.kind == "on") for host in hosts)
 
 
 class BruteForce:
     """All placements that legal migrations reach from a snapshot of one cluster."""
 
     def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
         self.vms = [vm for vm in snapshot.vms if vm.host is not None]
         self.index = {vm.id: number for number, vm in enumerate(self.vms)}
         self.hosts = snapshot.hosts
+        self.host = {host.id: host for host in snapshot.hosts}
         self.total = {
             host.id: host.free_mb + sum(vm.memory_mb for vm in self.vms if vm.host == host.id)
             for host in snapshot.hosts
         }
         self.start: Assignment = tuple(vm.host or "" for vm in self.vms)
-        hard = [
-            group for group in snapshot.affinity_groups if group.vms_rule.enabled and group.vms_rule.enforcing
-        ]
-        self.positive = [set(group.vms) for group in hard if group.vms_rule.positive]
-        self.negative = [
-            {self.index[vm] for vm in group.vms if vm in self.index}
-            for group in hard
-            if not group.vms_rule.positive
-        ]
-        self.unified = [{self.index[vm] for vm in vms if vm in self.index} for vms in self._merged()]
-        self.listed = [
-            (set(group.vms), set(group.hosts), group.hosts_rule.positive)
+        labels = {label.id: label for label in snapshot.affinity_labels}
+        self.members = {
+            group.id: {*group.vms, *(vm for label in group.vm_labels for vm in labels[label].vms)}
             for group in snapshot.affinity_groups
-            if group.hosts_rule.enabled and group.hosts_rule.enforcing and group.hosts
+        }
+        self.listed = {
+            group.id: {*group.hosts, *(host for label in group.host_labels for host in labels[label].hosts)}
+            for group in snapshot.affinity_groups
+        }
+        #: Hard positive groups as the engine has them, and as they are when those that share VMs are one.
+        self.positive = [
+            self.members[group.id]
+            for group in snapshot.affinity_groups
+            if group.vms_rule.enabled and group.vms_rule.enforcing and group.vms_rule.positive
         ]
+        self.rules = list(self._rules())
+        self.priorities = sorted({rule.priority for rule in self.rules if not rule.hard}, reverse=True)
+        self.hard_of: defaultdict[int, list[Rule]] = defaultdict(list)
+        for rule in self.rules:
+            for vm in rule.vms if rule.hard else ():
+                self.hard_of[vm].append(rule)
+
+    def _rules(self) -> Iterator[Rule]:
+        for vms in self._merged():
+            yield from self._rule("together", vms, hard=True)
+        for group in self.snapshot.affinity_groups:
+            vms, hosts = self.members[group.id], self.listed[group.id]
+            by_vm, by_host = group.vms_rule, group.hosts_rule
+            if by_vm.enabled and not (by_vm.positive and by_vm.enforcing):
+                kind = "together" if by_vm.positive else "apart"
+                yield from self._rule(kind, vms, hard=by_vm.enforcing, priority=group.priority)
+            if by_host.enabled and hosts:
+                kind = "on" if by_host.positive else "off"
+                yield from self._rule(kind, vms, hosts, hard=by_host.enforcing, priority=group.priority)
+        (cluster,) = self.snapshot.clusters
+        if cluster.compatibility in {"4.2", "4.3"}:
+            for label in self.snapshot.affinity_labels:
+                if label.implicit and label.hosts:
+                    yield from self._rule("on", set(label.vms), set(label.hosts), hard=True)
+
+    def _rule(
+        self, kind: str, vms: set[str], hosts: set[str] | None = None, *, hard: bool, priority: float = 0.0
+    ) -> Iterator[Rule]:
+        running = tuple(sorted(self.index[vm] for vm in vms if vm in self.index))
+        if len(running) > (kind in {"together", "apart"}):
+            yield Rule(kind, running, frozenset(hosts or ()), hard, priority)
 
     def _merged(self) -> list[set[str]]:
         sets = [set(vms) for vms in self.positive]
@@ -55,13 +112,12 @@ class BruteForce:
                     break
         return sets
 
-    def score(self, at: Assignment) -> tuple[int, int]:
-        """Broken groups, and members of negative groups that share a host."""
-        collisions = [len(group) - len({at[vm] for vm in group}) for group in self.negative]
-        split = [len({at[vm] for vm in group}) > 1 for group in self.unified]
-        return sum(split) + sum(c > 0 for c in collisions), sum(collisions)
+    def score(self, at: Assignment) -> Violations:
+        broken = [rule for rule in self.rules if rule.broken(at)]
+        soft = [sum(not one.hard and one.priority == level for one in broken) for level in self.priorities]
+        return (sum(one.hard for one in broken), *soft)
 
-    def best(self) -> tuple[tuple[int, int], int]:
+    def best(self) -> tuple[Violations, int]:
         """The best score that can be reached, and the fewest migrations that reach it."""
         cheapest = {self.start: 0}
         queue = deque([self.start])
@@ -74,43 +130,55 @@ class BruteForce:
         return min((self.score(at), cost) for at, cost in cheapest.items())
 
     def migrations(self, at: Assignment) -> Iterator[tuple[Assignment, int]]:
-        """Placements one request away: of one VM, or of a whole unified group to a host without any of it."""
-        groups = [frozenset({vm}) for vm in range(len(self.vms))]
-        groups += [frozenset(group) for group in self.unified if len(group) > 1]
+        """Placements one request away: of one VM, or of a whole positive group that stands together."""
+        groups = [(vm,) for vm in range(len(self.vms))]
+        groups += [
+            rule.vms
+            for rule in self.rules
+            if rule.hard and rule.kind == "together" and len({at[vm] for vm in rule.vms}) == 1
+        ]
         for moving in groups:
             for host in self.hosts:
                 if all(at[vm] != host.id for vm in moving) and self.may_go(at, moving, host.id):
-                    after = tuple(host.id if vm in moving else at[vm] for vm in range(len(at)))
-                    yield after, len(moving)
+                    yield (
+                        tuple(host.id if vm in moving else at[vm] for vm in range(len(at))),
+                        len(moving),
+                    )
 
-    def may_go(self, at: Assignment, moving: frozenset[int], host: str) -> bool:
+    def may_go(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
         used = sum(vm.memory_mb for number, vm in enumerate(self.vms) if at[number] == host)
         if used + sum(self.vms[vm].memory_mb for vm in moving) > self.total[host]:
             return False
-        if next(known for known in self.hosts if known.id == host).status != "up":
+        if self.host[host].status != "up" or not all(self.one_may_go(at, vm, moving, host) for vm in moving):
             return False
-        staying = [vm for vm in range(len(at)) if vm not in moving]
-        return all(self.one_may_go(at, vm, host, staying) for vm in moving) and not any(
-            len(group & moving) > 1 for group in self.negative
-        )
+        after = tuple(host if vm in moving else at[vm] for vm in range(len(at)))
+        touched = [rule for vm in moving for rule in self.hard_of[vm]]
+        return not any(rule.broken(after) and not rule.broken(at) for rule in touched)
 
-    def one_may_go(self, at: Assignment, vm: int, host: str, staying: list[int]) -> bool:
+    def one_may_go(self, at: Assignment, vm: int, moving: tuple[int, ...], host: str) -> bool:
         known = self.vms[vm]
-        source = next(place for place in self.hosts if place.id == at[vm])
-        if not known.migratable or known.hosted_engine or known.status != "up" or source.status != "up":
+        source = self.host[at[vm]]
+        if not known.migratable or known.hosted_engine or known.status != "up":
             return False
-        for vms, hosts, positive in self.listed:
-            if known.id in vms and (host in hosts) != positive:
-                return False
-        for group in self.negative:
-            if vm in group and any(other in group and at[other] == host for other in staying):
+        if source.status not in {"up", "preparing_for_maintenance"}:
+            return False
+        if known.pinned_hosts and host not in known.pinned_hosts:
+            return False
+        for rule in self.hard_of[vm]:
+            others = [other for other in rule.vms if other not in moving]
+            if rule.kind == "apart":
+                if len(set(rule.vms) & set(moving)) > 1 or any(at[other] == host for other in others):
+                    return False
+            elif rule.kind == "together":
+                if others and all(at[other] != host for other in others):
+                    return False
+            elif (host in rule.hosts) != (rule.kind == "on"):
                 return False
         direct = {
             at[self.index[other]]
             for group in self.positive
             if known.id in group
             for other in group
-            if other != known.id and self.index.get(other) in staying
+            if other != known.id and other in self.index and self.index[other] not in moving
         }
-        tied = {at[other] for group in self.unified if vm in group for other in group if other in staying}
-        return (not direct or host in direct) and (not tied or host in tied)
+        return not direct or host in direct

@@ -7,9 +7,12 @@ import time
 
 import pytest
 
+from ovirt_enforcer.planning.certifying import apply
+from ovirt_enforcer.planning.deadline import Deadline
 from ovirt_enforcer.planning.legality import legal
-from ovirt_enforcer.planning.planner import apply, broken_groups, make_plan
+from ovirt_enforcer.planning.planner import make_plan
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import find_violations
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 
 #: Far above what it takes (some seconds at worst), to fail only if the search runs wild.
@@ -40,14 +43,15 @@ def drawn(seed: int, most_free_mb: int) -> Snapshot:
 def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_free_mb: int) -> None:
     state = drawn(seed, most_free_mb)
     began = time.process_time()
-    plan = make_plan(state, CLUSTER)
-    assert time.process_time() - began < PATIENCE_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
+    plan = make_plan(state, CLUSTER, deadline=Deadline(lambda: until - time.monotonic()))
+    assert time.process_time() - began < 2 * PATIENCE_SECONDS
 
-    broken = len(broken_groups(state, CLUSTER))
+    broken = len(find_violations(state, CLUSTER))
     for step in plan.steps:
         assert legal(state, step)
         state = apply(state, step)
-        before, broken = broken, len(broken_groups(state, CLUSTER))
+        before, broken = broken, len(find_violations(state, CLUSTER))
         assert broken <= before
     assert broken == len(plan.remaining) <= 2
-    assert plan.migrations <= plan.at_least * 1.5
+    assert plan.migrations <= max(1, plan.at_least) * 1.5

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.planning import planner
+from ovirt_enforcer.planning import certifying
+from ovirt_enforcer.planning.certifying import apply
 from ovirt_enforcer.planning.legality import legal
 from ovirt_enforcer.planning.plan import Plan
-from ovirt_enforcer.planning.planner import apply, make_plan
+from ovirt_enforcer.planning.planner import make_plan
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.reasons import Reason, ReasonKind
@@ -109,7 +110,7 @@ def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_told(monkeypatch: 
 def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(planner, "legal", lambda state, step: False)
+    monkeypatch.setattr(certifying, "legal", lambda state, step: False)
     plan = make_plan(snapshot(*THREE_HOSTS, *CROWDED), CLUSTER)
     assert plan.steps == ()
     assert {dropped.step.target for dropped in plan.refused} == {"h2", "h3"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.problem.problem import Problem
+from ovirt_enforcer.planning.problem.problem import Move, Problem
 from ovirt_enforcer.planning.problem.score import Score
 
 
@@ -23,6 +23,15 @@ class Choice:
     bound: Score
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Moves that are legal one after the other."""
+
+    moves: tuple[Move, ...]
+    #: No legal sequence leaves less broken, and none as little with fewer migrations.
+    proven: bool
+
+
 class Strategy(Protocol):
     """One way to choose."""
 
@@ -31,4 +40,13 @@ class Strategy(Protocol):
 
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         """The best end found before the deadline; at worst the start itself."""
+        ...
+
+
+@runtime_checkable
+class Routing(Protocol):
+    """A strategy that can also look for the way itself, where no way leads to the end that it chose."""
+
+    def route(self, problem: Problem, choice: Choice, deadline: Deadline) -> Route | None:
+        """Legal migrations, one after the other, to the best that can be reached; None if none were found."""
         ...

@@ -19,7 +19,9 @@ class Order:
     """Moves in a sequence that is legal one by one, and at once as far as `after` lets them."""
 
     moves: tuple[OrderedMove, ...]
-    #: VMs of the choice that do not get to their host: no legal way was found.
+    #: VMs of the choice that do not get to their host: no legal way was found, or they were to go only for
+    #: the sake of one that does not.
     stuck: frozenset[str]
-    #: No legal way with fewer migrations leads all VMs to their hosts.
+    #: No legal way with fewer migrations leads all VMs to their hosts; where some are stuck, none leads there
+    #: at all, and none leaves less broken.
     proven: bool

@@ -46,6 +46,11 @@ class Goal:
     def hard(self) -> bool:
         return self.level == HARD
 
+    @property
+    def listed(self) -> frozenset[str]:
+        """The hosts that host affinity names; none for every other shape."""
+        return self.constraint.hosts if isinstance(self.constraint, OnHosts) else frozenset()
+
     def right(self, host: str) -> bool:
         """Whether a VM under host affinity may be on `host`; true for every other shape."""
         constraint = self.constraint
@@ -55,11 +60,15 @@ class Goal:
 
     def broken_by(self, crowd: Mapping[str, int]) -> bool:
         """Whether it is broken with so many running members on each host. Not for `Shape.OTHER`."""
+        return self.faults(crowd) > 0
+
+    def faults(self, crowd: Mapping[str, int]) -> int:
+        """What breaks it: hosts too many, hosts with too many members, or members on wrong hosts."""
         if self.shape is Shape.GATHER:
-            return len(crowd) > 1
+            return len(crowd) - 1
         if self.shape is Shape.SPREAD:
-            return any(count > 1 for count in crowd.values())
-        return not all(map(self.right, crowd))
+            return sum(count > 1 for count in crowd.values())
+        return sum(count for host, count in crowd.items() if not self.right(host))
 
 
 def shape_of(constraint: Constraint) -> Shape:

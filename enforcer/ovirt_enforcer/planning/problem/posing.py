@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.planning.legality import why_immovable
 from ovirt_enforcer.planning.problem.goal import HARD, Goal, shape_of
+from ovirt_enforcer.planning.problem.keys import refused_by_keys
 from ovirt_enforcer.planning.problem.problem import Problem
 from ovirt_enforcer.planning.problem.targets import Targets
 from ovirt_placement.model import Snapshot, Vm
@@ -36,6 +37,12 @@ class Wishes:
     #: Shares of each target that are to stay free, 0 to 1.
     memory_headroom: float = 0.0
     cpu_headroom: float = 0.0
+    #: Groups and legacy labels that are not to be mended for now, by id.
+    spared: frozenset[str] = frozenset()
+    #: Hosts that nothing is to be moved to for now, by id.
+    closed: frozenset[str] = frozenset()
+    #: Whether a VM whose placement keys refuse the host that it runs on is to be moved, as by a hard rule.
+    keys: bool = False
 
 
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()
@@ -61,7 +68,9 @@ def pose(
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster and _place(snapshot, vm) is not None]
     goals = tuple(_goals(snapshot, cluster, wishes))
     concerned = {vm for goal in goals for vm in goal.vms}
-    peers = {vm: found for vm in concerned if (found := vm_affinity_groups.direct_peers(snapshot, vm))}
+    running = {vm.id for vm in snapshot.vms if _place(snapshot, vm) is not None}
+    direct = {vm: vm_affinity_groups.direct_peers(snapshot, vm) & running for vm in concerned}
+    peers = {vm: found for vm, found in direct.items() if found}
     placed = {vm.id for vm in vms}.union(*peers.values())
     cores = {host.id: 100.0 * cores_of(host, snapshot.cluster_by_id[cluster]) for host in hosts}
     used_cpu = {
@@ -70,7 +79,7 @@ def pose(
     targets = Targets(
         snapshot,
         cluster,
-        tuple(host.id for host in hosts),
+        tuple(host.id for host in hosts if host.id not in wishes.closed),
         frozenset(vm.id for vm in vms if vm.id not in held and why_immovable(snapshot, vm) is None),
         frozenset(refused),
     )
@@ -93,6 +102,7 @@ def pose(
         peers=peers,
         refused=frozenset(refused),
         guessed=targets.guessed,
+        failover=frozenset(host.id for host in hosts if host.failover),
     )
 
 
@@ -105,6 +115,8 @@ def _goals(snapshot: Snapshot, cluster: str, wishes: Wishes) -> Iterator[Goal]:
     """Rules with running members; a rule between VMs needs two of them."""
     standing = SnapshotStanding(snapshot)
     trimmed = list(_trimmed(catalogue.constraints(snapshot, cluster), standing))
+    if wishes.keys:
+        trimmed.extend(refused_by_keys(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
         level = HARD if constraint.hard else 1 + priorities.index(constraint.priority)
@@ -113,7 +125,8 @@ def _goals(snapshot: Snapshot, cluster: str, wishes: Wishes) -> Iterator[Goal]:
             constraint=constraint,
             shape=shape_of(constraint),
             level=level,
-            wanted=(Repair.HARD if constraint.hard else Repair.SOFT) in wishes.repair,
+            wanted=(Repair.HARD if constraint.hard else Repair.SOFT) in wishes.repair
+            and wishes.spared.isdisjoint(constraint.groups),
             held=constraint.keeps(standing),
         )
 

@@ -55,6 +55,8 @@ class Problem:
     refused: frozenset[tuple[str, str]]
     #: Whether a filter is in force that other VMs sway and that no goal describes: then nothing is proven.
     guessed: bool = False
+    #: Hosts kept for failover: targets only where no other will do.
+    failover: frozenset[str] = frozenset()
 
     @cached_property
     def on(self) -> Mapping[str, tuple[str, ...]]:

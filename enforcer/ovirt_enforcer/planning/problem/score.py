@@ -47,17 +47,35 @@ def score(standing: Standing) -> Score:
     )
 
 
+def crowded(standing: Standing) -> tuple[str, ...]:
+    """Targets of which what was placed takes some headroom, in the order of the hosts."""
+    problem = standing.problem
+    memory_in, cpu_in = _taken_in(standing)
+    return tuple(
+        host
+        for host in problem.hosts
+        if host in memory_in
+        and (
+            crowding(memory_in[host], problem.spare_mb[host])
+            or crowding(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
+        )
+    )
+
+
 def crowding(taken_in: float, spare: float) -> int:
     """What the plan takes of a host's headroom; what was gone before it is not its doing."""
     return max(0, round(taken_in - max(0.0, spare)))
 
 
 def fill(problem: Problem, host: str, memory_in: int, cpu_in: float) -> int:
-    """The share of a host that is taken once a plan has put so much there, in thousandths."""
+    """The share of a host that is taken once a plan has put so much there, in thousandths.
+
+    One that is kept for failover counts as full before.
+    """
     memory = 1.0 - (problem.free_mb[host] - memory_in) / max(1, problem.size_mb[host])
     used = problem.used_cpu.get(host)
     cpu = 0.0 if used is None else (used + cpu_in) / max(1.0, problem.size_cpu[host])
-    return round(1000 * max(memory, cpu))
+    return round(1000 * max(memory, cpu)) + 1000 * (host in problem.failover)
 
 
 def _taken_in(standing: Standing) -> tuple[dict[str, int], dict[str, float]]:

@@ -17,7 +17,12 @@ class Standing:
         self._moved: dict[str, str] = {}
         self._free_mb: dict[str, int] = dict(problem.free_mb)
         self._crowds: dict[int, Counter[str]] = {}
+        #: What breaks a goal, counted: hosts with too many members, or members on a wrong host.
+        self._faults: dict[int, int] = {}
         self._broken = {goal.number for goal in problem.goals if not goal.held}
+        self._violations = [0] * problem.levels
+        for goal in problem.goals:
+            self._violations[goal.level] += goal.wanted and not goal.held
 
     # -- where VMs are; the first three are what constraints ask
 
@@ -56,11 +61,7 @@ class Standing:
 
     def violations(self) -> tuple[int, ...]:
         """Broken goals that count, by level: wanted ones, and those that held at the start."""
-        counts = [0] * self.problem.levels
-        for goal in self.broken_goals():
-            if goal.wanted or goal.held:
-                counts[goal.level] += 1
-        return tuple(counts)
+        return tuple(self._violations)
 
     # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly broken
 
@@ -78,13 +79,16 @@ class Standing:
     def legal_closure(self, goal: Goal, host: str) -> bool:
         """Whether a hard positive group that stands whole on one host may migrate at once to `host`."""
         vms, problem = goal.vms, self.problem
+        members = frozenset(vms)
         return (
             goal.hard
             and goal.shape is Shape.GATHER
             and len(self._crowd(goal)) == 1
             and all(self.where(vm) != host and host in problem.targets[vm] for vm in vms)
             and self.free_mb(host) >= sum(problem.memory_mb[vm] for vm in vms)
-            and all(problem.peers.get(vm, frozenset()) <= frozenset(vms) for vm in vms)
+            and not any(
+                self.destinations(peer) for vm in vms for peer in problem.peers.get(vm, frozenset()) - members
+            )
             and not any(self._parts(other, vms, host) for vm in vms for other in problem.goals_of.get(vm, ()))
             and not self._newly_breaks(Move(vms, host))
         )
@@ -95,12 +99,15 @@ class Standing:
             source = self.where(vm)
             if source == host:
                 continue
+            goals = self.problem.goals_of.get(vm, ())
+            for goal in goals:
+                self._crowd(goal)
             if self.problem.where[vm] == host:
                 del self._moved[vm]
             else:
                 self._moved[vm] = host
             self._hand_over(source, host, self.problem.memory_mb[vm])
-            for goal in self.problem.goals_of.get(vm, ()):
+            for goal in goals:
                 self._recount(goal, source, host)
 
     def _hand_over(self, source: str, target: str, memory_mb: int) -> None:
@@ -111,17 +118,35 @@ class Standing:
 
     def _recount(self, goal: Goal, source: str, target: str) -> None:
         crowd = self._crowd(goal)
+        faults = self._faults[goal.number]
         crowd[target] += 1
         crowd[source] -= 1
+        if goal.shape is Shape.SPREAD:
+            faults += (crowd[target] == 2) - (crowd[source] == 1)
+        elif goal.shape is Shape.HOSTS:
+            faults += goal.right(source) - goal.right(target)
         if not crowd[source]:
             del crowd[source]
-        broken = not goal.constraint.keeps(self) if goal.shape is Shape.OTHER else goal.broken_by(crowd)
+        if goal.shape is Shape.GATHER:
+            faults = len(crowd) - 1
+        elif goal.shape is Shape.OTHER:
+            faults = not goal.constraint.keeps(self)
+        self._faults[goal.number] = faults
+        self._note(goal, broken=faults > 0)
+
+    def _note(self, goal: Goal, *, broken: bool) -> None:
+        if broken is (goal.number in self._broken):
+            return
         (self._broken.add if broken else self._broken.discard)(goal.number)
+        if goal.wanted or goal.held:
+            self._violations[goal.level] += 1 if broken else -1
 
     def _crowd(self, goal: Goal) -> Counter[str]:
+        """Counted when it is first asked for, which must be before a member moves."""
         crowd = self._crowds.get(goal.number)
         if crowd is None:
             crowd = self._crowds[goal.number] = Counter(self.where(vm) for vm in goal.vms)
+            self._faults[goal.number] = goal.faults(crowd)
         return crowd
 
     def _present(self, vm: str) -> tuple[str, ...]:
@@ -140,8 +165,13 @@ class Standing:
 
     def _joins(self, peers: Iterable[str], host: str) -> bool:
         """Whether the engine's own filter sees a peer there, or none anywhere."""
-        hosts = {there for peer in peers for there in self.destinations(peer)}
-        return not hosts or host in hosts
+        alone = True
+        for peer in peers:
+            hosts = self.destinations(peer)
+            if host in hosts:
+                return True
+            alone = alone and not hosts
+        return alone
 
     def _parts(self, goal: Goal, vms: tuple[str, ...], host: str) -> bool:
         """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""

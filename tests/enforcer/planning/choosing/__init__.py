@@ -1,0 +1,1 @@
+"""Choosing where VMs are to end: each strategy, and what they share."""

@@ -1,0 +1,1 @@
+"""Posing the problem of a cluster, and keeping account of it as VMs move."""

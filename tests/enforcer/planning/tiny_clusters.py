@@ -1,0 +1,71 @@
+"""Draws clusters small enough for brute force, with rules of every family, some against each other."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from tests.builders import (
+    APART,
+    DISABLED,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    cluster,
+    group,
+    host,
+    label,
+    snapshot,
+    vm,
+)
+
+_RULES = st.sampled_from([TOGETHER, APART, SOFT_TOGETHER, SOFT_APART])
+#: Placements that brute force goes through.
+_MOST_PLACEMENTS = 2_000
+
+
+@st.composite
+def tiny_clusters(draw: st.DrawFn) -> Snapshot:
+    """Up to five hosts and eight VMs, of which as many can move as brute force bears."""
+    hosts = [f"h{number}" for number in range(draw(st.integers(2, 5)))]
+    names = [f"v{number}" for number in range(draw(st.integers(2, 8)))]
+    old = draw(st.integers(0, 3)) == 0
+    parts: list[Part] = [cluster(compatibility="4.3" if old else "4.7")]
+    status = st.sampled_from(["up", "up", "up", "maintenance", "non_responsive", "preparing_for_maintenance"])
+    for number, name in enumerate(hosts):
+        free_mb = draw(st.sampled_from([0, 1024, 2048, 4096, 8192]))
+        parts.append(host(name, free_mb=free_mb, status=draw(status) if number == len(hosts) - 1 else "up"))
+    placements = 1
+    for name in names:
+        moves = placements * len(hosts) <= _MOST_PLACEMENTS and draw(st.integers(0, 7)) > 0
+        placements *= len(hosts) if moves else 1
+        pinned = draw(st.integers(0, 9)) == 0
+        parts.append(
+            vm(
+                name,
+                draw(st.sampled_from([*hosts, hosts[0], None])),
+                memory_mb=draw(st.sampled_from([1024, 1024, 2048, 4096])),
+                usage_cpu_percent=0,
+                migratable=moves,
+                pinned_hosts=(draw(st.sampled_from(hosts)),) if pinned else (),
+            )
+        )
+    members = st.lists(st.sampled_from(names), min_size=2, max_size=4, unique=True)
+    listed = st.lists(st.sampled_from(hosts), min_size=1, max_size=3, unique=True)
+    for number in range(draw(st.integers(1, 5))):
+        of_hosts = draw(st.integers(0, 2)) == 0
+        parts.append(
+            group(
+                f"g{number}",
+                DISABLED if of_hosts else draw(_RULES),
+                " ".join(draw(members)),
+                hosts_rule=draw(_RULES) if of_hosts else DISABLED,
+                hosts=" ".join(draw(listed)) if of_hosts else "",
+                priority=draw(st.sampled_from([1.0, 1.0, 5.0])),
+                vm_labels=("l",) if draw(st.integers(0, 7)) == 0 else (),
+                host_labels=("l",) if of_hosts and draw(st.integers(0, 7)) == 0 else (),
+            )
+        )
+    parts.append(label("l", " ".join(draw(members)), " ".join(draw(listed)), implicit=draw(st.booleans())))
+    return snapshot(*parts)
