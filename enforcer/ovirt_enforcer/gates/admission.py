@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
+from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
+from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.catalogue import GATES
-from ovirt_enforcer.gates.gate import Facts
-from ovirt_enforcer.gates.history import asked
+from ovirt_enforcer.gates.gate import Facts, Gate
+from ovirt_enforcer.gates.mode import ModeGate
+from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.inventory.client.intents import with_intents
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.intents import Intent
+from ovirt_placement.store.intents import Intent, IntentState
 
 #: Without this no `Admitted` can be made, and it does not leave this file.
 _KEY: Final = object()
@@ -40,38 +48,135 @@ class Admitted:
 
 
 class Gates:
-    """All gates, with what the settings say and the store remembers."""
+    """All gates, with what the settings say, the store remembers and is under way, at one moment.
 
-    def __init__(self, settings: EnforcerSettings, history: Sequence[Intent], open_intents: Sequence[Intent]):
-        """`history` reaches as far back as `reach_seconds` says."""
+    Made anew, by `gates.memory.Memory.gates`, whenever steps are to be admitted: that reads history,
+    approvals and open intents again. Several steps may then be admitted in a row; each is judged with those
+    admitted before it as if they were open intents already, so no limit is passed by asking twice, from two
+    threads either. Whoever admits must write the intents of all that was admitted into the store before other
+    gates are made of it.
+    """
+
+    def __init__(
+        self,
+        settings: EnforcerSettings,
+        remembered: Remembered,
+        open_intents: Sequence[Intent],
+        now: datetime,
+        renew: Callable[[Remembered], Remembered] = lambda remembered: remembered,
+    ) -> None:
+        """`now` is the time of day, with its zone: windows are judged by it. All else has ages of its own.
+
+        `renew` reads anew what a person says in between, or what was seen since: it is asked for each answer,
+        and what it raises is raised. So a pause counts from the very next step on.
+        """
+        if now.tzinfo is None:
+            raise ValueError("the time of day needs its time zone")
         self._settings = settings
-        self._history = asked(history)
-        self._open = open_intents
+        self._remembered = remembered
+        self._open = tuple(open_intents)
+        self._now = now
+        self._renew = renew
+        #: One admission at a time: it counts those before it.
+        self._lock = threading.Lock()
 
     @staticmethod
     def reach_seconds(settings: EnforcerSettings) -> float:
         """How far back the history must go for every gate."""
         return max(gate.reach_seconds(settings) for gate in GATES)
 
-    def held(self, snapshot: Snapshot) -> dict[str, str]:
-        """VMs that are to be left alone for now, with the reason, by VM id."""
-        facts = self._facts(snapshot)
+    def held(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
+        """VMs that are to be left alone for now, with the reason, by VM id.
+
+        Give the plan under way where there is one: a VM that it parked is not held for having been moved.
+        """
+        return self._first(lambda gate, facts: gate.held(facts), snapshot, plan)
+
+    def held_hosts(self, snapshot: Snapshot) -> dict[str, str]:
+        """Hosts that nothing is to be moved to for now, with the reason, by host id."""
+        return self._first(lambda gate, facts: gate.held_hosts(facts), snapshot, None)
+
+    def held_groups(self, snapshot: Snapshot) -> dict[str, str]:
+        """Affinity groups and legacy labels that are not to be mended for now, with the reason, by id.
+
+        A plan that is to be carried out leaves them broken; otherwise steps would wait for others that no
+        gate lets pass.
+        """
+        return self._first(lambda gate, facts: gate.held_groups(facts), snapshot, None)
+
+    def admit(self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None) -> Admitted:
+        """Let a step pass; `snapshot` must have been read for this decision, after these gates were made.
+
+        `plan` is the whole plan that the step is of, with the steps that were taken already: an approval is
+        of a plan, and what makes room counts by what it makes room for. Without one the step is a plan of its
+        own. What it waits for (`Step.after`) is for the asker to know. Raises `Closed` with the reason if the
+        step may not be taken.
+        """
+        with self._lock:
+            facts = self._facts(snapshot, plan or Plan(cluster=cluster, strategy="", steps=(step,)))
+            for gate in GATES:
+                reason = gate.why_closed(facts, cluster, step)
+                if reason is not None:
+                    raise Closed(gate.name, reason)
+            self._open += tuple(_as_intent(cluster, step, at) for at in range(len(step.vms)))
+        return Admitted(cluster, step, _KEY)
+
+    def waits_for_approval(self, snapshot: Snapshot, plan: Plan) -> bool:
+        """Whether a person's word is needed for any step of a plan, and not there."""
+        facts, mode, approval = self._facts(snapshot, plan), ModeGate(), ApprovalGate()
+        return any(
+            mode.why_closed(facts, plan.cluster, step) is None
+            and approval.why_closed(facts, plan.cluster, step) is not None
+            for step in plan.steps
+        )
+
+    def _first(
+        self,
+        ask: Callable[[Gate, Facts], Mapping[str, str]],
+        snapshot: Snapshot,
+        plan: Plan | None,
+    ) -> dict[str, str]:
+        """What all gates answer; where two hold the same, the first one says why."""
+        facts = self._facts(snapshot, plan)
         reasons: dict[str, str] = {}
         for gate in GATES:
-            reasons = {**gate.held(facts), **reasons}  # where two gates hold a VM, the first one says why
+            reasons = {**ask(gate, facts), **reasons}
         return reasons
 
-    def admit(self, snapshot: Snapshot, plan: Plan) -> Admitted:
-        """Let the first step of a plan pass; `snapshot` must have been read for this decision.
+    def _facts(self, snapshot: Snapshot, plan: Plan | None) -> Facts:
+        ahead, remembered = _with_decided(snapshot, self._open), self._renew(self._remembered)
+        return Facts(self._settings, ahead, remembered, self._open, self._now, plan)
 
-        Raises `Closed` with the reason if it may not.
-        """
-        facts, step = self._facts(snapshot), plan.steps[0]
-        for gate in GATES:
-            reason = gate.why_closed(facts, plan.cluster, step)
-            if reason is not None:
-                raise Closed(gate.name, reason)
-        return Admitted(plan.cluster, step, _KEY)
 
-    def _facts(self, snapshot: Snapshot) -> Facts:
-        return Facts(self._settings, snapshot, self._history, self._open)
+def _with_decided(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Snapshot:
+    """The snapshot with what is decided and not to be seen in it: on its way, and with its room taken.
+
+    Of what is to be seen moving the engine has taken the room off already.
+    """
+    ahead = with_intents(snapshot, open_intents)
+    taken: Counter[str] = Counter()
+    for entry in ahead.pending[len(snapshot.pending) :]:
+        if snapshot.vm_by_id[entry.vm].status != "migrating":
+            taken[entry.host] += entry.memory_mb or 0
+    if not taken:
+        return ahead
+    hosts = (replace(host, free_mb=host.free_mb - taken[host.id]) for host in ahead.hosts)
+    return replace(ahead, hosts=tuple(hosts))
+
+
+def _as_intent(cluster: str, step: Step, at: int) -> Intent:
+    """One VM of a step as it will stand in the store."""
+    return Intent(
+        id=0,
+        vm=step.vms[at],
+        cluster=cluster,
+        source=step.sources[at],
+        target=step.target,
+        memory_mb=None,
+        correlation_id="",
+        state=IntentState.PREPARED,
+        created=0.0,
+        updated=0.0,
+        age_seconds=0.0,
+        error=None,
+    )

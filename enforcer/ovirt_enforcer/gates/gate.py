@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from typing import ClassVar, final
 
-from ovirt_enforcer.planning.plan import Step
+from ovirt_enforcer.gates.history import asked
+from ovirt_enforcer.gates.movement import Movement, movements
+from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """All that gates judge by: a gate reads no clock, no store and no engine of its own."""
 
     settings: EnforcerSettings
     snapshot: Snapshot
-    #: What was asked of the engine, the oldest first, as far back as the gates wish.
-    history: Sequence[Intent]
-    #: Migrations whose end is not known yet.
+    remembered: Remembered
+    #: Migrations whose end is not known yet; those just admitted stand last.
     open_intents: Sequence[Intent]
+    #: With a time zone.
+    now: datetime
+    #: The whole plan that the step is of, or that is under way; None where there is none.
+    plan: Plan | None = None
+
+    @cached_property
+    def history(self) -> tuple[Intent, ...]:
+        """What the engine was asked for and has ended, the oldest first, as far back as the gates wish."""
+        return asked(self.remembered.history)
+
+    @cached_property
+    def begun(self) -> tuple[Intent, ...]:
+        """All that the engine was asked for: what has ended, then what is under way."""
+        return (*self.history, *self.open_intents)
+
+    def begun_in(self, cluster: str) -> Iterator[Intent]:
+        """The same of one cluster."""
+        return (intent for intent in self.begun if intent.cluster == cluster)
+
+    @cached_property
+    def movements(self) -> tuple[Movement, ...]:
+        """All that is on its way, ours and others'."""
+        return movements(self.snapshot, self.open_intents)
 
 
 class Gate(ABC):
@@ -37,6 +64,14 @@ class Gate(ABC):
 
     def held(self, facts: Facts) -> Mapping[str, str]:
         """VMs that no plan shall move for now, with the reason, by VM id."""
+        return {}
+
+    def held_hosts(self, facts: Facts) -> Mapping[str, str]:
+        """Hosts that no plan shall move anything to for now, with the reason, by host id."""
+        return {}
+
+    def held_groups(self, facts: Facts) -> Mapping[str, str]:
+        """Affinity groups and legacy labels that no plan shall mend for now, with the reason, by id."""
         return {}
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:

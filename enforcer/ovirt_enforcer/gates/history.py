@@ -1,4 +1,4 @@
-"""What gates remember: the migrations that were asked of the engine, counted by VM and by the hour."""
+"""What gates remember: the migrations that were asked of the engine, by VM, by how they ended, by age."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ovirt_placement.store.intents import Intent
+from ovirt_placement.store.intents import Intent, IntentState
 
 HOUR_SECONDS: Final = 3600.0
 #: The error of an intent that came to nothing without the engine's doing: it counts for no gate.
 NEVER_ASKED: Final = "never reached the engine"
+#: How the error of an intent begins that the engine refused: the target is remembered, nothing moved.
+REFUSED: Final = "refused: "
 
 
 def asked(intents: Iterable[Intent]) -> tuple[Intent, ...]:
     """Those that the engine was asked for."""
     return tuple(intent for intent in intents if intent.error != NEVER_ASKED)
+
+
+def refused(intent: Intent) -> bool:
+    """Whether the engine refused it: no migration took place, and another target may do."""
+    return intent.state is IntentState.FAILED and (intent.error or "").startswith(REFUSED)
+
+
+def failed(intent: Intent) -> bool:
+    """Whether a migration began and came to nothing."""
+    return intent.state is IntentState.FAILED and not refused(intent)
 
 
 def by_vm(intents: Iterable[Intent]) -> Mapping[str, Sequence[Intent]]:
@@ -26,6 +38,19 @@ def by_vm(intents: Iterable[Intent]) -> Mapping[str, Sequence[Intent]]:
     return found
 
 
-def within_an_hour(intents: Iterable[Intent]) -> int:
-    """How many there were in the last hour."""
-    return sum(intent.age_seconds < HOUR_SECONDS for intent in intents)
+def begun_within(intents: Iterable[Intent], seconds: float) -> int:
+    """How many migrations began so lately; what was refused began none."""
+    return sum(begun_ago(intent) < seconds for intent in intents if not refused(intent))
+
+
+def fits(count: int, more: int, limit: int) -> bool:
+    """Whether so many more may join those that count already.
+
+    A group that the engine moves at once cannot be halved: where it alone is more than the limit, it passes
+    while nothing else counts.
+    """
+    return count == 0 or count + more <= limit
+
+
+def begun_ago(intent: Intent) -> float:
+    return intent.age_seconds + intent.updated - intent.created

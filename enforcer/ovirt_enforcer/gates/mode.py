@@ -1,8 +1,12 @@
-"""Closed in a dry run: nothing is migrated before the configuration says so."""
+"""Closed in mode observe: nothing is migrated before the configuration says so."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ovirt_enforcer.gates.gate import Facts, Gate
+from ovirt_enforcer.gates.modes import why_as_strict, why_group_as_strict
+from ovirt_enforcer.gates.naming import group_ids
 from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.settings import Mode
 
@@ -11,6 +15,17 @@ class ModeGate(Gate):
     name = "mode"
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        if facts.settings.mode is Mode.ENFORCE:
-            return None
-        return 'dry run: set mode = "enforce" under [enforcer] to let it'
+        if facts.settings.mode is Mode.OBSERVE:
+            return 'the engine is in mode observe: set mode = "enforce" under [enforcer] to let it'
+        return why_as_strict(facts, cluster, step, Mode.OBSERVE)
+
+    def held_groups(self, facts: Facts) -> Mapping[str, str]:
+        """Groups that are only observed while others of their cluster are mended.
+
+        Where all of a cluster is observed, its plans show what would be done.
+        """
+        return {
+            group: reason
+            for group in (group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ())
+            if (reason := why_group_as_strict(facts, group, Mode.OBSERVE)) is not None
+        }

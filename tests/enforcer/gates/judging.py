@@ -2,42 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
 from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
-from ovirt_enforcer.planning.planner import make_plan
+from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
 
 ENFORCE = EnforcerSettings(mode=Mode.ENFORCE)
 PARTS = (host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def intent(state: IntentState, age: float, vm_id: str = "a", error: str | None = "it broke") -> Intent:
-    return Intent(
-        id=1,
-        vm=vm_id,
-        cluster=CLUSTER,
-        source="h1",
-        target="h2",
-        memory_mb=None,
-        correlation_id="id",
-        state=state,
-        created=0.0,
-        updated=0.0,
-        age_seconds=age,
-        error=error,
-    )
+def step(vms: str = "a", source: str = "h1", target: str = "h2", groups: str = "g", **fields: Any) -> Step:
+    """A step that moves VMs from one host and mends groups; several are given with spaces between them."""
+    moved, mended = tuple(vms.split()), tuple(groups.split())
+    defaults: dict[str, Any] = {"groups": mended, "mends": mended}
+    return Step(vms=moved, sources=(source,) * len(moved), target=target, **{**defaults, **fields})
 
 
-def admitted(gates: Gates, *parts: Part) -> Admitted:
-    """What is admitted in this world, of a plan that was made for `PARTS`."""
-    return gates.admit(snapshot(*(parts or PARTS)), make_plan(snapshot(*PARTS), CLUSTER))
+def plan(*steps: Step) -> Plan:
+    return Plan(cluster=CLUSTER, strategy="by hand", steps=steps)
 
 
-def closed(gates: Gates, *parts: Part) -> tuple[str, str]:
+#: What mends the rule of `PARTS`.
+STEP = step()
+
+
+def intent(
+    state: IntentState, age: float, vm_id: str = "a", error: str | None = "it broke", **fields: Any
+) -> Intent:
+    """A migration that ended so many seconds ago, and took no time."""
+    defaults: dict[str, Any] = {
+        "id": 1,
+        "cluster": CLUSTER,
+        "source": "h1",
+        "target": "h2",
+        "memory_mb": None,
+        "correlation_id": f"{vm_id} {age}",
+        "created": 0.0,
+        "updated": 0.0,
+    }
+    return Intent(vm=vm_id, state=state, age_seconds=age, error=error, **{**defaults, **fields})
+
+
+def gates(
+    settings: EnforcerSettings = ENFORCE,
+    under_way: Sequence[Intent] = (),
+    now: datetime = NOON,
+    **remembered: Any,
+) -> Gates:
+    return Gates(settings, Remembered(**remembered), under_way, now)
+
+
+def admitted(asked: Gates, *parts: Part, of: Step = STEP, within: Plan | None = None) -> Admitted:
+    """What is admitted in this world, or in `PARTS`."""
+    return asked.admit(snapshot(*(parts or PARTS)), CLUSTER, of, within)
+
+
+def closed(asked: Gates, *parts: Part, of: Step = STEP, within: Plan | None = None) -> tuple[str, str]:
     """The name and the reason of the gate that is closed there."""
     with pytest.raises(Closed) as caught:
-        admitted(gates, *parts)
+        admitted(asked, *parts, of=of, within=within)
     return caught.value.gate, str(caught.value)

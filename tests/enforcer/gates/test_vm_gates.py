@@ -9,7 +9,7 @@ from ovirt_enforcer.gates.history import HOUR_SECONDS, NEVER_ASKED
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import snapshot
 
-from .judging import ENFORCE, PARTS, closed, intent
+from .judging import ENFORCE, PARTS, STEP, admitted, closed, gates, intent, plan, step
 
 FAILED, DONE = IntentState.FAILED, IntentState.DONE
 
@@ -23,38 +23,60 @@ FAILED, DONE = IntentState.FAILED, IntentState.DONE
         ([intent(FAILED, 1300), intent(FAILED, 1201)], None),
         ([intent(FAILED, 700), intent(DONE, 601)], None),
         ([intent(FAILED, 10, error=NEVER_ASKED)], None),
-        ([intent(FAILED, age) for age in range(9790, 9580, -10)], "cooldown"),
-        ([intent(FAILED, age) for age in range(9900, 9600, -10)], None),
+        ([intent(FAILED, 10, error="refused: no room")], None),
+        ([intent(FAILED, 700), intent(FAILED, 601), intent(FAILED, 9, error="refused: no room")], "cooldown"),
+        ([intent(FAILED, 10, error="refused: VM a is being backed up, backup 7")], "backup"),
+        ([intent(FAILED, 601, error="refused: VM a is being backed up, backup 7")], None),
+        ([intent(FAILED, 70, error="refused: backup"), intent(FAILED, 9, error="refused: room")], None),
+        ([intent(DONE, 119)], "just_moved"),
+        ([intent(DONE, 121)], None),
+        ([intent(DONE, 119), intent(FAILED, 9, error="refused: no room")], "just_moved"),
         ([intent(DONE, HOUR_SECONDS - 1)] * 6, "vm_limit"),
         ([intent(DONE, HOUR_SECONDS - 1)] * 5, None),
         ([intent(DONE, HOUR_SECONDS + 1)] * 6, None),
         ([intent(DONE, 900)] * 6 + [intent(FAILED, 1)], "cooldown"),
     ],
 )
-def test_a_vm_rests_after_failures_and_after_many_migrations(
+def test_a_vm_rests_after_failures_after_a_move_and_after_many(
     history: list[Intent], holder: str | None
 ) -> None:
-    gates = Gates(ENFORCE, history, ())
-    held = gates.held(snapshot(*PARTS))
+    asked = gates(history=tuple(history))
+    held = asked.held(snapshot(*PARTS))
     if holder is None:
         assert held == {}
+        assert admitted(asked)
     else:
-        assert closed(gates) == (holder, held["a"])
+        assert closed(asked) == (holder, held["a"])
 
 
 def test_the_reasons_name_the_target_the_error_and_the_limit() -> None:
-    failed, often = Gates(ENFORCE, [intent(FAILED, 1)], ()), Gates(ENFORCE, [intent(DONE, 1)] * 7, ())
-    assert failed.held(snapshot(*PARTS)) == {
+    state = snapshot(*PARTS)
+    assert gates(history=(intent(FAILED, 1),)).held(state) == {
         "a": "its migration to h2 failed (it broke); the cooldown is 600 s"
     }
-    assert often.held(snapshot(*PARTS)) == {
+    assert gates(history=(intent(DONE, 1),)).held(state) == {"a": "it came to h2 less than 120 s ago"}
+    assert gates(history=(intent(DONE, 200),) * 7).held(state) == {
         "a": "migrated 7 times in the last hour, as often as vm_migrations_per_hour allows"
+    }
+    assert gates(history=(intent(FAILED, 1, error="refused: a backup runs"),)).held(state) == {
+        "a": "the engine refused, since it is being backed up; it is asked again after 600 s"
     }
 
 
 def test_the_longest_cooldown_lasts_as_long_as_the_vm_keeps_failing() -> None:
     longest = 16 * ENFORCE.cooldown_seconds
-    ages = [longest - 1 + number * (longest + ENFORCE.interval_seconds) for number in range(9)]
+    ages = [longest - 1 + number * (longest + ENFORCE.interval_seconds) for number in range(8)]
     remembered = [age for age in ages if age < Gates.reach_seconds(ENFORCE)]
-    history = [intent(FAILED, age) for age in reversed(remembered)]
-    assert "the cooldown is 9600 s" in Gates(ENFORCE, history, ()).held(snapshot(*PARTS))["a"]
+    history = tuple(intent(FAILED, age) for age in reversed(remembered))
+    held = gates(history=history).held(snapshot(*PARTS))
+    assert "the cooldown is 9600 s" in held["a"]
+
+
+def test_what_a_plan_has_parked_it_may_take_on_at_once() -> None:
+    parked = intent(DONE, 5, source="h3", target="h1")
+    there, on = step(source="h3", target="h1", groups="", after=()), STEP
+    state, asked = snapshot(*PARTS), gates(history=(parked,))
+    assert closed(asked, of=on) == ("just_moved", "it came to h1 less than 120 s ago")
+    assert asked.held(state, plan(on)) != {}
+    assert asked.held(state, plan(there, on)) == {}
+    assert admitted(asked, of=on, within=plan(there, on))

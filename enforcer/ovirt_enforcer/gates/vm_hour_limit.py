@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ovirt_enforcer.gates.gate import Facts, VmGate
-from ovirt_enforcer.gates.history import HOUR_SECONDS, by_vm, within_an_hour
+from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_within, by_vm
 from ovirt_enforcer.settings import EnforcerSettings
 
 
-class VmLimitGate(VmGate):
+class VmHourLimitGate(VmGate):
     name = "vm_limit"
 
     def held(self, facts: Facts) -> Mapping[str, str]:
-        counts = {vm: within_an_hour(intents) for vm, intents in by_vm(facts.history).items()}
+        counts = {vm: begun_within(intents, HOUR_SECONDS) for vm, intents in by_vm(facts.begun).items()}
         return {
             vm: f"migrated {count} times in the last hour, as often as vm_migrations_per_hour allows"
             for vm, count in counts.items()

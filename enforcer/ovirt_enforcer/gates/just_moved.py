@@ -1,0 +1,43 @@
+"""Holds a VM that was migrated a moment ago: its guest and its peers have only just come to rest.
+
+A plan that parks a VM, to free the way for others, may take it on at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ovirt_enforcer.gates.gate import Facts, VmGate
+from ovirt_enforcer.gates.history import by_vm, refused
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.names import host_name
+from ovirt_placement.store.intents import Intent, IntentState
+
+
+class JustMovedGate(VmGate):
+    name = "just_moved"
+
+    def held(self, facts: Facts) -> Mapping[str, str]:
+        seconds = facts.settings.cooldown_after_success_seconds
+        begun = by_vm(intent for intent in facts.history if not refused(intent))
+        return {
+            vm: f"it came to {host_name(intents[-1].target, facts.snapshot)} less than {seconds:.0f} s ago"
+            for vm, intents in begun.items()
+            if intents[-1].state is IntentState.DONE
+            and intents[-1].age_seconds < seconds
+            and not _goes_on(intents[-1], facts.plan)
+        }
+
+    def reach_seconds(self, settings: EnforcerSettings) -> float:
+        return settings.cooldown_after_success_seconds
+
+
+def _goes_on(done: Intent, plan: Plan | None) -> bool:
+    """Whether the plan that moved a VM moves it on from there."""
+    of_vm = [
+        (step.sources[step.vms.index(done.vm)], step.target)
+        for step in (plan.steps if plan is not None else ())
+        if done.vm in step.vms
+    ]
+    return (done.source, done.target) in of_vm and any(source == done.target for source, _ in of_vm)

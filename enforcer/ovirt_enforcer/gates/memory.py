@@ -1,0 +1,111 @@
+"""Reads what the store remembers for the gates, and writes down what they are to remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.gates.approval import moves
+from ovirt_enforcer.gates.hold import rule_key
+from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.planning import report
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.config import Config
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.broken_rules import BrokenRuleStore
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.pauses import PauseStore
+
+
+def _nothing_tagged() -> frozenset[str]:
+    return frozenset()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Memory:
+    """What survives a restart of all that gates judge by; for one thread.
+
+    Every method raises `StoreAway` if the store is away, and what `tagged` raises.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        patience_seconds: float,
+        create: bool = True,
+        tagged: Callable[[], frozenset[str]] = _nothing_tagged,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        """`tagged` gives the ids of the VMs that bear the tag `exclude_tag`; `clock` the time of day.
+
+        With `create` false nothing is written: a store that does not exist is `StoreAway`.
+        """
+        self._settings = config.section("enforcer", EnforcerSettings)
+        self._tagged = tagged
+        self._clock = clock
+        url, engine = config.store.url, config.engine.name
+        self._intents = Store(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._pauses = PauseStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._approvals = ApprovalStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._broken = BrokenRuleStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
+
+    def gates(self) -> Gates:
+        """The gates as of now, to be read anew before each round of admissions.
+
+        Open migrations are read before those that have ended, so that one that ends meanwhile is not missed.
+        """
+        under_way = self._intents.open_intents()
+        history = self._intents.history(within_seconds=Gates.reach_seconds(self._settings))
+        ended = {intent.id for intent in history}
+        remembered = Remembered(
+            history=history,
+            approvals=self._approvals.approvals(),
+            resumed=self._pauses.resumed(),
+            tagged_vms=self._tagged() if self._settings.exclude_tag else frozenset(),
+        )
+        still_open = tuple(intent for intent in under_way if intent.id not in ended)
+        return Gates(self._settings, remembered, still_open, self._clock(), self._renewed)
+
+    def words(self) -> Hashable:
+        """What people have said of migrations: another value once somebody approved, paused or resumed."""
+        approved = tuple((one.cluster, one.plan, one.set_at) for one in self._approvals.approvals())
+        return approved, self._pauses.pauses(), self._pauses.resumptions()
+
+    def _renewed(self, remembered: Remembered) -> Remembered:
+        """With what may be said or seen while steps are admitted."""
+        cycles = self._broken.cycles() if self._settings.hold_cycles > 1 else {}
+        return replace(remembered, pauses=self._pauses.pauses(), broken_cycles=cycles)
+
+    def look(self, snapshot: Snapshot, cluster: str) -> None:
+        """Count a cycle of a cluster for the rules that are broken there; done before it is planned for."""
+        broken = {rule_key(violation) for violation in find_violations(snapshot, cluster)}
+        self._broken.look(
+            cluster,
+            broken,
+            cycle_seconds=self._settings.interval_seconds,
+            enough=self._settings.hold_cycles,
+        )
+
+    def offer(self, gates: Gates, snapshot: Snapshot, plan: Plan) -> bool:
+        """Let a plan wait for a person's word if it needs one, else none of its cluster; whether it is new.
+
+        Done with each plan that is made, one without any step as well.
+        """
+        if not gates.waits_for_approval(snapshot, plan):
+            self._approvals.withdraw(plan.cluster)
+            return False
+        text = report.text(plan, snapshot)
+        return self._approvals.offer(plan.cluster, plan.id, moves(plan), text)
+
+    def close(self) -> None:
+        for part in (self._intents, self._pauses, self._approvals, self._broken):
+            part.close()

@@ -1,0 +1,34 @@
+"""Closed outside of the windows of a cluster, where it has any, and within a blackout of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ovirt_enforcer.gates.gate import Facts, Gate
+from ovirt_enforcer.gates.naming import named
+from ovirt_enforcer.planning.plan import Step
+from ovirt_enforcer.windows import Window
+from ovirt_placement.model import Cluster
+
+
+class TimeWindowsGate(Gate):
+    name = "windows"
+
+    def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
+        here = facts.snapshot.cluster_by_id[cluster]
+        for blackout in _of(here, facts.settings.blackouts):
+            if blackout.contains(facts.now):
+                return f"it is within the blackout {_text(blackout)}"
+        windows = tuple(_of(here, facts.settings.windows))
+        if not windows or any(window.contains(facts.now) for window in windows):
+            return None
+        opening = min((window.next_start(facts.now) for window in windows), key=lambda at: at.timestamp())
+        return f"it is outside of the windows; the next one opens at {opening.isoformat(' ', 'minutes')}"
+
+
+def _of(cluster: Cluster, windows: Sequence[Window]) -> Iterator[Window]:
+    return (each for each in windows if not each.clusters or named(each.clusters, cluster.id, cluster.name))
+
+
+def _text(window: Window) -> str:
+    return f'"{window.start}" for {window.hours:g} h ({window.time_zone})'

@@ -1,0 +1,219 @@
+"""What gates remember is in the store: another process finds it all, and a word said there counts at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer.gates.admission import Closed, Gates
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.planning.plan import Plan, Step
+from ovirt_placement import config
+from ovirt_placement.config import Config
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.pauses import PauseStore
+from tests.builders import CLUSTER, snapshot, vm
+
+from .judging import NOON, PARTS, STEP, plan, step
+
+#: What a process can do before it is killed.
+BEFORE = """
+import os, sys
+from pathlib import Path
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_placement import config
+from ovirt_placement.model import state_file
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.pauses import PauseStore
+
+loaded = config.load(Path(sys.argv[1]), {})
+url = loaded.store.url
+
+def migrate(vm, error=None, done=False):
+    store = Store(url, engine="default", patience_seconds=5)
+    one = store.prepare(vm=vm, cluster="cluster1", source="h1", target="h2", correlation_id=vm)
+    if error:
+        store.fail(one.id, error)
+    if done:
+        store.accept(one.id)
+        store.finish(one.id)
+
+def pause():
+    store = PauseStore(url, engine="default", patience_seconds=5)
+    store.pause("", cluster_name="", reason="", set_by="eve", seconds=60)
+
+def look():
+    Memory(loaded, patience_seconds=5).look(state_file.load(Path(sys.argv[2])), "cluster1")
+
+"""
+
+
+def configured(folder: Path, text: str = 'mode = "enforce"') -> Config:
+    file = folder / "placement.toml"
+    file.write_text(f'[store]\nurl = "sqlite:///{folder}/store.db"\n[enforcer]\n{text}\n', "utf-8")
+    return config.load(file, {})
+
+
+@contextmanager
+def remembering(loaded: Config, **how: Any) -> Iterator[Memory]:
+    memory = Memory(loaded, patience_seconds=5, **how)
+    yield memory
+    memory.close()
+
+
+def killed(folder: Path, script: str) -> None:
+    """Run a script in a process that ends without a word of farewell."""
+    state = folder / "state.json"
+    state.write_bytes(state_file.dumps(snapshot(*PARTS)))
+    command = [sys.executable, "-c", f"{BEFORE}{script}\nos._exit(9)", folder / "placement.toml", state]
+    ended = subprocess.run(command, check=False, timeout=60, capture_output=True, text=True)
+    assert ended.returncode == 9, ended.stderr
+
+
+def why(gates: Gates, one: Step = STEP, of: Plan | None = None, state: Snapshot | None = None) -> str:
+    with pytest.raises(Closed) as caught:
+        gates.admit(state or snapshot(*PARTS), CLUSTER, one, of)
+    return caught.value.gate
+
+
+def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path) -> None:
+    loaded = configured(tmp_path)
+    with remembering(loaded) as memory:
+        before = memory.gates()
+        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+        pauses = PauseStore(loaded.store.url, engine="default", patience_seconds=5)
+        pauses.pause(CLUSTER, cluster_name="blue", reason="", set_by="eve", seconds=None)
+        assert why(memory.gates()) == "pause"
+        assert why(before) == "pause"
+        pauses.resume(CLUSTER, set_by="eve")
+        pauses.close()
+        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+
+
+@pytest.mark.parametrize(
+    ("script", "gate"),
+    [
+        ("pause()", "pause"),
+        ('migrate("a")', "movement"),
+        ('migrate("a", "it broke")', "cooldown"),
+        ('migrate("a", done=True)', "just_moved"),
+        ('for vm in "12345": migrate(vm, "it broke")\n', "breaker"),
+    ],
+)
+def test_a_restart_forgets_nothing(tmp_path: Path, script: str, gate: str) -> None:
+    loaded = configured(tmp_path)
+    killed(tmp_path, script)
+    with remembering(loaded) as memory:
+        assert why(memory.gates()) == gate
+
+
+def test_a_restart_forgets_no_limit(tmp_path: Path) -> None:
+    loaded = configured(tmp_path, 'mode = "enforce"\ncluster_migrations_per_hour = 2')
+    killed(tmp_path, 'migrate("x", done=True); migrate("y", done=True)')
+    with remembering(loaded) as memory:
+        assert why(memory.gates()) == "cluster_limit"
+
+
+def test_a_restart_forgets_no_cycle_in_which_a_rule_was_broken(tmp_path: Path) -> None:
+    loaded = configured(tmp_path, 'mode = "enforce"\nhold_cycles = 3\ninterval_seconds = 0.001')
+    killed(tmp_path, "look()")
+    state = snapshot(*PARTS)
+    for count in (1, 2):
+        with remembering(loaded) as memory:
+            reason = f"affinity group g was seen broken in {count} of 3 cycles (hold_cycles)"
+            assert memory.gates().held_groups(state) == {"g": reason}
+            assert why(memory.gates()) == "hold"
+            memory.look(state, CLUSTER)
+    with remembering(loaded) as memory:
+        before = memory.gates()
+        assert memory.gates().admit(state, CLUSTER, STEP)
+        memory.look(snapshot(*PARTS[:-1]), CLUSTER)
+        assert why(before) == "hold"
+
+
+def test_a_plan_waits_is_approved_of_and_used_up_over_restarts(tmp_path: Path) -> None:
+    loaded = configured(tmp_path, 'mode = "approve"')
+    state, both = snapshot(*PARTS), plan(STEP, step("b", groups=""))
+    with remembering(loaded) as memory:
+        gates = memory.gates()
+        assert why(gates, STEP, both) == "approval"
+        assert memory.offer(gates, state, both)
+        assert not memory.offer(memory.gates(), state, both)
+    approvals = ApprovalStore(loaded.store.url, engine="default", patience_seconds=5)
+    (waiting,) = approvals.waiting()
+    assert waiting.plan == both.id
+    assert "a from h1 to h2" in waiting.text
+    assert approvals.approve(both.id, set_by="eve")
+    intents = Store(loaded.store.url, engine="default", patience_seconds=5)
+    with remembering(loaded) as memory:
+        gates = memory.gates()
+        assert not memory.offer(gates, state, both)
+        assert gates.admit(state, CLUSTER, STEP, both)
+        begun = intents.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
+        intents.accept(begun.id)
+        intents.finish(begun.id)
+    moved = snapshot(*PARTS[:2], vm("a", "h2"), *PARTS[3:])
+    with remembering(loaded) as memory:
+        changed = plan(step("b", target="h3", groups=""))
+        assert why(memory.gates(), changed.steps[0], changed, moved) == "approval"
+        assert memory.offer(memory.gates(), moved, changed)
+        assert [one.plan for one in approvals.waiting()] == [changed.id]
+        assert not memory.offer(memory.gates(), moved, plan(both.steps[1]))
+        assert approvals.waiting() == ()
+        assert memory.gates().waits_for_approval(moved, plan(STEP))
+    intents.close()
+    approvals.close()
+
+
+def test_what_ends_between_two_readings_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = 'mode = "enforce"\nvm_migrations_per_hour = 2\ncooldown_after_success_seconds = 0'
+    loaded = configured(tmp_path, twice)
+    store = Store(loaded.store.url, engine="default", patience_seconds=5)
+    one = store.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
+    store.accept(one.id)
+    read = Store.history
+
+    def end_then_read(reader: Store, **how: Any) -> Any:
+        if store.open_intents():
+            store.finish(one.id)
+        return read(reader, **how)
+
+    monkeypatch.setattr(Store, "history", end_then_read)
+    with remembering(loaded) as memory:
+        gates = memory.gates()
+        assert gates.held(snapshot(*PARTS)) == {}
+        assert gates.admit(snapshot(*PARTS), CLUSTER, STEP)
+    store.close()
+
+
+def test_tags_are_asked_for_where_the_setting_asks_for_them(tmp_path: Path) -> None:
+    with remembering(configured(tmp_path), tagged=lambda: frozenset("a")) as memory:
+        assert why(memory.gates()) == "exclusion"
+    none = configured(tmp_path, 'mode = "enforce"\nexclude_tag = ""')
+    with remembering(none, tagged=lambda: frozenset("a")) as memory:
+        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+
+
+def test_windows_are_judged_by_the_time_of_day_at_the_reading(tmp_path: Path) -> None:
+    window = 'mode = "enforce"\n[[enforcer.windows]]\nstart = "30 12 * * *"\nhours = 1'
+    now = [NOON]
+    with remembering(configured(tmp_path, window), clock=lambda: now[0]) as memory:
+        assert why(memory.gates()) == "windows"
+        now[0] = datetime(2026, 3, 2, 12, 30, tzinfo=NOON.tzinfo)
+        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+
+
+def test_a_reader_makes_no_store(tmp_path: Path) -> None:
+    with remembering(configured(tmp_path), create=False) as memory, pytest.raises(StoreAway):
+        memory.gates()
+    assert not (tmp_path / "store.db").exists()
