@@ -1,0 +1,139 @@
+"""The host that the engine would choose for a VM: by the filters and weights of its cluster's policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.rules import rank_selector
+from ovirt_placement.rules.catalogue import RULES, filters_in_force
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request
+
+#: The factors that the policies have which the engine ships: for a cluster of whose policy nothing is known.
+_SHIPPED = {
+    "vm_affinity_weight": 1,
+    "vm_to_host_weight": 20,
+    "ha_weight": 1,
+    "even_cpu_weight": 2,
+    "even_memory_weight": 1,
+    "preferred_hosts_weight": 99,
+}
+_HA_FACTOR = "ha_weight"
+
+
+class Scheduler:
+    """Chooses hosts in snapshots that differ in nothing but where VMs run."""
+
+    def __init__(self) -> None:
+        #: The hosts that fixed filters leave of some, by the filter, what its answer hangs on, and the hosts.
+        self._left: dict[tuple[str, Hashable, tuple[str, ...]], tuple[str, ...]] = {}
+
+    def best_host(self, snapshot: Snapshot, vm: Vm, hosts: Sequence[str]) -> str | None:
+        """The best of some hosts; None if filters leave none. Of equals, what the engine finds first."""
+        left = tuple(hosts)
+        for rule in _filters(snapshot, vm):
+            if left:
+                left = self._filtered(rule, snapshot, vm, left)
+        if len(left) < 2:
+            return left[0] if left else None
+        weights, factors = _weights(snapshot, vm, left)
+        return rank_selector.order_hosts(left, weights, factors)[0].host
+
+    def _filtered(self, rule: Rule, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        if not rule.fixed or rule.alike is None:
+            return _accepted(rule, snapshot, vm, hosts)
+        key = (rule.name, rule.alike(snapshot, vm.id), hosts)
+        if key not in self._left:
+            self._left[key] = _accepted(rule, snapshot, vm, hosts)
+        return self._left[key]
+
+
+def takes_effect(rule: Rule, cluster: Cluster) -> bool:
+    """Whether a policy has our unit; where nobody knows it, a rule of ours that no policy must ask for."""
+    if cluster.scheduling_policy is None:
+        return not rule.on_request
+    return rule.enabled_in(cluster)
+
+
+def _filters(snapshot: Snapshot, vm: Vm) -> list[Rule]:
+    """The filters of the policy; first those that are fixed."""
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    rules = [rule for rule in filters_in_force(cluster) if not rule.ours or takes_effect(rule, cluster)]
+    return sorted(rules, key=lambda rule: not rule.fixed)
+
+
+def _accepted(rule: Rule, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    if rule.filter is None:
+        return hosts
+    verdicts = rule.filter(snapshot, _request(snapshot, vm, hosts, as_engine=rule.ours))
+    return tuple(verdict.host for verdict in verdicts if verdict.accepted)
+
+
+def _request(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...], *, as_engine: bool) -> Request:
+    """The engine moves one VM alone; its own filters know that, ours cannot."""
+    parameters = snapshot.cluster_by_id[vm.cluster].scheduling_properties
+    return Request((vm.id,), hosts, parameters=parameters, as_engine=as_engine, explained=False)
+
+
+def _weights(
+    snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]
+) -> tuple[dict[str | None, dict[str, int]], dict[str, int]]:
+    """What each weight says of each host, and how much it counts.
+
+    Of two that are twins ours speaks for both: they want the same.
+    """
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    engines = _engines_factors(cluster)
+    said: dict[str | None, dict[str, int]] = {}
+    factors: dict[str, int] = {}
+    request = _request(snapshot, vm, hosts, as_engine=True)
+    for rule in RULES:
+        factor = _factor(rule, cluster, engines)
+        if rule.weight is not None and factor > 0:
+            factors[rule.name] = factor
+            said[rule.name] = {one.host: one.rank for one in rule.weight(snapshot, request)}
+    for name, weight in _OF_HOSTS.items():
+        if engines.get(name, 0) > 0:
+            factors[name] = engines[name]
+            said[name] = {host: weight(snapshot.host_by_id[host], vm) for host in hosts}
+    return said, factors
+
+
+def _engines_factors(cluster: Cluster) -> Mapping[str, int]:
+    """Of the engine's own weights; one that is not among them is not in the policy."""
+    return cluster.policy if cluster.policy or cluster.scheduling_policy is not None else _SHIPPED
+
+
+def _factor(rule: Rule, cluster: Cluster, engines: Mapping[str, int]) -> int:
+    """Of our unit and the engine's twin together."""
+    if rule.kind is not UnitKind.WEIGHT:
+        return 0
+    policy = cluster.scheduling_policy
+    own = policy.weights.get(rule.name, 0) if policy is not None else 0
+    twin = rule.twin_factor or (_HA_FACTOR if "OptimalForHaReservation" in rule.twins else "")
+    return own + engines.get(twin, 0)
+
+
+def _by_cpu(host: Host, vm: Vm) -> int:
+    """Source: EvenDistributionCPUWeightPolicyUnit."""
+    added = 0 if vm.host == host.id else vm.vcpus * round(vm.usage_cpu_percent or 0)
+    return round((host.cpu_percent or 0) + added / max(1, host.cores))
+
+
+def _by_memory(host: Host, vm: Vm) -> int:
+    """Source: EvenDistributionMemoryWeightPolicyUnit."""
+    return -host.free_mb
+
+
+def _preferred(host: Host, vm: Vm) -> int:
+    """Source: PreferredHostsWeightPolicyUnit."""
+    return int(vm.migratable and bool(vm.pinned_hosts) and host.id not in vm.pinned_hosts)
+
+
+#: The engine's own weights that look at hosts alone, by the names that a cluster's state has for them.
+_OF_HOSTS: Mapping[str, Callable[[Host, Vm], int]] = {
+    "even_cpu_weight": _by_cpu,
+    "even_memory_weight": _by_memory,
+    "preferred_hosts_weight": _preferred,
+}

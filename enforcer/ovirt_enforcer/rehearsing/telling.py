@@ -1,0 +1,110 @@
+"""Rehearsals as an administrator reads them, with names, and as data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ovirt_enforcer.rehearsing.course import Actor, Loop, Migration, Outcome, Rehearsal
+from ovirt_placement.answers.names import group_name, host_name, vm_name
+from ovirt_placement.model import Snapshot
+
+#: The version of the data.
+FORMAT = 1
+
+_WHO = {
+    Actor.ENFORCER: "the enforcer",
+    Actor.ENGINE: "the engine's affinity enforcement",
+    Actor.BALANCE: "the balance",
+}
+
+
+def text(rehearsal: Rehearsal, snapshot: Snapshot) -> str:
+    """A rehearsal in lines: how it ended, and of a loop who moves which VM for what, and what makes it."""
+    name = snapshot.cluster_by_id[rehearsal.cluster].name
+    lines = [f"Cluster {name} ({_cast(rehearsal)}): {_outcome(rehearsal)}"]
+    if rehearsal.loop is not None:
+        lines += _loop_text(rehearsal.loop, snapshot)
+    return "\n".join(lines)
+
+
+def _cast(rehearsal: Rehearsal) -> str:
+    words = [_WHO[actor] for actor in rehearsal.actors if actor is not Actor.BALANCE]
+    return " and ".join([*words, rehearsal.balance or "no balance that is known"])
+
+
+def _outcome(rehearsal: Rehearsal) -> str:
+    after = f"after {_migrations(rehearsal.migrations)}"
+    if rehearsal.loop is not None:
+        again = _migrations(len(rehearsal.loop.migrations))
+        return f"a LOOP: {after} come {again} again and again."
+    if rehearsal.outcome is Outcome.SETTLED:
+        return f"settles {after}." if rehearsal.migrations else "nobody moves anything."
+    return f"not settled {after}; {'there was no more time' if rehearsal.out_of_time else 'given up'}."
+
+
+def _loop_text(loop: Loop, snapshot: Snapshot) -> Iterator[str]:
+    for number, one in enumerate(loop.migrations, 1):
+        yield f"  {number}. {_migration_text(one, snapshot)}"
+    made_by = [group_name(group, snapshot) for group in loop.groups] + list(loop.units)
+    yield f"  Made by: {', '.join(made_by)}"
+    if not loop.groups_needed:
+        yield "  There was no time to see which of these groups it needs."
+
+
+def _migration_text(one: Migration, snapshot: Snapshot) -> str:
+    way = f"{vm_name(one.vm, snapshot)} from {host_name(one.source, snapshot)}"
+    units = f" ({', '.join(one.units)})" if one.units else ""
+    return f"{way} to {host_name(one.target, snapshot)} by {_WHO[one.by]}{units}: {one.because}"
+
+
+def _migrations(number: int) -> str:
+    return f"{number} migration{'' if number == 1 else 's'}"
+
+
+def document(rehearsals: Iterable[Rehearsal], snapshot: Snapshot) -> dict[str, Any]:
+    """Rehearsals for programs: ids with names beside them."""
+    return {"format": FORMAT, "clusters": [_data(one, snapshot) for one in rehearsals]}
+
+
+def _data(rehearsal: Rehearsal, snapshot: Snapshot) -> dict[str, Any]:
+    loop = rehearsal.loop
+    return {
+        "cluster": _named(rehearsal.cluster, snapshot.cluster_by_id[rehearsal.cluster].name),
+        "outcome": rehearsal.outcome.value,
+        "migrations": rehearsal.migrations,
+        "actors": [actor.value for actor in rehearsal.actors],
+        "balance": rehearsal.balance,
+        "out_of_time": rehearsal.out_of_time,
+        "loop": None if loop is None else _loop_data(loop, snapshot),
+    }
+
+
+def _loop_data(loop: Loop, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "migrations": [_migration_data(one, snapshot) for one in loop.migrations],
+        "groups": [_group(group, snapshot) for group in loop.groups],
+        "groups_needed": loop.groups_needed,
+        "units": list(loop.units),
+    }
+
+
+def _migration_data(one: Migration, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "vm": _named(one.vm, vm_name(one.vm, snapshot)),
+        "from": _named(one.source, host_name(one.source, snapshot)),
+        "to": _named(one.target, host_name(one.target, snapshot)),
+        "by": one.by.value,
+        "units": list(one.units),
+        "groups": [_group(group, snapshot) for group in one.groups],
+        "because": one.because,
+    }
+
+
+def _group(group: str, snapshot: Snapshot) -> dict[str, str]:
+    known = snapshot.label_by_id.get(group) or snapshot.group_by_id.get(group)
+    return _named(group, known.name if known else group)
+
+
+def _named(identity: str, name: str) -> dict[str, str]:
+    return {"id": identity, "name": name}
