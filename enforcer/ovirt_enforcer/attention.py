@@ -53,6 +53,10 @@ class Attention:
                 _log.warning("%s: %s", self.name, error)
             else:
                 _log.error("%s: %s", self.name, complaint, exc_info=error)
+        self.put_off(now, longest_pause)
+
+    def put_off(self, now: float, longest_pause: float) -> None:
+        """Put off the next look, each time longer, for a failure that is told elsewhere."""
         self._failures += 1
         self.due = now + BackOff(_FIRST_PAUSE_SECONDS, longest_pause).pause_after(self._failures)
 

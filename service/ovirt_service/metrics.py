@@ -1,15 +1,25 @@
-"""Serves what Prometheus reads of a process that has no HTTP server of its own."""
+"""Serves what Prometheus, and whoever else watches, reads of a process that has no HTTP server of its own."""
 
 from __future__ import annotations
 
 import logging
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
 
 _log = logging.getLogger(__name__)
+
+#: A WSGI application (PEP 3333).
+Page = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def new_registry() -> CollectorRegistry:
@@ -19,17 +29,47 @@ def new_registry() -> CollectorRegistry:
     return registry
 
 
-def serve(registry: CollectorRegistry, address: str, named: str) -> None:
+def serve(
+    registry: CollectorRegistry,
+    address: str,
+    named: str,
+    pages: Mapping[str, Page] = MappingProxyType({}),
+) -> None:
     """Serve the page at HOST:PORT from a thread until the process ends; nowhere if the address is empty.
 
-    Port 0 takes any free one. Raises `UserError`, which calls the address as it is `named`.
+    Port 0 takes any free one; `pages` stand beside it, by their paths. Raises `UserError`, which calls the
+    address as it is `named`.
     """
     if not address:
         return
     host, port = split_address(address, named)
     try:
-        server, _ = start_http_server(port, host, registry)
+        server = make_server(
+            host, port, _choosing(make_wsgi_app(registry), pages), _server_for(host), handler_class=_Silent
+        )
     except OSError as error:
         raise UserError(f"{named} {address!r}: {error.strerror}") from None
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     shown = f"[{host}]" if ":" in host else host
     _log.info("metrics at http://%s:%d/metrics", shown, server.server_port)
+
+
+def _choosing(others: Page, pages: Mapping[str, Page]) -> Page:
+    def choose(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        return pages.get(environ.get("PATH_INFO", ""), others)(environ, start_response)
+
+    return choose
+
+
+def _server_for(host: str) -> type[ThreadingWSGIServer]:
+    class Server(ThreadingWSGIServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+    return Server
+
+
+class _Silent(WSGIRequestHandler):
+    """Logs no requests: what watches a process asks every few seconds."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name for it
+        pass

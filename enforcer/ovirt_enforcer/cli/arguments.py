@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
+
+from ovirt_enforcer.planning.problem.posing import Repair
+
+_UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -18,3 +23,41 @@ def add_state(parser: argparse.ArgumentParser) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print data for programs")
+
+
+def add_repair(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repair",
+        type=_repair,
+        metavar="hard,soft",
+        help="which rules are repaired (default: as configured, else hard)",
+    )
+
+
+def add_deadline(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--deadline", type=_seconds, metavar="SECONDS", help=text)
+
+
+def duration(given: str) -> float:
+    """Read 90s, 15m, 2h or 7d; return seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", given)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{given!r} is no time such as 90s, 15m, 2h or 7d")
+    return float(match[1]) * _UNIT_SECONDS[match[2]]
+
+
+def _repair(given: str) -> frozenset[Repair]:
+    try:
+        return frozenset(Repair(word.strip()) for word in given.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{given!r} is neither hard nor soft nor hard,soft") from None
+
+
+def _seconds(given: str) -> float:
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{given!r} is no number of seconds above 0")
+    return seconds

@@ -8,12 +8,23 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ovirt_enforcer.cli import plan, run
+from ovirt_enforcer.cli import (
+    apply,
+    approve,
+    history,
+    make_room,
+    pause,
+    plan,
+    run,
+    simulate_policy,
+    undo,
+    why_not,
+)
 from ovirt_service.errors import EXIT_STATUS, UserError
 
 COMMAND = "ovirt-enforcer"
 
-_COMMANDS = (run, plan)
+_COMMANDS = (run, plan, simulate_policy, make_room, apply, approve, pause, history, why_not, undo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

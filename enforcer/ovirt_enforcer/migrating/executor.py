@@ -1,4 +1,4 @@
-"""Carries out one admitted step and follows it to its end: intent first, then the request, then the proof.
+"""Carries out admitted steps and follows each to its end: intent first, then the request, then the proof.
 
 Whenever the process dies, the store holds the intent and the engine the truth; `follow` brings the two
 together again, whether after a poll or after a restart.
@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
 
 from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.gates.history import NEVER_ASKED
+from ovirt_enforcer.migrating.circumstances import digest
+from ovirt_enforcer.migrating.refusals import error_of
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.engine.connection.client import (
     EngineAway,
     EngineConnection,
@@ -21,18 +26,33 @@ from ovirt_placement.engine.connection.client import (
 )
 from ovirt_placement.engine.reading import events
 from ovirt_placement.engine.writing import migration
-from ovirt_placement.engine.writing.migration import Progress, Rejection, Watch
+from ovirt_placement.engine.writing.migration import Progress, Rejection, VmState, Watch
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentState, Store
 
 _log = logging.getLogger(__name__)
 
-_ENDS = {
+_ENDS: Final = {
     Progress.RETURNED: "it is back on its source",
     Progress.ELSEWHERE: "it is on a third host: somebody else moved it",
     Progress.STOPPED: "the VM stopped",
     Progress.GONE: "the VM was removed",
 }
+_NOTHING: Final = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A step to carry out: what it is of, and what it was decided on."""
+
+    admitted: Admitted
+    plan: str
+    #: From 1.
+    number: int
+    snapshot: Snapshot
+    #: Of the lease, from before the snapshot was read.
+    epoch: int
 
 
 class Executor:
@@ -44,39 +64,59 @@ class Executor:
         store: Store,
         settings: EnforcerSettings,
         clock: Callable[[], float],
+        still_leads: Callable[[int], bool],
+        began: Callable[[Iterable[Intent]], None] = lambda intents: None,
         ended: Callable[[Intent], None] = lambda intent: None,
     ) -> None:
         """`clock` gives seconds that only grow; it measures how long a migration takes.
 
-        `ended` is told of each migration whose end is known.
+        `still_leads` is asked just before a request whether the epoch of its decision lasts. `began` is told
+        of what is about to be asked for, `ended` of each migration whose end is known.
         """
         self._connection = connection
         self._store = store
         self._settings = settings
         self._clock = clock
+        self._still_leads = still_leads
+        self._began = began
         self._ended = ended
         self._watches: dict[int, Watch] = {}
-        #: Names to log; of what a process before this one began there are only ids.
-        self._names: dict[str, str] = {}
         #: Migrations of which it was said that they take long.
         self._late: set[int] = set()
+        #: For names alone.
+        self._latest = _NOTHING
 
-    def begin(self, admitted: Admitted, snapshot: Snapshot) -> None:
-        """Ask the engine for the migration of an admitted step.
+    def look(self, snapshot: Snapshot) -> None:
+        """Learn the names of VMs and hosts."""
+        self._latest = snapshot
 
-        A refusal ends the intents as failed. Raises `EngineAway` or `EngineSetupError` if the engine cannot
-        be asked, and `StoreAway` if the intent cannot be written: then it is not asked.
+    def keep_only(self, open_intents: Collection[Intent]) -> None:
+        """Forget what was seen of other migrations: somebody else has brought them to an end."""
+        known = {intent.id for intent in open_intents}
+        self._late &= known
+        for gone in self._watches.keys() - known:
+            del self._watches[gone]
+
+    def begin(self, task: Task) -> tuple[Intent, ...]:
+        """Ask the engine for the migration of an admitted step; return its intents as they are afterwards.
+
+        A refusal ends them as failed. Raises `EngineAway` or `EngineSetupError` if the engine cannot be
+        asked, `StoreAway` if the intents cannot be written, and `LeaseLost` if another may lead by now: then
+        the engine is not asked.
         """
-        intents = self._prepare(admitted, snapshot)
-        step, correlation_id = admitted.step, intents[0].correlation_id
-        self._names.update({vm: snapshot.vm_by_id[vm].name for vm in step.vms})
-        self._names[step.target] = snapshot.host_by_id[step.target].name
+        intents = self._prepare(task)
+        self._began(intents)
+        step = task.admitted.step
+        chosen = None if self._settings.target == "engine" else step.target
+        if not self._still_leads(task.epoch):
+            raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
         try:
             migration.migrate(
-                self._connection, step.vms[0], step.target, correlation_id, closure=step.closure
+                self._connection, step.vms[0], chosen, intents[0].correlation_id, closure=step.closure
             )
         except Rejection as rejection:
-            self._record(intents, self._store.fail, str(rejection).removesuffix("."))
+            error = error_of(rejection, chosen and host_name(chosen, task.snapshot))
+            return self._record(intents, self._store.fail, error)
         except EngineAway as away:
             if away.request_sent:
                 self._record(intents, self._store.lose, str(away))
@@ -87,12 +127,11 @@ class Executor:
             self._record(intents, self._store.fail, NEVER_ASKED)
             raise
         except EngineFault as fault:
-            self._record(intents, self._store.lose, str(fault))
-        else:
-            self._record(intents, self._store.accept)
+            return self._record(intents, self._store.lose, str(fault))
+        return self._record(intents, self._store.accept)
 
-    def follow(self, intent: Intent) -> bool:
-        """Look once at a migration that is not known to have ended; whether it is known now.
+    def follow(self, intent: Intent) -> Intent | None:
+        """Look once at a migration that is not known to have ended; return it once it is.
 
         Raises `EngineAway`, `EngineSetupError` or `StoreAway`; to call it again later is always right.
         """
@@ -100,28 +139,40 @@ class Executor:
             return self._unconfirmed(intent)
         now = self._clock()
         before = self._watches.get(intent.id) or migration.watch(intent.source or "", intent.target, now)
-        watch = self._watches[intent.id] = before.step(migration.read_vm(self._connection, intent.vm), now)
+        seen = migration.read_vm(self._connection, intent.vm)
+        watch = self._watches[intent.id] = before.step(seen, now)
         if watch.progress is Progress.ARRIVED:
-            self._record((intent,), self._store.finish)
-        elif watch.ended:
-            self._record((intent,), self._store.fail, self._why_failed(intent, _ENDS[watch.progress]))
-        elif now - watch.accepted_at > self._settings.migration_timeout_seconds:
+            return self._end(intent, self._store.finish)
+        if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
+            return self._arrived_elsewhere(intent, seen)
+        if watch.ended:
+            return self._end(intent, self._store.fail, self._why_failed(intent, _ENDS[watch.progress]))
+        if now - watch.accepted_at > self._settings.migration_timeout_seconds:
             self._warn(intent)
-        return watch.ended
+        return None
 
-    def _prepare(self, admitted: Admitted, snapshot: Snapshot) -> list[Intent]:
+    def _arrived_elsewhere(self, intent: Intent, seen: VmState | None) -> Intent | None:
+        chosen = intent.target if seen is None or seen.host is None else seen.host
+        return self._end(intent, lambda known: self._store.finish(known, chosen))
+
+    def _prepare(self, task: Task) -> list[Intent]:
         """Write down every VM of the step; the first one's correlation id goes to the engine."""
         correlation_id = uuid.uuid4().hex
+        step, snapshot = task.admitted.step, task.snapshot
         return [
             self._store.prepare(
                 vm=vm,
-                cluster=admitted.cluster,
+                cluster=task.admitted.cluster,
                 source=source,
-                target=admitted.step.target,
+                target=step.target,
                 correlation_id=f"{correlation_id}-{number}" if number else correlation_id,
                 memory_mb=snapshot.vm_by_id[vm].memory_mb,
+                epoch=task.epoch,
+                plan=task.plan,
+                step=task.number,
+                circumstances=digest(snapshot, vm, (source, step.target)),
             )
-            for number, (vm, source) in enumerate(zip(admitted.step.vms, admitted.step.sources, strict=True))
+            for number, (vm, source) in enumerate(zip(step.vms, step.sources, strict=True))
         ]
 
     def _confirmed(self, intent: Intent) -> bool:
@@ -131,13 +182,12 @@ class Executor:
         self._record((intent,), self._store.accept)
         return True
 
-    def _unconfirmed(self, intent: Intent) -> bool:
+    def _unconfirmed(self, intent: Intent) -> Intent | None:
         """Wait until the engine must have shown that it accepted; after that, it has not."""
         seen = migration.read_vm(self._connection, intent.vm)
         if intent.age_seconds < self._settings.settle_seconds or (seen and seen.status == "migrating"):
-            return False
-        self._record((intent,), self._store.fail, self._why_failed(intent, NEVER_ASKED))
-        return True
+            return None
+        return self._end(intent, self._store.fail, self._why_failed(intent, NEVER_ASKED))
 
     def _events(self, intent: Intent) -> tuple[events.Event, ...]:
         correlation_id = intent.correlation_id.partition("-")[0]
@@ -148,24 +198,33 @@ class Executor:
         said = [event.description for event in self._events(intent) if event.code in events.FAILED]
         return said[-1].strip().removesuffix(".") if said else otherwise
 
-    def _record(self, intents: Iterable[Intent], transition: Callable[..., Intent], *error: str) -> None:
+    def _end(self, intent: Intent, transition: Callable[..., Intent], *error: str) -> Intent | None:
+        return next(iter(self._record((intent,), transition, *error)), None)
+
+    def _record(
+        self, intents: Iterable[Intent], transition: Callable[..., Intent], *error: str
+    ) -> tuple[Intent, ...]:
         """Record a transition of each intent; where somebody else has done so already, theirs stands."""
+        recorded = []
         for intent in intents:
             try:
                 after = transition(intent.id, *error)
             except ImpossibleTransition as overtaken:
                 _log.warning("%s: %s", self._title(intent), overtaken)
                 continue
-            _log.info("%s: %s%s", self._title(intent), after.state, "".join(f": {text}" for text in error))
+            _log.info("%s: %s%s", self._title(after), after.state, "".join(f": {text}" for text in error))
+            recorded.append(after)
             if not after.open:
                 self._watches.pop(intent.id, None)
+                self._late.discard(intent.id)
                 self._ended(after)
+        return tuple(recorded)
 
     def _warn(self, intent: Intent) -> None:
         if intent.id not in self._late:
             self._late.add(intent.id)
-            _log.warning("%s: it takes long; its cluster waits until it ends", self._title(intent))
+            _log.warning("%s: it takes long; what waits for it goes on when it ends", self._title(intent))
 
     def _title(self, intent: Intent) -> str:
-        vm, host = (self._names.get(name, name) for name in (intent.vm, intent.target))
+        vm, host = vm_name(intent.vm, self._latest), host_name(intent.target, self._latest)
         return f"migration of {vm} to {host} ({intent.correlation_id})"

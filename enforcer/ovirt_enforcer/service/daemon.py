@@ -1,36 +1,37 @@
-"""Looks at every cluster in turn, for ever: follow what is under way, plan, and take one step at a time.
+"""Looks at every cluster, for ever: follow what is under way, look at what is due, see to it.
 
-One thread and no state that must survive: the engine holds what is true and the store what was meant, so
-it may be killed at any point. What fails in one cluster is logged and tried again later; the others go on.
+No state that must survive: the engine holds what is true and the store what was meant, so it may be killed at
+any point. What fails in one cluster is logged and tried again later; the others go on.
 """
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
-import msgspec
-
 from ovirt_enforcer.attention import Attention
-from ovirt_enforcer.gates.admission import Closed, Gates
-from ovirt_enforcer.gates.busy_cluster import BusyClusterGate, why_busy
-from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.plan import Plan
-from ovirt_enforcer.planning.planner import holds, make_plan
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.service import triggers
+from ovirt_enforcer.service.cluster import ClusterWork, Parts
+from ovirt_enforcer.service.health import Health
+from ovirt_enforcer.service.leading import Leader
+from ovirt_enforcer.service.look import REACH_SECONDS, Look
 from ovirt_enforcer.service.metrics import Metrics
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
 
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
 _REMEMBERED_SECONDS = 30 * 24 * 3600.0
 _FORGET_EVERY_SECONDS = 3600.0
-
-_log = logging.getLogger(__name__)
+#: However much happens, between two looks at a cluster lie so many seconds, and so many times what one takes.
+_LEAST_PAUSE_SECONDS = 1.0
+_LEAST_PAUSE_LOOKS = 5.0
+#: A VM that we migrated is not news for so long afterwards.
+_OURS_SECONDS = 60.0
 
 
 class Watcher(Protocol):
@@ -39,44 +40,40 @@ class Watcher(Protocol):
     def look(self, snapshot: Snapshot) -> None: ...
 
 
-@dataclass(slots=True)
-class _Cluster(Attention):
-    """A cluster, and what is left of the plan that is being carried out there."""
-
-    plan: Plan | None = None
-
-
 class Daemon:
     """The enforcer of all clusters of one engine."""
 
     def __init__(
         self,
-        settings: EnforcerSettings,
         read: Callable[[], Snapshot],
         store: Store,
-        executor: Executor,
-        clock: Callable[[], float],
-        stopping: Callable[[], bool] = lambda: False,
+        leader: Leader,
+        parts: Parts,
+        metrics: Metrics,
         watchers: Sequence[Watcher] = (),
-        metrics: Metrics | None = None,
-        mark_progress: Callable[[], None] = lambda: None,
+        health: Health | None = None,
     ) -> None:
-        """`read` gives a snapshot whose reading began after the call; `clock` seconds that only grow.
-
-        Once `stopping` says so, nothing more is asked of the engine. The watchers are shown what is read.
-        `mark_progress` is called between any two pieces of work.
-        """
-        self._settings = settings
+        """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read."""
         self._read = read
         self._store = store
-        self._executor = executor
-        self._clock = clock
-        self._stopping = stopping
+        self._leader = leader
+        self._parts = parts
+        self._settings = parts.settings
+        self._clock = parts.clock
+        self._metrics = metrics
         self._watchers = watchers
-        self._metrics = metrics or Metrics()
-        self._mark_progress = mark_progress
+        self._health = health
         self._engine = Attention("engine and store")
-        self._clusters: dict[str, _Cluster] = {}
+        self._clusters: dict[str, ClusterWork] = {}
+        self._epoch = 0
+        #: What was read last, with when that began and how long the look took.
+        self._latest: Snapshot | None = None
+        self._looked_at = -math.inf
+        self._look_seconds = 0.0
+        #: VMs that we migrate and our correlation ids, and until when they count.
+        self._ours: dict[str, float] = {}
+        #: What people had said of migrations in the last cycle.
+        self._said: Hashable = None
         #: When the history was last cut off at its end.
         self._forgot_at = -math.inf
 
@@ -84,141 +81,199 @@ class Daemon:
         """Cycle until `sleep`, given the seconds until something is due, says that it is time to stop."""
         while not sleep(self.cycle()):
             pass
+        self._forget_all()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the lease in which it acts; 0 while it watches who does."""
+        return self._epoch
+
+    @property
+    def leads(self) -> bool:
+        """Whether it acts, rather than watches who does."""
+        return self._epoch > 0
+
+    @property
+    def due(self) -> bool:
+        """Whether there is a cluster to look at."""
+        return any(work.attention.due <= self._clock() for work in self._clusters.values())
 
     def cycle(self) -> float:
         """Do what is due; return the seconds until something will be."""
         with self._metrics.cycle_seconds.time():
-            return self._cycle()
+            try:
+                pause = self._cycle()
+            except Exception as error:  # no failure may end the daemon
+                self._engine.fail(error, self._clock(), self._settings.interval_seconds)
+                self._note("failed", error)
+                return min(self._engine.due - self._clock(), self._leader.seconds_until_due())
+        self._engine.recover()
+        self._note("ok", None)
+        return pause
+
+    def happened(self, events: Iterable[Event]) -> None:
+        """Look at once at the clusters that these concern."""
+        if self._latest is not None:
+            self._wake(triggers.told(events, self._latest, self._ours.keys()))
+
+    def published(self, snapshot: Snapshot) -> None:
+        """Look at once at the clusters in which this differs from what was read last."""
+        if self._latest is not None:
+            self._wake(triggers.changed(self._latest, snapshot, self._ours_now()))
+            self._latest = snapshot
+
+    def wake_all(self) -> None:
+        """Look at every cluster: much happened, and nobody says what."""
+        self._wake(self._clusters)
 
     def _cycle(self) -> float:
-        try:
-            intents = self._store.open_intents()
-            self._metrics.pending.set(len(intents))
-            waiting = self._follow(intents)
-            if self._due(waiting) and self._goes_on():
-                snapshot = self._read()
-                for watcher in self._watchers:
-                    watcher.look(snapshot)
-                self._see_to_all(snapshot, waiting)
-        except Exception as error:  # no failure may end the daemon
-            self._engine.fail(error, self._clock(), self._settings.interval_seconds)
-            self._metrics.cycles.labels("failed").inc()
-            return self._engine.due - self._clock()
-        self._engine.recover()
-        self._metrics.cycles.labels("ok").inc()
-        return self._pause(waiting)
-
-    def _follow(self, intents: Sequence[Intent]) -> set[str]:
-        """Look at what is under way; return the clusters that must wait for it."""
-        waiting = set()
-        for intent in intents:
-            attention = self._attention(intent.cluster)
-            if not self._goes_on():
-                break
-            try:
-                if self._executor.follow(intent):
-                    attention.due = self._clock()
-                else:
-                    waiting.add(intent.cluster)
-            except Exception as error:  # one cluster's failure never ends another's cycle
-                attention.fail(error, self._clock(), self._settings.interval_seconds)
-                waiting.add(intent.cluster)
-        return waiting
-
-    def _goes_on(self) -> bool:
-        """Whether another piece of work is to be done."""
-        self._mark_progress()
-        return not self._stopping()
-
-    def _due(self, waiting: set[str]) -> bool:
-        known = [attention for cluster, attention in self._clusters.items() if cluster not in waiting]
-        return not self._clusters or any(attention.due <= self._clock() for attention in known)
-
-    def _see_to_all(self, snapshot: Snapshot, waiting: set[str]) -> None:
-        """Plan for each cluster that is due, and begin its next step."""
+        if not self._leader.tend():
+            self._lead(0)
+            return self._leader.seconds_until_due()
+        self._lead(self._leader.epoch)
         intents = self._store.open_intents()
+        self._metrics.pending.set(len(intents))
+        self._parts.executor.keep_only(intents)
+        self._follow(intents)
+        self._listen()
+        for cluster, work in self._clusters.items():
+            self._try(cluster, work.collect)
+        if (self.due or not self._clusters) and self._parts.goes_on():
+            self._look()
+        return self._pause()
+
+    def _listen(self) -> None:
+        """Look at once at what somebody approved, had applied, paused or resumed."""
+        said, self._said = self._said, self._parts.memory.words()
+        if said is not None and said != self._said:
+            self.wake_all()
+
+    def _lead(self, epoch: int) -> None:
+        """Begin anew where another may have led meanwhile; 0 to lead no more."""
+        if epoch != self._epoch:
+            self._forget_all()
+            self._epoch = epoch
+
+    def _forget_all(self) -> None:
+        for work in self._clusters.values():
+            work.leave()
+        self._clusters.clear()
+        self._latest = None
+
+    def _follow(self, intents: Sequence[Intent]) -> None:
+        """Look at what is under way, but where that failed a moment ago."""
+        for intent in intents:
+            work = self._work(intent.cluster)
+            if not self._parts.goes_on():
+                return
+            if work.attention.failing and work.attention.due > self._clock():
+                continue
+            self._try(intent.cluster, self._follow_one, intent)
+
+    def _follow_one(self, intent: Intent) -> None:
+        self._note_ours(intent.vm, intent.correlation_id)
+        ended = self._parts.executor.follow(intent)
+        if ended is not None:
+            self._work(intent.cluster).ended(ended)
+
+    def _try(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
+        """Do something for one cluster, whose failure never ends another's work.
+
+        If the engine is away, or another leads, that ends the cycle, since it concerns all; but this cluster
+        waits longer, so that what fails there alone does not keep the others from their turn.
+        """
+        attention = self._work(cluster).attention
+        try:
+            do(*arguments)
+        except LeaseLost:
+            raise
+        except EngineAway:
+            attention.put_off(self._clock(), self._settings.interval_seconds)
+            raise
+        except Exception as error:
+            attention.fail(error, self._clock(), self._settings.interval_seconds)
+
+    def _look(self) -> None:
+        """Read the engine, and see to each cluster that is due."""
         self._forget()
-        history = self._store.history(within_seconds=Gates.reach_seconds(self._settings))
-        gates = Gates(self._settings, history, intents)
-        for cluster in sorted(snapshot.cluster_by_id):
-            attention = self._attention(cluster, snapshot.cluster_by_id[cluster].name)
-            if cluster in waiting or attention.due > self._clock() or not self._goes_on():
-                continue
-            try:
-                self._metrics.looked_at(snapshot, cluster)
-                began = self._see_to(cluster, attention, snapshot, gates, intents)
-            except Exception as error:  # one cluster's failure never ends another's cycle
-                attention.fail(error, self._clock(), self._settings.interval_seconds)
-                continue
-            attention.recover()
-            attention.due = self._clock() + (0.0 if began else self._settings.interval_seconds)
-            if began:
-                waiting.add(cluster)
-        for gone in self._clusters.keys() - snapshot.cluster_by_id.keys() - waiting:
-            del self._clusters[gone]
-        self._metrics.keep_only({cluster.name for cluster in snapshot.clusters})
+        look = self._read_all()
+        self._ours = {vm: until for vm, until in self._ours.items() if until > self._clock()}
+        if self._latest is not None:
+            self._wake(triggers.changed(self._latest, look.snapshot, self._ours_now()))
+        self._latest = look.snapshot
+        for watcher in self._watchers:
+            watcher.look(look.snapshot)
+        for cluster in sorted(look.snapshot.cluster_by_id):
+            work = self._work(cluster)
+            work.attention.name = f"cluster {look.snapshot.cluster_by_id[cluster].name}"
+            work.compare(look.open_intents)
+            if work.attention.due <= self._clock() and self._parts.goes_on():
+                self._try(cluster, self._see_to, cluster, look)
+        self._keep_only(look)
+        self._looked_at, self._look_seconds = self._clock(), self._clock() - look.began
+
+    def _read_all(self) -> Look:
+        """Open migrations before those that have ended, and these before the engine: nothing is missed."""
+        began, epoch = self._clock(), self._epoch
+        gates, intents = self._parts.memory.gates(), self._store.open_intents()
+        history = self._store.history(within_seconds=REACH_SECONDS)
+        self._metrics.read(began)
+        snapshot = self._read()
+        return Look(self._settings, snapshot, gates, intents, history, epoch, began, self._clock())
+
+    def _see_to(self, cluster: str, look: Look) -> None:
+        work = self._work(cluster)
+        self._metrics.looked_at(look.snapshot, cluster)
+        self._parts.memory.look(look.snapshot, cluster)
+        work.see_to(look)
+        self._note_ours(*work.take_begun_ids())
+        work.attention.recover()
+
+    def _keep_only(self, look: Look) -> None:
+        """Forget clusters that are gone, once nothing is under way there."""
+        busy = {intent.cluster for intent in look.open_intents}
+        for gone in self._clusters.keys() - look.snapshot.cluster_by_id.keys() - busy:
+            self._clusters.pop(gone).leave()
+        self._metrics.keep_only({cluster.name for cluster in look.snapshot.clusters})
 
     def _forget(self) -> None:
-        """Now and then, drop the intents that ended so long ago that no gate asks for them."""
+        """Now and then, drop the intents that ended so long ago that nobody asks for them."""
         if self._clock() >= self._forgot_at + _FORGET_EVERY_SECONDS:
             self._forgot_at = self._clock()
-            reach = Gates.reach_seconds(self._settings)
-            self._store.forget(older_than_seconds=max(reach, _REMEMBERED_SECONDS))
+            reach = max(Gates.reach_seconds(self._settings), REACH_SECONDS, _REMEMBERED_SECONDS)
+            self._store.forget(older_than_seconds=reach)
 
-    def _see_to(
-        self,
-        cluster: str,
-        attention: _Cluster,
-        snapshot: Snapshot,
-        gates: Gates,
-        intents: Sequence[Intent],
-    ) -> bool:
-        """Whether a step was begun."""
-        if busy := why_busy(snapshot, cluster, intents):
-            attention.say(f"{attention.name}: waits: {busy}")
-            self._metrics.closed.labels(BusyClusterGate.name).inc()
-            return False
-        plan = self._plan(cluster, attention, snapshot, gates)
-        if not plan.steps:
-            return False
-        step = report.step_text(plan.steps[0], snapshot)
-        try:
-            admitted = gates.admit(snapshot, plan)
-        except Closed as closed:
-            attention.say(f"{attention.name}: not now: {step}: {closed}")
-            self._metrics.closed.labels(closed.gate).inc()
-            return False
-        _log.info("%s: %s", attention.name, step)
-        attention.plan = msgspec.structs.replace(plan, steps=plan.steps[1:])
-        self._executor.begin(admitted, snapshot)
-        return True
+    def _wake(self, clusters: Iterable[str]) -> None:
+        pause = max(_LEAST_PAUSE_SECONDS, _LEAST_PAUSE_LOOKS * self._look_seconds)
+        at = max(self._clock(), self._looked_at + pause)
+        for cluster in clusters:
+            if cluster in self._clusters:
+                self._clusters[cluster].wake(at)
 
-    def _plan(self, cluster: str, attention: _Cluster, snapshot: Snapshot, gates: Gates) -> Plan:
-        """What is left of the plan that was begun, if it still leads where it should; else a new one."""
-        held = gates.held(snapshot)
-        begun, attention.plan = attention.plan, None
-        if begun is not None and begun.steps and holds(snapshot, begun, held):
-            return begun
-        plan = make_plan(snapshot, cluster, held)
-        self._metrics.plans.labels("yes" if plan.proven else "no").inc()
-        for dropped in plan.refused:
-            attention.warn_once(report.dropped_text(dropped, snapshot))
-        attention.announce(report.text(plan, snapshot))
-        return plan
+    def _note_ours(self, *own: str) -> None:
+        for one in own:
+            self._ours[one] = self._clock() + _OURS_SECONDS
 
-    def _attention(self, cluster: str, name: str | None = None) -> _Cluster:
-        attention = self._clusters.setdefault(cluster, _Cluster(f"cluster {cluster}", due=self._clock()))
-        if name is not None:
-            attention.name = f"cluster {name}"
-        return attention
+    def _ours_now(self) -> set[str]:
+        return {*self._ours}.union(*(work.vms for work in self._clusters.values()))
 
-    def _pause(self, waiting: set[str]) -> float:
-        """Seconds until a migration under way is to be looked at, or a cluster is due."""
+    def _work(self, cluster: str) -> ClusterWork:
+        if cluster not in self._clusters:
+            self._clusters[cluster] = ClusterWork(cluster, self._parts)
+        return self._clusters[cluster]
+
+    def _note(self, result: str, error: Exception | None) -> None:
+        self._metrics.cycles.labels(result).inc()
+        if self._health is not None:
+            self._health.cycled(error)
+
+    def _pause(self) -> float:
+        """Seconds until a migration under way is to be looked at, a cluster is due, or the lease is."""
+        now = self._clock()
         pauses = [
-            attention.due - self._clock()
-            for cluster, attention in self._clusters.items()
-            if cluster not in waiting
+            self._leader.seconds_until_due(),
+            *(work.attention.due - now for work in self._clusters.values()),
         ]
-        if waiting:
+        if self._store.open_intents() or any(work.planning for work in self._clusters.values()):
             pauses.append(self._settings.poll_seconds)
-        return max(0.0, min(pauses, default=self._settings.interval_seconds))
+        return max(0.0, min(pauses))

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Set
 
 import prometheus_client
 from prometheus_client import Gauge, Histogram
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
-from ovirt_placement.store.intents import Intent
+from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.metrics import new_registry
 
 _PREFIX = "ovirt_enforcer"
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-_HARDNESS = ("hard", "soft")
+_HARDNESS = {True: "hard", False: "soft"}
 
 
 class Metrics:
     """Counts, times and states; each is moved where it happens."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.registry = new_registry()
-        self._clusters: frozenset[str] = frozenset()
+        self._clock = clock
+        self._read_at = -math.inf
+        #: What is told of each cluster's violations: family and hardness, by the cluster's name.
+        self._violated: dict[str, set[tuple[str, str]]] = {}
         self.cycles = self._counter("cycles", "Cycles by result: ok or failed", "result")
         self.cycle_seconds = Histogram(
             f"{_PREFIX}_cycle_seconds", "Time of a cycle", buckets=_BUCKETS, registry=self.registry
@@ -30,36 +36,85 @@ class Metrics:
         self.plans = self._counter(
             "plans", "Plans made; proven: none mends more, or as much with less", "proven"
         )
+        self.planned = self._gauge(
+            "planned_migrations", "Migrations of the plan made last that have not begun", "cluster"
+        )
+        self.pending = self._gauge("pending_intents", "Migrations that are meant and whose end is not known")
         self.migrations = self._counter("migrations", "Migrations that have ended, by result", "result")
         self.closed = self._counter(
             "closed", "Steps and clusters that had to wait, by the closed gate", "gate"
         )
-        self.pending = self._gauge("pending_intents", "Migrations that are meant and whose end is not known")
-        self.broken_rules = self._gauge(
-            "broken_rules",
+        self.gain = self._counter(
+            "gain",
+            "Broken rules that steps which have ended were to mend (predicted), and did (achieved)",
+            "kind",
+        )
+        self.migration_seconds = Histogram(
+            f"{_PREFIX}_migration_seconds",
+            "Time of a migration that succeeded, from before its request",
+            buckets=(*_BUCKETS, 300.0, 600.0, 1800.0),
+            registry=self.registry,
+        )
+        self.violations = self._gauge(
+            "violations",
             "Rules that were broken when a cluster was last looked at",
             "cluster",
+            "family",
             "hardness",
         )
+        age = self._gauge("snapshot_age_seconds", "Time since the last reading of the engine began")
+        age.set_function(lambda: self._clock() - self._read_at)
+        self.notifications = self._counter(
+            "notifications",
+            "Notices by channel, and what became of them",
+            "channel",
+            "result",
+        )
+        self._leader = self._gauge("leader", "1 while this process leads, 0 while it watches who does")
+        self._epoch = self._gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
 
-    def ended(self, intent: Intent) -> None:
-        """Count a migration whose end is known."""
-        self.migrations.labels(intent.state.value).inc()
+    def notified(self, channel: str, result: str) -> None:
+        """Count what became of something that was to be told."""
+        self.notifications.labels(channel, result).inc()
+
+    def leading(self, epoch: int) -> None:
+        """Tell that this process leads in an epoch, or with 0 that it does not."""
+        self._leader.set(epoch > 0)
+        self._epoch.set(epoch)
+
+    def read(self, began: float) -> None:
+        """Tell that a snapshot is known whose reading began then, by the clock."""
+        self._read_at = began
+
+    def ended(self, intent: Intent, result: str = "") -> None:
+        """Count a migration whose end is known, by its state or by a closer word for it."""
+        self.migrations.labels(result or intent.state.value).inc()
+        if intent.state is IntentState.DONE:
+            self.migration_seconds.observe(intent.updated - intent.created)
+
+    def gained(self, predicted: int, achieved: int) -> None:
+        """Count the rules that a step was to mend, and those that hold now that it has ended."""
+        self.gain.labels("predicted").inc(predicted)
+        self.gain.labels("achieved").inc(achieved)
 
     def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
         """Count the rules that a cluster breaks."""
         name = snapshot.cluster_by_id[cluster].name
-        hard = [violation.hard for violation in find_violations(snapshot, cluster)]
-        for hardness, wanted in zip(_HARDNESS, (True, False), strict=True):
-            self.broken_rules.labels(name, hardness).set(hard.count(wanted))
-        self._clusters |= {name}
+        found = Counter(
+            (violation.constraint.family, _HARDNESS[violation.hard])
+            for violation in find_violations(snapshot, cluster)
+        )
+        known = self._violated.setdefault(name, set())
+        known.update(found)
+        for family, hardness in known:
+            self.violations.labels(name, family, hardness).set(found[family, hardness])
 
     def keep_only(self, clusters: Set[str]) -> None:
         """Tell no more of clusters but these, by their names."""
-        for gone in self._clusters - clusters:
-            for hardness in _HARDNESS:
-                self.broken_rules.remove(gone, hardness)
-        self._clusters &= clusters
+        for gone in self._violated.keys() - clusters:
+            for family, hardness in self._violated.pop(gone):
+                self.violations.remove(gone, family, hardness)
+            self.planned.remove(gone)
 
     def _counter(self, name: str, help_text: str, *labels: str) -> prometheus_client.Counter:
         return prometheus_client.Counter(f"{_PREFIX}_{name}", help_text, labels, registry=self.registry)

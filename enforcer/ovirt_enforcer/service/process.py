@@ -1,111 +1,85 @@
-"""The running enforcer: its parts put together, its rest between two cycles, and what systemd hears of it."""
+"""The running enforcer: its loop in one thread, signals in another, and what systemd hears of it.
+
+The main thread waits for signals and does nothing else, so SIGTERM is obeyed at once, whatever the loop waits
+for: an engine that hangs, or a store that is locked. What is under way then is what a killed process leaves.
+"""
 
 from __future__ import annotations
 
 import logging
-import time
+import os
+import threading
 from collections.abc import Callable
-from functools import partial
+from typing import Final
 
-from ovirt_enforcer.keeping.keeper import Keeper
-from ovirt_enforcer.keeping.memberships import MembershipKeeper
-from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.service.daemon import Daemon
-from ovirt_enforcer.service.metrics import Metrics
-from ovirt_enforcer.service.reading import Reading
-from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement import inventory
+from ovirt_enforcer.service.assembly import STORE_PATIENCE_SECONDS, Service
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
-from ovirt_placement.engine.reading.events import find_start_events
-from ovirt_placement.engine.writing.events import add_event
-from ovirt_placement.store.intents import Store
-from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.memberships import MembershipStore
-from ovirt_service import metrics as metrics_page
+from ovirt_placement.engine.connection.client import connect
 from ovirt_service.progress import Progress
 from ovirt_service.stopping import Stop
 from ovirt_service.systemd import Notifier
 
-#: The store is not in anybody's way here: wait for it as long as a person would.
-STORE_PATIENCE_SECONDS = 5.0
-#: How soon the keeper sees what is published, and a signal is heard.
-_LOOK_SECONDS = 1.0
+__all__ = ["STORE_PATIENCE_SECONDS", "run"]
+
+#: For so long the loop may go on once it is to end.
+_LAST_SECONDS: Final = 0.7
+#: How soon it is noticed that the loop has ended by itself.
+_LOOK_SECONDS: Final = 0.2
 #: One piece of work may take so many slow requests, and so much time for itself; then it is believed to hang.
-_MOST_SLOW_REQUESTS = 10
-_LONGEST_WORK_SECONDS = 60.0
+_MOST_SLOW_REQUESTS: Final = 10
+_LONGEST_WORK_SECONDS: Final = 60.0
 
 _log = logging.getLogger(__name__)
 
 
 def run(config: Config, ready: Callable[[str], None]) -> None:
     """Enforce until SIGTERM or SIGINT; `ready` is told once what is watched, and how."""
-    settings = config.section("enforcer", EnforcerSettings)
-    stop, notifier, metrics = Stop(), Notifier(), Metrics()
-    progress = Progress(_LONGEST_WORK_SECONDS + _MOST_SLOW_REQUESTS * config.engine.timeout_seconds)
-    metrics_page.serve(metrics.registry, settings.metrics, "[enforcer] metrics")
-    store, keys, memberships = _stores(config)
-    with connect(config.engine) as connection:
-        _greet(connection)
-        reading = Reading(config)
-        starts = partial(find_start_events, connection)
-        keeper = Keeper(keys, time.monotonic, settings.interval_seconds, starts, reading.suffices)
-        members = MembershipKeeper(
-            memberships, partial(add_event, connection), time.monotonic, settings.interval_seconds
-        )
-        executor = Executor(connection, store, settings, time.monotonic, metrics.ended)
-        daemon = Daemon(
-            settings,
-            reading.whole,
-            store,
-            executor,
-            time.monotonic,
-            lambda: stop.requested,
-            (members, keeper),
-            metrics,
-            progress.mark,
-        )
-        ready(f"watching {connection.url} ({'enforcing' if settings.mode is Mode.ENFORCE else 'dry run'})")
-        notifier.ready()
-        notifier.keep_alive_beside(lambda: progress.hangs)
-        daemon.run(partial(_rest, config, reading, keeper, stop, progress))
+    stop, notifier = Stop(), Notifier()
+    loop = _Loop(config, ready, notifier)
+    loop.start()
+    while loop.is_alive() and not stop.sleep(_LOOK_SECONDS):
+        pass
+    if stop.requested:
         notifier.stopping()
-    for part in (store, keys, memberships):
-        part.close()
+        loop.end()
+        loop.join(_LAST_SECONDS)
+        if loop.is_alive():
+            _log.info("ended in the middle of its work: nobody waits for the answer of engine or store")
+            logging.shutdown()
+            os._exit(0)
+    if loop.error is not None:
+        raise loop.error
 
 
-def _stores(config: Config) -> tuple[Store, KeyStore, MembershipStore]:
-    """The parts of the store that the daemon writes to."""
-    url, engine, patience = config.store.url, config.engine.name, STORE_PATIENCE_SECONDS
-    return (
-        Store(url, engine=engine, patience_seconds=patience),
-        KeyStore(url, engine=engine, patience_seconds=patience),
-        MembershipStore(url, engine=engine, patience_seconds=patience),
-    )
+class _Loop(threading.Thread):
+    """The thread in which everything is done."""
 
+    def __init__(self, config: Config, ready: Callable[[str], None], notifier: Notifier) -> None:
+        super().__init__(name="loop", daemon=True)
+        self._config = config
+        self._ready = ready
+        self._notifier = notifier
+        self._progress = Progress(_LONGEST_WORK_SECONDS + _MOST_SLOW_REQUESTS * config.engine.timeout_seconds)
+        self._service: Service | None = None
+        self._ending = False
+        #: What ended it before its time.
+        self.error: BaseException | None = None
 
-def _greet(connection: EngineConnection) -> None:
-    """Find out what a person must set right; an engine that is away is waited for."""
-    try:
-        connection.get("/clusters", max=1)
-    except EngineAway as away:
-        _log.warning("%s", away)
+    def end(self) -> None:
+        """Let it end, at the next opportunity."""
+        self._ending = True
+        if self._service is not None:
+            self._service.wake()
 
-
-def _rest(
-    config: Config, reading: Reading, keeper: Keeper, stop: Stop, progress: Progress, seconds: float
-) -> bool:
-    """Until something is due, let the keeper see what the inventory publishes; whether it is time to stop.
-
-    Without an inventory service the keeper sees what the enforcer reads for itself, and reads the engine only
-    to make up for what failed.
-    """
-    until = time.monotonic() + seconds
-    while not stop.requested and (left := until - time.monotonic()) > 0:
-        progress.mark()
-        next_look = time.monotonic() + min(left, _LOOK_SECONDS)
-        changed = inventory.wait_for_change(min(left, _LOOK_SECONDS), config=config)
-        if changed or keeper.needs_retry:
-            keeper.look_at_latest(reading.latest)
-        stop.sleep(next_look - time.monotonic())
-    return stop.sleep(0)
+    def run(self) -> None:
+        try:
+            with connect(self._config.engine) as connection:
+                self._service = service = Service(
+                    self._config, connection, self._progress, lambda: self._ending
+                )
+                self._ready(f"watching {connection.url} (mode {service.settings.mode})")
+                self._notifier.ready()
+                self._notifier.keep_alive_beside(lambda: self._progress.hangs)
+                service.run()
+        except BaseException as error:  # the main thread raises it
+            self.error = error

@@ -14,6 +14,12 @@ class Reading:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._detailed = True
+        self._statistics_age: float | None = None
+
+    @property
+    def statistics_age_seconds(self) -> float | None:
+        """How old the figures of CPU and memory use are that were read last; None if there were none."""
+        return self._statistics_age
 
     def whole(self) -> Snapshot:
         """A snapshot whose reading begins now. Raises what `inventory.snapshot` raises, as does `latest`."""
@@ -34,4 +40,5 @@ class Reading:
     def _read(self, max_age: float | None) -> Snapshot:
         snapshot, published = inventory.known(config=self._config, max_age=max_age)
         self._detailed = published is None or published.details_age_seconds is not None
+        self._statistics_age = 0.0 if published is None else published.statistics_age_seconds
         return snapshot

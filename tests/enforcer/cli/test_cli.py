@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ovirt_placement.model import state_file
@@ -33,10 +34,10 @@ STATE = snapshot(
 )
 
 TEXT = """\
-Cluster cluster1: 1 migration, the fewest that mend all that can be mended.
+Cluster cluster1: 1 migration, the fewest that mend all that can be mended (optimal).
   1. web1 from alpha to beta: mends affinity group web
-  Stays broken: affinity group db (db1, db2)
-    - no sequence of legal migrations mends it
+  Stays broken: affinity group db, hard: apart (db1, db2)
+    - beta has 476 MiB free
     - db1 to beta: 4096 MiB needed, 476 MiB free
     - db2 to beta: 4096 MiB needed, 476 MiB free
 """
@@ -98,23 +99,33 @@ def test_it_names_its_version_and_says_what_it_is_for() -> None:
 
 def test_a_plan_of_a_state_file_says_what_and_why(state: Path) -> None:
     completed = run("plan", "--state", state)
-    assert (completed.stdout, completed.stderr, completed.returncode) == (TEXT, "", 0)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (TEXT, "", 4)
 
 
-def test_a_plan_of_an_engine_says_the_same_and_makes_no_store(configuration: Configuration) -> None:
+def test_a_plan_of_an_engine_keeps_a_headroom_if_it_can_and_makes_no_store(
+    configuration: Configuration,
+) -> None:
     completed = run("plan", "--config", configuration.path)
-    assert (completed.stdout, completed.stderr, completed.returncode) == (TEXT, "", 0)
+    crowded = "  Takes of the headroom of beta: a hard rule needs it\n"
+    text = TEXT.replace("  Stays", crowded + "  Stays", 1)
+    assert (completed.stdout, completed.stderr, completed.returncode) == (text, "", 4)
     assert not (configuration.folder / "store.db").exists()
 
 
 def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
-    (plan,) = json.loads(run("plan", "--state", state, "--json").stdout)
+    document = json.loads(run("plan", "--state", state, "--json").stdout)
+    assert (document["format"], document["strategy"]) == (1, "optimal")
+    (plan,) = document["clusters"]
     assert plan["cluster"] == {"id": "cluster1", "name": "cluster1"}
     assert (plan["migrations"], plan["proven"]) == (1, True)
     assert plan["steps"] == [
         {
             "vms": [{"id": "v1", "name": "web1", "from": {"id": "h1", "name": "alpha"}}],
+            "from": {"id": "h1", "name": "alpha"},
             "to": {"id": "h2", "name": "beta"},
+            "reason": "mends affinity group web",
+            "after": [],
+            "seconds": pytest.approx(plan["seconds"]),
             "closure": False,
             "groups": [{"id": "g1", "name": "web"}],
             "mends": [{"id": "g1", "name": "web"}],
@@ -122,6 +133,27 @@ def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
     ]
     assert plan["remaining"][0]["groups"] == [{"id": "g2", "name": "db"}]
     assert plan["remaining"][0]["because"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "status"), [((), 0), ("g1", 3), (("g1", "g2"), 4)], ids=["whole", "mended", "left"]
+)
+def test_the_status_says_what_a_plan_comes_to(tmp_path: Path, groups: tuple[str, ...], status: int) -> None:
+    path = tmp_path / "some.json"
+    kept = tuple(one for one in STATE.affinity_groups if one.id in groups)
+    path.write_bytes(state_file.dumps(msgspec.structs.replace(STATE, affinity_groups=kept)))
+    assert run("plan", "--state", path).returncode == status
+
+
+def test_another_strategy_and_what_is_to_be_repaired_can_be_chosen(state: Path) -> None:
+    chosen = json.loads(
+        run("plan", "--state", state, "--json", "--strategy", "greedy", "--repair", "soft").stdout
+    )
+    assert chosen["strategy"] == "greedy"
+    assert chosen["clusters"][0]["steps"] == []
+    mistaken = run("plan", "--state", state, "--repair", "all")
+    assert mistaken.returncode == 2
+    assert "neither hard nor soft" in mistaken.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -137,8 +169,8 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
     ) as daemon:
         assert daemon.stdout is not None
         assert daemon.stderr is not None
-        assert daemon.stdout.readline() == f"ovirt-enforcer: watching {server.api_url} (dry run)\n"
-        while "dry run" not in daemon.stderr.readline():
+        assert daemon.stdout.readline() == f"ovirt-enforcer: watching {server.api_url} (mode observe)\n"
+        while "mode observe" not in daemon.stderr.readline():
             pass
         daemon.send_signal(number)
         assert daemon.wait(30) == 0

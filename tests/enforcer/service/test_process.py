@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +38,7 @@ STATE = snapshot(
     group("g2", APART, "v3 v4"),
     group("g3", SOFT_TOGETHER, "v2 v3"),
 )
-QUICK = "[enforcer]\ninterval_seconds = 0.2\npoll_seconds = 0.1\n"
+QUICK = "[enforcer]\ninterval_seconds = 0.2\npoll_seconds = 1.0\n"
 
 
 class Enforcer(subprocess.Popen[str]):
@@ -112,13 +114,17 @@ def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
     more = f'{QUICK}metrics = "127.0.0.1:0"\n'
     with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
         page = page_named_in(daemon.log)
+        eventually(lambda: samples(page).get(("ovirt_enforcer_closed_total", "mode"), 0) >= 1)
         eventually(lambda: samples(page).get(("ovirt_enforcer_cycles_total", "ok"), 0) >= 2)
         found = samples(page)
         daemon.end()
     assert found["ovirt_enforcer_closed_total", "mode"] >= 1
     assert found["ovirt_enforcer_plans_total", "yes"] >= 1
-    assert found["ovirt_enforcer_broken_rules", "cluster1", "hard"] == 2
-    assert found["ovirt_enforcer_broken_rules", "cluster1", "soft"] == 1
+    assert found["ovirt_enforcer_violations", "cluster1", "vm_affinity", "hard"] == 2
+    assert found["ovirt_enforcer_violations", "cluster1", "vm_affinity", "soft"] == 1
+    assert found["ovirt_enforcer_planned_migrations", "cluster1"] == 1
+    assert found["ovirt_enforcer_leader",] == found["ovirt_enforcer_lease_epoch",] == 1
+    assert 0 <= found["ovirt_enforcer_snapshot_age_seconds",] < 60
     assert found["ovirt_enforcer_pending_intents",] == 0
     assert found["ovirt_enforcer_cycle_seconds_count",] >= 2
     assert found["process_resident_memory_bytes",] > 0
@@ -131,7 +137,12 @@ def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> 
         eventually(lambda: samples(page)["ovirt_enforcer_pending_intents",] == 1)
         engine.advance(60)
         eventually(lambda: samples(page).get(("ovirt_enforcer_migrations_total", "done")) == 1)
-        eventually(lambda: samples(page).get(("ovirt_enforcer_broken_rules", "cluster1", "hard")) == 1)
+        broken = ("ovirt_enforcer_violations", "cluster1", "vm_affinity", "hard")
+        eventually(lambda: samples(page).get(broken) == 1)
+        eventually(lambda: samples(page).get(("ovirt_enforcer_gain_total", "achieved")) == 1)
+        with urllib.request.urlopen(page.replace("/metrics", "/healthz")) as answer:
+            health = json.load(answer)
+        assert (health["status"], health["role"], health["engine_reachable"]) == ("ok", "leader", True)
         daemon.end()
 
 

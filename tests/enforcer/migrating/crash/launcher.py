@@ -18,8 +18,10 @@ import ovirtsdk4
 import sqlalchemy
 from sqlalchemy.engine.default import DefaultDialect
 
-import ovirt_enforcer.cli
+import ovirt_enforcer.cli.main
 import ovirt_simulator.cli
+from ovirt_enforcer.service import assembly
+from ovirt_enforcer.service.planners import PlannersHere
 from ovirt_placement.engine.connection.sso import SdkConnection
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
@@ -42,28 +44,39 @@ class Points:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
+class HereInPlaceOfProcesses(PlannersHere):
+    """Processes that plan have no effect on the outside world, and take their time to start."""
+
+    def answers(self) -> list[Connection]:
+        return []
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
 def run_enforcer(output: Connection, points: Path, fatal: int, arguments: list[str]) -> None:
     """Be `ovirt-enforcer`, as far as the fatal point."""
-    _print_to(output)
+    print_to(output)
+    assembly.PlannersBeside = HereInPlaceOfProcesses  # type: ignore[misc,assignment]
     counted = Points(points, fatal)
-    _watch_requests(counted)
-    _watch_store(counted)
-    sys.exit(ovirt_enforcer.cli.main(arguments))
+    watch_requests(counted)
+    watch_store(counted)
+    sys.exit(ovirt_enforcer.cli.main.main(arguments))
 
 
 def run_simulator(output: Connection, arguments: list[str]) -> None:
     """Be `ovirt-simulator`."""
-    _print_to(output)
+    print_to(output)
     sys.exit(ovirt_simulator.cli.main(arguments))
 
 
-def _print_to(output: Connection) -> None:
+def print_to(output: Connection) -> None:
     for stream in (sys.stdout, sys.stderr):
         os.dup2(output.fileno(), stream.fileno())
     output.close()
 
 
-def _watch_requests(points: Points) -> None:
+def watch_requests(points: Points) -> None:
     send, wait, log_in = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait, SdkConnection._get_sso_response
     titles: dict[int, str] = {}
 
@@ -89,17 +102,21 @@ def _watch_requests(points: Points) -> None:
     SdkConnection._get_sso_response = watched_log_in
 
 
-def _watch_store(points: Points) -> None:
+def watch_store(points: Points, words: int = 1) -> None:
+    """Pass a point around each write, named by so many words of its SQL."""
     writing = threading.local()
+
+    def title(text: str) -> str:
+        return " ".join(text.split(None, words)[:words])
 
     def before(_c: Any, _cursor: Any, text: str, *_: Any) -> None:
         if text.lstrip().upper().startswith(_WRITES):
             writing.now = True
-            points.reach(f"before {text.split(None, 1)[0]}")
+            points.reach(f"before {title(text)}")
 
     def after(_c: Any, _cursor: Any, text: str, *_: Any) -> None:
         if text.lstrip().upper().startswith(_WRITES):
-            points.reach(f"after {text.split(None, 1)[0]}")
+            points.reach(f"after {title(text)}")
 
     def commit(_dialect: Any, connection: Any) -> None:
         wrote, writing.now = getattr(writing, "now", False), False

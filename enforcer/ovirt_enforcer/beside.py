@@ -1,0 +1,102 @@
+"""Has a function called in a process of its own, beside the daemon's loop, and ended whenever that must be.
+
+Not in a thread, since what searches in Python holds the interpreter's lock; and a process can be ended at any
+moment. It is forked from a server that has one thread and has loaded what is needed (multiprocessing's
+forkserver): a fork of the daemon itself would take along locks that its other threads hold.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess, parent_process
+from typing import Any, Final, Generic, TypeVar
+
+#: Policy units decide on the same machine within milliseconds: what runs beside stands back.
+_NICENESS: Final = 10
+
+_processes = multiprocessing.get_context("forkserver")
+
+Result = TypeVar("Result")
+
+
+class CallFailed(Exception):
+    """A call did not come to its end; the text says why."""
+
+
+def preload(*modules: str) -> None:
+    """Have these modules loaded once for all processes, where none was started before."""
+    _processes.set_forkserver_preload(["__main__", *modules])
+
+
+class Call(Generic[Result]):
+    """A call of a function that a process makes; for one thread."""
+
+    def __init__(self, function: Callable[..., Result], arguments: tuple[Any, ...], seconds: float) -> None:
+        """The function, with its arguments, must be one that can be pickled. After `seconds` it is ended."""
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        answer, theirs = _processes.Pipe(duplex=False)
+        #: Ready to be read once the call is over; None once its result was taken.
+        self.answer: Connection | None = answer
+        self._process: BaseProcess | None = _processes.Process(
+            target=_work, args=(theirs, function, arguments), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def over(self) -> bool:
+        """Whether `result` has something to tell."""
+        return self.answer is not None and (self.answer.poll() or time.monotonic() >= self._until)
+
+    def result(self) -> Result:
+        """What the function returned, once the call is over. Raises `CallFailed`."""
+        if self.answer is None or not self.answer.poll():
+            self.cancel()
+            raise CallFailed(f"no answer within {self._seconds:.0f} s: the process was ended")
+        try:
+            made: Any = self.answer.recv()
+        except EOFError:
+            made = CallFailed("the process has ended without an answer")
+        self.cancel()
+        if isinstance(made, CallFailed):
+            raise made
+        result: Result = made
+        return result
+
+    def cancel(self) -> None:
+        """End the process, if there still is one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+            self._process = None
+        if self.answer is not None:
+            self.answer.close()
+            self.answer = None
+
+
+def _work(answer: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Be the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: it is for the daemon to hear
+    os.nice(_NICENESS)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        answer.send(function(*arguments))
+    except Exception as error:  # whatever it is, the daemon must learn of it
+        failed = CallFailed(f"{type(error).__name__}: {error}")
+        failed.add_note(traceback.format_exc())
+        answer.send(failed)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)

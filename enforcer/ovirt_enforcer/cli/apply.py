@@ -1,0 +1,102 @@
+"""`ovirt-enforcer apply`: have the enforcer carry out a plan that was looked at, if it still fits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ovirt_enforcer.cli.arguments import add_config
+from ovirt_enforcer.gates.approval import moves
+from ovirt_enforcer.planning import report
+from ovirt_enforcer.planning.documents import NoPlan, plan_of
+from ovirt_enforcer.planning.fitting import misfit
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement import config as configuration
+from ovirt_placement import inventory
+from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.store import opened
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_service.errors import UserError
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "apply",
+        help="have a plan carried out that was looked at",
+        epilog="The running enforcer carries it out in place of plans of its own, as far as gates let it."
+        " The mode must be approve or enforce. Nothing is done if the cluster has changed beneath the plan.",
+    )
+    parser.add_argument("file", type=Path, metavar="PLAN.json", help="what plan --json has printed, or -")
+    parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    documents = [document for document in _documents(args.file) if document.get("steps")]
+    plans = [plan_of(document) for document in documents]
+    if not plans:
+        print("Nothing is to be done: no cluster has a step.")
+        return 0
+    config = configuration.load(args.config)
+    settings = config.section("enforcer", EnforcerSettings)
+    snapshot = inventory.snapshot(config=config, max_age=0.0)
+    for plan in plans:
+        why = misfit(snapshot, plan)
+        if why is not None:
+            raise UserError(f"plan {plan.id}: the cluster has changed beneath it: {why}")
+    if settings.mode is Mode.OBSERVE:
+        raise UserError(
+            'the engine is in mode observe: set mode = "approve" under [enforcer], and restart it'
+        )
+    _check_running(args, config.engine.name)
+    print("\n".join(report.text(plan, snapshot) for plan in plans))
+    if not args.yes and not _is_meant():
+        return 1
+    _order(args, plans, documents)
+    print(f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it.")
+    return 0
+
+
+def _documents(file: Path) -> list[Mapping[str, Any]]:
+    """The clusters of a file."""
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        document = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: cannot be read: {error}") from None
+    clusters = document.get("clusters") if isinstance(document, dict) else None
+    if not isinstance(clusters, list) or not all(isinstance(one, dict) for one in clusters):
+        raise NoPlan(f"{file}: it is not what ovirt-enforcer plan --json prints")
+    return clusters
+
+
+def _check_running(args: argparse.Namespace, engine: str) -> None:
+    try:
+        with opened(LeaseStore, args, create=False) as store:
+            lease = store.read()
+    except StoreUnmade:
+        lease = None
+    if lease is None or lease.left_seconds <= 0:
+        raise UserError(f"no enforcer runs for engine {engine}: start it with ovirt-enforcer run")
+
+
+def _is_meant() -> bool:
+    if not sys.stdin.isatty():
+        raise UserError("say --yes to have it carried out")
+    return input("Carry it out? [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def _order(args: argparse.Namespace, plans: list[Plan], documents: list[Mapping[str, Any]]) -> None:
+    with opened(HistoryStore, args) as history, opened(ApprovalStore, args) as approvals:
+        for plan, document in zip(plans, documents, strict=True):
+            history.record_plan(plan.id, plan.cluster, document)
+            approvals.order(plan.cluster, plan.id, moves(plan), set_by=setter_name())

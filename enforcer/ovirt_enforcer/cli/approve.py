@@ -1,0 +1,63 @@
+"""`ovirt-enforcer approve`: let a plan be carried out that waits for a person's word, or list them."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_enforcer.cli.arguments import add_config, add_json
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement import config as configuration
+from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.store import opened
+from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_service.errors import UserError
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("approve", help="let a plan be carried out that waits for a person's word")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("plan", nargs="?", metavar="PLAN", help="the id of the plan, as --list prints it")
+    what.add_argument("--list", action="store_true", help="print the plans that wait")
+    add_json(parser)
+    add_config(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.list:
+        return _list(args)
+    with opened(ApprovalStore, args) as store:
+        approved = store.approve(args.plan, set_by=setter_name())
+        waiting = store.waiting()
+    if approved is None:
+        raise UserError(_why_not(args.plan, waiting))
+    settings = configuration.load(args.config).section("enforcer", EnforcerSettings)
+    if args.json:
+        show_json(approved)
+    else:
+        print(approved.text)
+        print(f"Approved of, for {settings.approval_hours:g} h, or until the cluster needs another plan.")
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    try:
+        with opened(ApprovalStore, args, create=False) as store:
+            waiting = store.waiting()
+    except StoreUnmade:
+        waiting = ()
+    if args.json:
+        show_json(waiting)
+    elif waiting:
+        print("\n".join(f"Plan {one.plan}\n{one.text}" for one in waiting))
+    else:
+        print("No plan waits.")
+    return 0
+
+
+def _why_not(plan: str, waiting: tuple[WaitingPlan, ...]) -> str:
+    """A plan that does not wait was approved of already, or its cluster has changed since it was made."""
+    others = ", ".join(one.plan for one in waiting)
+    return f"plan {plan} does not wait, or not any more; {f'these do: {others}' if others else 'none does'}"

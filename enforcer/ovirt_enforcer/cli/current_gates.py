@@ -1,0 +1,47 @@
+"""The gates as a running enforcer would ask them now, for commands that say what it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.gates.remembered import Remembered
+from ovirt_enforcer.service import process
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.reading.tagged import tagged_vms
+from ovirt_placement.store.database import StoreAway
+
+
+@contextmanager
+def current_gates(config: Config) -> Iterator[Gates]:
+    """Give the gates; where there is no store yet, or none that answers, by the configuration alone.
+
+    Raises what asking the engine for tagged VMs raises. Nothing is written.
+    """
+    settings = config.section("enforcer", EnforcerSettings)
+    tagged = _tagged(config, settings.exclude_tag)
+    patience = process.STORE_PATIENCE_SECONDS
+    memory = Memory(config, patience_seconds=patience, create=False, tagged=lambda: tagged)
+    try:
+        yield _gates(memory, settings, Remembered(tagged_vms=tagged))
+    finally:
+        memory.close()
+
+
+def _tagged(config: Config, tag: str) -> frozenset[str]:
+    if not tag:
+        return frozenset()
+    with connect(config.engine) as connection:
+        return tagged_vms(connection, tag)
+
+
+def _gates(memory: Memory, settings: EnforcerSettings, otherwise: Remembered) -> Gates:
+    try:
+        return memory.gates()
+    except StoreAway:
+        return Gates(settings, otherwise, (), datetime.now(UTC))

@@ -1,0 +1,136 @@
+"""`ovirt-enforcer pause` and `resume`: let nothing be migrated any more, at once, and take that back."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from ovirt_enforcer.cli.arguments import add_config, add_json
+from ovirt_placement import config as configuration
+from ovirt_placement import inventory
+from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.question import find, show, show_json
+from ovirt_placement.cli.store import opened
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
+from ovirt_service.errors import UserError
+
+_HOUR_SECONDS: Final = 3600.0
+
+
+class _Where(NamedTuple):
+    """A cluster by id and name, or all of them."""
+
+    cluster: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"cluster {self.name}" if self.cluster else "all clusters"
+
+
+_EVERYWHERE: Final = _Where(ALL_CLUSTERS, "")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    pausing = commands.add_parser("pause", help="let nothing be migrated any more, from the next step on")
+    pausing.add_argument("--cluster", metavar="CLUSTER", help="only there, by name or id; else everywhere")
+    pausing.add_argument("--reason", metavar="TEXT", default="", help="what to tell whoever wonders")
+    pausing.add_argument("--hours", type=_hours, metavar="N", help="for so long; else until resume")
+    pausing.add_argument("--list", action="store_true", help="say what is paused, and pause nothing")
+    add_json(pausing)
+    add_config(pausing)
+    pausing.set_defaults(run=_run_pause)
+    resuming = commands.add_parser("resume", help="end a pause, or that of the breaker after failures")
+    resuming.add_argument(
+        "--cluster", metavar="CLUSTER", help="that of this cluster, by name or id; else that of all"
+    )
+    add_config(resuming)
+    resuming.set_defaults(run=_run_resume)
+
+
+def _run_pause(args: argparse.Namespace) -> int:
+    if args.list:
+        return _list(args)
+    where = _EVERYWHERE if args.cluster is None else _find(args)
+    with opened(PauseStore, args) as store:
+        store.pause(
+            where.cluster,
+            cluster_name=where.name,
+            reason=args.reason,
+            set_by=setter_name(),
+            seconds=None if args.hours is None else args.hours * _HOUR_SECONDS,
+        )
+    ends = "until ovirt-enforcer resume" if args.hours is None else f"for {args.hours:g} h"
+    print(f"Paused in {where}, {ends}. What is under way already goes on.")
+    return 0
+
+
+def _run_resume(args: argparse.Namespace) -> int:
+    with opened(PauseStore, args) as store:
+        where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, store) or _find(args)
+        lifted = store.resume(where.cluster, set_by=setter_name())
+        left = store.pauses()
+    if lifted is None:
+        print(f"No pause of {where} was in force. Failures until now stop nothing there any more.")
+    else:
+        print(f"Resumed in {where}: {lifted.set_by} had paused it at {_time(lifted.set_at)}.")
+    for pause in left:
+        print(f"Still paused: {_where(pause)}.")
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    try:
+        with opened(PauseStore, args, create=False) as store:
+            pauses = store.pauses()
+    except StoreUnmade:
+        pauses = ()
+    if args.json:
+        show_json(pauses)
+    elif pauses:
+        show([_row(pause) for pause in pauses], ("paused", "by", "since", "until", "reason"))
+    else:
+        print("Nothing is paused.")
+    return 0
+
+
+def _find(args: argparse.Namespace) -> _Where:
+    """The cluster named. Where the engine cannot say which there are, it is taken at its word."""
+    try:
+        snapshot = inventory.snapshot(config=configuration.load(args.config), max_age=None)
+    except UserError as error:
+        print(f'"{args.cluster}" is taken for the name or id of a cluster: {error}', file=sys.stderr)
+        return _Where(args.cluster, args.cluster)
+    cluster = find(args.cluster, "cluster", snapshot.clusters)
+    return _Where(cluster.id, cluster.name)
+
+
+def _paused(word: str, store: PauseStore) -> _Where | None:
+    """The cluster of a pause, which ends whatever has become of its cluster."""
+    found = (
+        pause for pause in store.pauses() if pause.cluster and word in (pause.cluster, pause.cluster_name)
+    )
+    pause = next(found, None)
+    return None if pause is None else _Where(pause.cluster, pause.cluster_name)
+
+
+def _row(pause: Pause) -> tuple[str, ...]:
+    until = "resume" if pause.until is None else _time(pause.until)
+    return _where(pause), pause.set_by, _time(pause.set_at), until, pause.reason
+
+
+def _where(pause: Pause) -> str:
+    return str(_Where(pause.cluster, pause.cluster_name))
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
+
+
+def _hours(text: str) -> float:
+    hours = float(text)
+    if not 0 < hours < float("inf"):
+        raise argparse.ArgumentTypeError("needs to be more than 0")
+    return hours

@@ -1,0 +1,101 @@
+"""`ovirt-enforcer undo`: which migrations would take back what a plan has done, by the rules of today."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from ovirt_enforcer.cli.arguments import add_config, add_json
+from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.planning import report
+from ovirt_enforcer.planning.deadline import Deadline
+from ovirt_enforcer.planning.undoing import Moved, Undoing, plan_back
+from ovirt_placement import config as configuration
+from ovirt_placement import inventory
+from ovirt_placement.answers.names import vm_name
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.store import opened
+from ovirt_placement.config import Config
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.history import HistoryStore, PlanRecord
+from ovirt_placement.store.intents import IntentState
+from ovirt_service.errors import UserError
+
+#: Exit statuses, beside 0 where nothing is to be taken back and 2 for a mistake.
+UNDOES_ALL = 3
+SOMETHING_STAYS = 4
+
+_DEADLINE_SECONDS = 30.0
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "undo",
+        help="say which migrations would take back what a plan has done",
+        epilog="Nothing is migrated: `ovirt-enforcer apply` carries out what --json prints. Exit status: 0"
+        " nothing is to be taken back, 3 the migrations take back all, 4 something stays as it is.",
+    )
+    parser.add_argument("plan", metavar="PLAN", help="its id, as history tells it, or how the id begins")
+    add_config(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    record = _record(args)
+    config = configuration.load(args.config)
+    snapshot = inventory.snapshot(config=config, max_age=0.0)
+    if record.cluster not in snapshot.cluster_by_id:
+        raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
+    until = time.monotonic() + _DEADLINE_SECONDS
+    undoing = plan_back(
+        snapshot,
+        record.cluster,
+        moved_by(record),
+        _held(config, snapshot),
+        Deadline(lambda: until - time.monotonic()),
+    )
+    if args.json:
+        kept = [{"id": vm, "name": vm_name(vm, snapshot), "because": why} for vm, why in undoing.kept.items()]
+        show_json({**report.document([undoing.plan], snapshot), "undoes": record.id, "kept": kept})
+    else:
+        print(_text(record, undoing, snapshot))
+    if undoing.kept:
+        return SOMETHING_STAYS
+    return UNDOES_ALL if undoing.plan.steps else 0
+
+
+def moved_by(record: PlanRecord) -> tuple[Moved, ...]:
+    """What became of the VMs that a plan moved: where each began, and where the plan left it in the end."""
+    found: dict[str, Moved] = {}
+    for one in record.migrations:
+        if one.state is IntentState.DONE and one.source is not None:
+            began = found[one.vm].source if one.vm in found else one.source
+            found[one.vm] = Moved(one.vm, began, one.target)
+    return tuple(found.values())
+
+
+def _record(args: argparse.Namespace) -> PlanRecord:
+    with opened(HistoryStore, args, create=False) as store:
+        found = store.plans_named(args.plan)
+    if not found:
+        raise UserError(f'no plan "{args.plan}" is remembered: ovirt-enforcer history tells which are')
+    if len(found) > 1:
+        raise UserError(f'plan "{args.plan}" is ambiguous: say {" or ".join(one.id for one in found)}')
+    return found[0]
+
+
+def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
+    """VMs that gates leave alone for now."""
+    with current_gates(config) as gates:
+        return gates.held(snapshot)
+
+
+def _text(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> str:
+    name = snapshot.cluster_by_id[record.cluster].name
+    steps = undoing.plan.steps
+    count = f"{undoing.plan.migrations} migration{'s' if undoing.plan.migrations != 1 else ''}"
+    lines = [f"Cluster {name}: {count if steps else 'nothing'} to take back plan {record.id}"]
+    lines += (f"  {number}. {report.step_text(step, snapshot)}" for number, step in enumerate(steps, 1))
+    lines += (f"  {vm_name(vm, snapshot)} stays: {why}" for vm, why in undoing.kept.items())
+    return "\n".join(lines)

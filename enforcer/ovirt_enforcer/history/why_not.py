@@ -1,0 +1,150 @@
+"""Says why a VM that breaks a rule has not been moved: what holds it, what is planned, what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ovirt_enforcer.history.selecting import remaining, steps
+from ovirt_enforcer.history.telling import held_text, moment, step_text
+from ovirt_placement.answers.names import group_name, host_name
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.record import Record
+from ovirt_placement.rules.violations import Violation, find_violations
+from ovirt_placement.store.history import PlanRecord
+from ovirt_placement.store.intents import Intent, IntentState
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that tells what keeps a VM where it is."""
+
+    snapshot: Snapshot
+    #: VMs and rules that a gate holds for now, with the reason, by id.
+    held: Mapping[str, str]
+    held_groups: Mapping[str, str]
+    #: The plan that was made last in the VM's cluster.
+    plan: PlanRecord | None
+    under_way: tuple[Intent, ...]
+    #: Migrations of the VM that ended lately, the oldest first.
+    ended: tuple[Intent, ...]
+    #: Whether an enforcer of this engine runs.
+    led: bool
+
+
+class BrokenRule(Record, frozen=True):
+    """A rule that the VM breaks, or shares with those who do, and why that stays so for now."""
+
+    rule: str
+    hard: bool
+    #: Whether this VM stands wrong, and not only others beside it.
+    offends: bool
+    because: tuple[str, ...]
+
+
+class WhyNot(Record, frozen=True):
+    """Why a VM has not been moved."""
+
+    vm: str
+    host: str | None
+    #: What keeps it where it is, whatever rule it breaks.
+    because: tuple[str, ...]
+    rules: tuple[BrokenRule, ...]
+
+
+def why_not(vm: Vm, known: Known) -> WhyNot:
+    """Judge a VM by all that is known."""
+    violations = [
+        violation
+        for violation in find_violations(known.snapshot, vm.cluster)
+        if vm.id in violation.offenders or any(vm.id == place.vm for place in violation.locations)
+    ]
+    return WhyNot(
+        vm=vm.name,
+        host=None if vm.host is None else host_name(vm.host, known.snapshot),
+        because=tuple(_because(vm, known)) if violations else (),
+        rules=tuple(_broken_rule(violation, vm, known) for violation in violations),
+    )
+
+
+def text(answer: WhyNot) -> str:
+    """The answer in lines."""
+    where = "runs on no host" if answer.host is None else f"is on {answer.host}"
+    if not answer.rules:
+        return f"{answer.vm} {where} and breaks no rule."
+    lines = [f"{answer.vm} {where}."]
+    for rule in answer.rules:
+        hardness = "hard" if rule.hard else "soft"
+        stands = f"breaks {rule.rule}" if rule.offends else f"is in {rule.rule}, which is broken"
+        lines.append(f"It {stands} ({hardness}):")
+        lines += (f"  - {reason}" for reason in rule.because)
+    if answer.because:
+        lines.append("What keeps it there:")
+        lines += (f"  - {reason}" for reason in answer.because)
+    return "\n".join(lines)
+
+
+def _because(vm: Vm, known: Known) -> Iterator[str]:
+    if not known.led:
+        yield "no enforcer of this engine runs"
+    for intent in known.under_way:
+        if intent.vm == vm.id:
+            yield f"its migration to {_host(intent.target, known)} is under way ({intent.state})"
+    if vm.id in known.held:
+        yield known.held[vm.id]
+    for intent in known.ended:
+        if intent.state is IntentState.FAILED:
+            yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.error}"
+
+
+def _broken_rule(violation: Violation, vm: Vm, known: Known) -> BrokenRule:
+    names = " and ".join(group_name(group, known.snapshot) for group in violation.groups)
+    return BrokenRule(
+        rule=f"{names}: {violation.constraint.asks}",
+        hard=violation.hard,
+        offends=vm.id in violation.offenders,
+        because=tuple(_why_unmended(violation, known)),
+    )
+
+
+def _why_unmended(violation: Violation, known: Known) -> Iterator[str]:
+    for group in violation.groups:
+        if group in known.held_groups:
+            yield known.held_groups[group]
+    if known.plan is None:
+        yield "no plan has been made in its cluster lately"
+        return
+    planned = tuple(_planned(violation, known.plan))
+    yield from planned
+    left = tuple(_left(violation, known.plan))
+    yield from left
+    if not planned and not left:
+        yield f"plan {known.plan.id}, the last one, was made before it broke"
+
+
+def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:
+    """Steps of the last plan that are for the rule, and what became of them."""
+    for number, step in enumerate(steps(plan), 1):
+        if not any(group["id"] in violation.groups for group in step.get("groups", ())):
+            continue
+        yield f"plan {plan.id} has step {number} for it: {step_text(step)}{_waits(step)}"
+        yield from (f"step {number} was {held_text(held)}" for held in plan.held if held.step == number)
+
+
+def _waits(step: Mapping[str, object]) -> str:
+    after = step.get("after")
+    numbers = [str(place + 1) for place in after] if isinstance(after, list) else []
+    return f", after step {' and '.join(numbers)}" if numbers else ""
+
+
+def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
+    """What the last plan says of the rule, if it could not, or was not to, mend it."""
+    for rule in remaining(plan):
+        if any(group["id"] in violation.groups for group in rule["groups"]):
+            hardness = "hard" if violation.hard else "soft"
+            because = rule.get("because") or (f"nobody asked for the repair of {hardness} rules",)
+            yield from (f"plan {plan.id}: {reason}" for reason in because)
+
+
+def _host(host: str, known: Known) -> str:
+    return host_name(host, known.snapshot)

@@ -1,0 +1,104 @@
+"""What the engine refused, and what that is a reason for: a target is left out, or the VM waits a little.
+
+The engine's sentences are in its own language and release, so they are not read, but for one thing: that of
+a filter names the host that it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+from ovirt_enforcer.gates.history import REFUSED, asked, by_vm, refused
+from ovirt_enforcer.migrating.circumstances import digest
+from ovirt_placement.answers.names import host_name
+from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.intents import Intent
+from ovirt_service.back_off import BackOff
+
+#: How the error goes on, after `REFUSED`, where any other target would have been refused as well.
+_ANY_TARGET: Final = "not now: "
+#: What stands against the VM itself is a lock, a backup or its state, and mostly over soon.
+_FIRST_WAIT_SECONDS: Final = 10.0
+_LONGEST_WAIT_SECONDS: Final = 600.0
+#: So many refusals in a row of a VM, whatever the targets, are a matter of the VM, too.
+_MOST_IN_A_ROW: Final = 6
+_LONGEST_SECONDS: Final = 24 * 3600.0
+
+#: How far back the history must go for all that is left out.
+REACH_SECONDS: Final = 2 * _LONGEST_SECONDS
+
+
+def error_of(rejection: Rejection, target_name: str | None) -> str:
+    """What is written down of a refusal: enough to know after a restart what it is a reason for.
+
+    `target_name` is None where the engine was to choose one.
+    """
+    words = str(rejection).removesuffix(".")
+    of_all = isinstance(rejection, Conflict | PermissionDenied)
+    any_target = target_name is None or (of_all and target_name not in words)
+    return f"{REFUSED}{_ANY_TARGET if any_target else ''}{words}"
+
+
+def left_out(
+    snapshot: Snapshot, history: Sequence[Intent], first_seconds: float
+) -> dict[tuple[str, str], str]:
+    """Targets that VMs are not sent to for now, with the reason, by VM and host id.
+
+    One may be asked for again as soon as the circumstances of the migration have changed, or after a pause:
+    `first_seconds`, doubled with each refusal in a row, up to a day.
+    """
+    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
+    found: dict[tuple[str, str], list[Intent]] = {}
+    for intent in asked(history):
+        found.setdefault((intent.vm, intent.target), []).append(intent)
+    return {
+        target: reason(intents[-1], snapshot)
+        for target, intents in found.items()
+        if refused(intents[-1])
+        and not _any_target(intents[-1])
+        and intents[-1].age_seconds < pauses.pause_after(len(_in_a_row(intents)))
+        and _unchanged(intents[-1], snapshot)
+    }
+
+
+def waiting(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) -> dict[str, str]:
+    """VMs that are left alone for now, since the engine refuses to move them at all, by VM id."""
+    return {
+        vm: reason(intents[-1], snapshot)
+        for vm, intents in by_vm(asked(history)).items()
+        if intents[-1].age_seconds < _wait(_in_a_row(intents), first_seconds)
+        and _unchanged(intents[-1], snapshot)
+    }
+
+
+def reason(intent: Intent, snapshot: Snapshot) -> str:
+    """Why a target is left out, or a VM waits, as a sentence with names."""
+    words = (intent.error or "").removeprefix(REFUSED).removeprefix(_ANY_TARGET)
+    return f"the engine refused to move it to {host_name(intent.target, snapshot)}: {words}"
+
+
+def _wait(refusals: Sequence[Intent], first_seconds: float) -> float:
+    """How long a VM waits after these refusals in a row, the last one first."""
+    of_vm = len(list(takewhile(_any_target, refusals)))
+    rounds = len(refusals) // _MOST_IN_A_ROW
+    return max(
+        BackOff(_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS).pause_after(of_vm),
+        BackOff(first_seconds, _LONGEST_SECONDS).pause_after(rounds),
+    )
+
+
+def _in_a_row(intents: Sequence[Intent]) -> list[Intent]:
+    """The refusals since anything else, the last one first."""
+    return list(takewhile(refused, reversed(intents)))
+
+
+def _any_target(intent: Intent) -> bool:
+    return refused(intent) and (intent.error or "").startswith(f"{REFUSED}{_ANY_TARGET}")
+
+
+def _unchanged(intent: Intent, snapshot: Snapshot) -> bool:
+    hosts = (intent.source or "", intent.target)
+    return intent.circumstances == digest(snapshot, intent.vm, hosts)

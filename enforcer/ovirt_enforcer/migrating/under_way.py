@@ -1,0 +1,132 @@
+"""How far a plan has come: which of its steps are done, which run, and which may begin now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.intents import Intent, IntentState
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """A plan that is being carried out. After a restart another one is made in its place."""
+
+    plan: Plan
+    #: Steps by their places in the plan, from 0.
+    done: set[int] = field(default_factory=set)
+    #: Whether somebody had it applied.
+    ordered: bool = False
+    #: With the VMs that have not arrived yet.
+    running: dict[int, set[str]] = field(default_factory=dict)
+    #: Steps that failed, and all that wait for them.
+    given_up: set[int] = field(default_factory=set)
+    #: Done steps of which it is not known yet whether what they mend holds.
+    unproven: set[int] = field(default_factory=set)
+
+    def ready(self) -> Iterator[int]:
+        """The steps that may begin now, the most urgent first."""
+        for place, step in enumerate(self.plan.steps):
+            if place in self._ahead and self.done.issuperset(step.after):
+                yield place
+
+    @property
+    def begun(self) -> bool:
+        """Whether any step was taken."""
+        return bool(self.done or self.running or self.given_up)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be done or seen."""
+        return not (self._ahead or self.running or self.unproven)
+
+    def begin(self, place: int) -> None:
+        self.running[place] = {*self.plan.steps[place].vms}
+
+    def end(self, intent: Intent) -> None:
+        """Take note of an ended migration; one of another plan is none of ours."""
+        if intent.plan != self.plan.id or intent.step is None:
+            return
+        place = intent.step - 1
+        vms = self.running.get(place)
+        if vms is None:
+            return
+        vms.discard(intent.vm)
+        if intent.state is not IntentState.DONE:
+            self._give_up(place)
+        if not vms:
+            del self.running[place]
+            if place not in self.given_up:
+                self.done.add(place)
+                self.unproven.add(place)
+
+    def lose_all_but(self, open_intents: Iterable[Intent]) -> bool:
+        """Give up steps that run without an open migration; whether there were any."""
+        known = {intent.step for intent in open_intents if intent.plan == self.plan.id}
+        lost = [place for place in self.running if place + 1 not in known]
+        for place in lost:
+            del self.running[place]
+            self._give_up(place)
+        return bool(lost)
+
+    def prove(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Which groups are broken still that done steps were to mend, as far as that can be told now.
+
+        A step may mend a group together with steps before it: then it is told once those are done.
+        """
+        broken = _broken(snapshot, self.plan.cluster)
+        ended = [place for place in self.unproven if self._alone(place)]
+        self.unproven.difference_update(ended)
+        wanted = [group for place in ended for group in self.plan.steps[place].mends]
+        return tuple(dict.fromkeys(group for group in wanted if group in broken))
+
+    def serves(self, projection: Snapshot, held: Set[str]) -> bool:
+        """Whether the steps ahead still start where VMs are, and still lead to what they are to mend.
+
+        Whether each is legal is asked when it is taken.
+        """
+        where = {vm.id: vm.host for vm in projection.vms}
+        for place in sorted(self._ahead):
+            step = self.plan.steps[place]
+            for vm, source in zip(step.vms, step.sources, strict=True):
+                if vm in held or where.get(vm) != source:
+                    return False
+                where[vm] = step.target
+        end = replace(projection, vms=tuple(replace(vm, host=where[vm.id]) for vm in projection.vms))
+        broken = _broken(end, self.plan.cluster)
+        return not any(group in broken for place in self._ahead for group in self.plan.steps[place].mends)
+
+    @property
+    def vms(self) -> frozenset[str]:
+        """All VMs that the plan moves."""
+        return frozenset(vm for step in self.plan.steps for vm in step.vms)
+
+    @property
+    def _ahead(self) -> set[int]:
+        return set(range(len(self.plan.steps))) - self.done - self.running.keys() - self.given_up
+
+    def _give_up(self, place: int) -> None:
+        """Leave out a step, and all that wait for it."""
+        self.given_up.add(place)
+        for later, step in enumerate(self.plan.steps):
+            if not self.given_up.isdisjoint(step.after) and later not in self.done:
+                self.given_up.add(later)
+
+    def _alone(self, place: int) -> bool:
+        """Whether no earlier step with the same groups is yet to be done."""
+        groups = {*self.plan.steps[place].mends}
+        return not any(
+            earlier < place and not groups.isdisjoint(self.plan.steps[earlier].groups)
+            for earlier in (*self._ahead, *self.running)
+        )
+
+
+def _broken(snapshot: Snapshot, cluster: str) -> frozenset[str]:
+    if cluster not in snapshot.cluster_by_id:
+        return frozenset()
+    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)

@@ -1,0 +1,1 @@
+"""What the enforcer tells administrators of its own accord: which kinds, to whom, in which words."""

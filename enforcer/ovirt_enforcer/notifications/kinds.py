@@ -1,0 +1,75 @@
+"""What there is to tell: the kinds of notices, with their severity and the sentence that each is told in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from string import Template
+from typing import Final, NamedTuple
+
+
+class Kind(StrEnum):
+    RULE_BROKEN = "rule_broken"
+    RULE_MENDED = "rule_mended"
+    PLAN_WAITS = "plan_waits"
+    MIGRATION_FAILED = "migration_failed"
+    BREAKER_OPEN = "breaker_open"
+    HA_ALERT = "ha_alert"
+    HA_ALL_CLEAR = "ha_all_clear"
+    HA_UNKNOWN = "ha_unknown"
+    LEADER_CHANGED = "leader_changed"
+    ENGINE_AWAY = "engine_away"
+    ENGINE_BACK = "engine_back"
+
+
+class Severity(StrEnum):
+    """The engine's words."""
+
+    NORMAL = "normal"
+    WARNING = "warning"
+    ERROR = "error"
+    ALERT = "alert"
+
+
+class About(NamedTuple):
+    """What is always so of a kind."""
+
+    severity: Severity
+    #: Its sentence, unless the configuration has another.
+    sentence: str
+    #: What a sentence may speak of, beside the engine by its configured name.
+    facts: frozenset[str]
+
+
+def _about(severity: Severity, sentence: str, *more: str) -> About:
+    return About(severity, sentence, frozenset(Template(sentence).get_identifiers()).union(more))
+
+
+ABOUT: Final[Mapping[Kind, About]] = {
+    Kind.RULE_BROKEN: _about(Severity.WARNING, "$rule in cluster $cluster is broken"),
+    Kind.RULE_MENDED: _about(Severity.NORMAL, "$rule in cluster $cluster holds again"),
+    Kind.PLAN_WAITS: _about(
+        Severity.WARNING, "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan"
+    ),
+    Kind.MIGRATION_FAILED: _about(
+        Severity.WARNING, "migration of VM $vm to host $host failed: $reason", "cluster"
+    ),
+    Kind.BREAKER_OPEN: _about(Severity.ERROR, "migrations in cluster $cluster wait: $reason"),
+    Kind.HA_ALERT: _about(
+        Severity.ALERT,
+        "cluster $cluster does not survive what its HA reservation is to survive: $losses",
+        "vms_without_home",
+        "missing_mb",
+    ),
+    Kind.HA_ALL_CLEAR: _about(Severity.NORMAL, "HA reservation of cluster $cluster: $state"),
+    Kind.HA_UNKNOWN: _about(
+        Severity.WARNING,
+        "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
+    ),
+    Kind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
+    Kind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),
+    Kind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
+}
+
+#: Of whatever there is to tell.
+COMMON_FACTS: Final = frozenset({"engine"})

@@ -1,0 +1,55 @@
+"""The [enforcer.notifications] section: who is told of what, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS, Kind
+
+_HA: Final = (Kind.HA_ALERT, Kind.HA_ALL_CLEAR, Kind.HA_UNKNOWN)
+
+
+class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: What becomes an event of the engine.
+    kinds: tuple[Kind, ...] = (*_HA, Kind.BREAKER_OPEN, Kind.PLAN_WAITS)
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: Where Alertmanager takes alerts, as in http://HOST:9093/api/v2/alerts; empty: nowhere.
+    url: Annotated[str, Meta(pattern=r"^(https?://\S+)?\Z")] = ""
+    #: What is sent there.
+    kinds: tuple[Kind, ...] = tuple(Kind)
+    #: How long one request may take.
+    timeout_seconds: Annotated[float, Meta(gt=0)] = 10.0
+    #: The CA that signed the receiver's certificate; without it those that the system trusts.
+    ca_file: Path | None = None
+    #: Its content is sent as a bearer token.
+    token_file: Path | None = None
+
+
+class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    engine: EngineEventSettings = EngineEventSettings()
+    webhook: WebhookSettings = WebhookSettings()
+    #: Sentences in place of our own, with $names for facts.
+    sentences: Mapping[Kind, str] = {}
+
+    def __post_init__(self) -> None:
+        """Find out now what could not be told later."""
+        for kind, sentence in self.sentences.items():
+            template = Template(sentence)
+            if not template.is_valid():
+                raise ValueError(f"sentence of {kind}: write $$ for a dollar sign")
+            known = ABOUT[kind].facts | COMMON_FACTS
+            for name in template.get_identifiers():
+                if name not in known:
+                    raise ValueError(f"sentence of {kind}: no ${name}: it has ${', $'.join(sorted(known))}")
+
+    def sentence(self, kind: Kind, facts: Mapping[str, str]) -> str:
+        """The sentence that tells these facts."""
+        return Template(self.sentences.get(kind, ABOUT[kind].sentence)).substitute(facts)

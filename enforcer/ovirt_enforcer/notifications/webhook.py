@@ -1,0 +1,120 @@
+"""Tells by alerts, as Alertmanager's API v2 has them: what is wrong begins, lasts for a time, and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+import requests
+
+from ovirt_enforcer.notifications.courier import NotDelivered, Rejected
+from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.notice import Notice
+from ovirt_enforcer.notifications.settings import WebhookSettings
+from ovirt_service.errors import UserError
+
+_HOUR: Final = 3600.0
+#: What lasts is told again after a day.
+_DAY_AND_MORE: Final = 25 * _HOUR
+
+
+class _Form(NamedTuple):
+    """What alerts a kind of notice makes."""
+
+    #: The alert that begins, and for how many seconds it lasts unless something ends it.
+    begins: str | None = None
+    lasts: float = 0.0
+    ends: tuple[str, ...] = ()
+    #: The facts by which one alert of a name is told from another.
+    labels: tuple[str, ...] = ()
+
+
+_FORMS: Final[Mapping[Kind, _Form]] = {
+    Kind.RULE_BROKEN: _Form("RuleBroken", _DAY_AND_MORE, labels=("cluster", "rule")),
+    Kind.RULE_MENDED: _Form(ends=("RuleBroken",), labels=("cluster", "rule")),
+    Kind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
+    Kind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
+    Kind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),
+    Kind.HA_ALERT: _Form("HaReservation", _DAY_AND_MORE, ("HaReservationUnknown",), ("cluster",)),
+    Kind.HA_ALL_CLEAR: _Form(ends=("HaReservation", "HaReservationUnknown"), labels=("cluster",)),
+    Kind.HA_UNKNOWN: _Form("HaReservationUnknown", _DAY_AND_MORE, labels=("cluster",)),
+    Kind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
+    Kind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
+    Kind.ENGINE_BACK: _Form(ends=("EngineAway",)),
+}
+#: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
+_SEVERITIES: Final = {form.begins: ABOUT[kind].severity for kind, form in _FORMS.items() if form.begins}
+
+
+class Webhook:
+    """A receiver of alerts; for one thread."""
+
+    name = "webhook"
+
+    def __init__(self, settings: WebhookSettings, sentence: Callable[[Kind, Mapping[str, str]], str]) -> None:
+        """Raises `UserError` if a file that is named cannot be read."""
+        self._settings = settings
+        self._sentence = sentence
+        self._session = requests.Session()
+        #: Said with each request: what is said of a session counts less than variables of the environment.
+        self._verify = True if settings.ca_file is None else str(settings.ca_file)
+        if settings.token_file is not None:
+            self._session.headers["Authorization"] = f"Bearer {_token(settings)}"
+
+    def send(self, notice: Notice) -> None:
+        """Post its alerts. Raises `NotDelivered` or `Rejected`."""
+        alerts = alerts_of(notice, self._sentence(notice.kind, notice.facts))
+        try:
+            answer = self._session.post(
+                self._settings.url,
+                json=alerts,
+                timeout=self._settings.timeout_seconds,
+                allow_redirects=False,
+                verify=self._verify,
+            )
+        except requests.RequestException as error:
+            raise NotDelivered(f"{self._settings.url}: {error}") from None
+        code = answer.status_code
+        if code >= HTTPStatus.INTERNAL_SERVER_ERROR or code == HTTPStatus.TOO_MANY_REQUESTS:
+            raise NotDelivered(f"{self._settings.url} answers {code}")
+        if not answer.ok or answer.is_redirect:
+            raise Rejected(f"{self._settings.url} answers {code}: {answer.text[:200]}")
+
+
+def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
+    """The alerts of a notice, each of which begins or ends."""
+    form = _FORMS[notice.kind]
+    found = [_alert(name, notice, form, sentence, notice.at) for name in form.ends]
+    if form.begins is not None:
+        found.append(_alert(form.begins, notice, form, sentence, notice.at + form.lasts))
+    return found
+
+
+def _alert(name: str, notice: Notice, form: _Form, sentence: str, ends: float) -> dict[str, Any]:
+    return {
+        "labels": {
+            "alertname": name,
+            "severity": _SEVERITIES[name].value,
+            "engine": notice.facts["engine"],
+            "service": "ovirt-enforcer",
+            **{label: notice.facts[label] for label in form.labels},
+        },
+        "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
+        "startsAt": _moment(notice.at),
+        "endsAt": _moment(ends),
+    }
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _token(settings: WebhookSettings) -> str:
+    try:
+        return settings.token_file.read_text().strip() if settings.token_file is not None else ""
+    except OSError as error:
+        raise UserError(
+            f"[enforcer.notifications.webhook] token_file: {settings.token_file}: {error.strerror}"
+        ) from None

@@ -1,0 +1,219 @@
+"""Puts the parts of the running enforcer together, and lets them rest between two cycles."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.connection import wait
+from typing import Final
+
+from ovirt_enforcer import audit
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.keeping.keeper import Keeper
+from ovirt_enforcer.keeping.memberships import MembershipKeeper
+from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.migrating.parties import who_moved
+from ovirt_enforcer.notifications.notifications import notifications_of
+from ovirt_enforcer.service.changes import Changes
+from ovirt_enforcer.service.cluster import Parts
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.service.health import Health
+from ovirt_enforcer.service.leading import Leader, own_name
+from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.orders import Orders
+from ovirt_enforcer.service.planners import PlannersBeside
+from ovirt_enforcer.service.reading import Reading
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.watching.ha_watch import HaWatch, Limits
+from ovirt_enforcer.watching.ledger import Ledger
+from ovirt_enforcer.watching.metrics import HaMetrics
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.reading.events import find_start_events
+from ovirt_placement.engine.reading.tagged import tagged_vms
+from ovirt_placement.engine.writing.events import add_event
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.memberships import MembershipStore
+from ovirt_service import metrics as metrics_page
+from ovirt_service.errors import UserError
+from ovirt_service.progress import Progress
+
+#: The store is not in anybody's way here: wait for it as long as a person would.
+STORE_PATIENCE_SECONDS: Final = 5.0
+#: How often a rest is interrupted for a sign of life.
+_MARK_SECONDS: Final = 1.0
+
+#: HA reservations are judged by statistics no older than so many of their intervals.
+_MOST_INTERVALS: Final = 2
+
+_log = logging.getLogger(__name__)
+
+
+class Service:
+    """All that runs in the enforcer's loop; for one thread."""
+
+    def __init__(
+        self, config: Config, connection: EngineConnection, progress: Progress, stopping: Callable[[], bool]
+    ) -> None:
+        """Once `stopping` says so, nothing more is asked of the engine. Raises `UserError`."""
+        self.settings = config.section("enforcer", EnforcerSettings)
+        self._progress = progress
+        self._stopping = stopping
+        self._reading = Reading(config)
+        self._planners = PlannersBeside()
+        self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
+        metrics = Metrics()
+        self._stores = _Stores(config, lambda: self._daemon.epoch)
+        notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
+        recorder = Recorder(self._stores.history, metrics, notifications)
+        self._leader = Leader(
+            self._stores.leases, own_name(), self.settings.lease_seconds, changed=recorder.leading
+        )
+        health = Health(progress, self._leader)
+        audit.open_log(self.settings.audit_log)
+        metrics_page.serve(
+            metrics.registry, self.settings.metrics, "[enforcer] metrics", {"/healthz": health.page}
+        )
+        clock, interval = time.monotonic, self.settings.interval_seconds
+        self._keeper = Keeper(
+            self._stores.keys, clock, interval, partial(find_start_events, connection), self._reading.suffices
+        )
+        members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
+        self._ha_watch = HaWatch(
+            Ledger(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
+            HaMetrics(metrics.registry),
+            config.ha,
+            Limits(
+                hold=self.settings.ha.hold_seconds,
+                statistics=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
+                pause=interval,
+            ),
+            clock=clock,
+            epoch=lambda: self._daemon.epoch,
+            statistics_age=lambda: self._reading.statistics_age_seconds,
+        )
+        executor = Executor(
+            connection,
+            self._stores.intents,
+            self.settings,
+            clock,
+            self._leader.still_leads,
+            recorder.began,
+            recorder.ended,
+        )
+        parts = Parts(
+            self.settings,
+            self._planners,
+            executor,
+            Memory(
+                config,
+                patience_seconds=STORE_PATIENCE_SECONDS,
+                tagged=partial(tagged_vms, connection, self.settings.exclude_tag),
+            ),
+            recorder,
+            Orders(self.settings, self._stores.approvals, self._stores.history),
+            clock,
+            self._goes_on,
+            partial(who_moved, connection),
+        )
+        self._parts = parts
+        self._daemon = Daemon(
+            self._reading.whole,
+            self._stores.intents,
+            self._leader,
+            parts,
+            metrics,
+            (executor, recorder, members, self._keeper, self._ha_watch),
+            health,
+        )
+        _greet(connection)
+
+    def run(self) -> None:
+        """Enforce until it is to stop; lead no more then."""
+        self._changes.watch()
+        self._leader.tend_beside(lambda: self._progress.hangs)
+        try:
+            self._daemon.run(self._rest)
+        finally:
+            self._planners.close()
+            self._ha_watch.close()
+            self._leader.step_down()
+            self._parts.memory.close()
+            self._stores.close()
+
+    def wake(self) -> None:
+        """End the rest between two cycles; for any thread."""
+        self._changes.wake()
+
+    def _goes_on(self) -> bool:
+        self._progress.mark()
+        return not self._stopping()
+
+    def _rest(self, seconds: float) -> bool:
+        """Until something is due, see what happens and what is published; whether it is time to stop."""
+        until = time.monotonic() + seconds
+        while self._goes_on() and not self._hear() and (left := until - time.monotonic()) > 0:
+            plans = self._planners.answers()
+            checks = self._ha_watch.answers()
+            ready = wait([self._changes.fileno(), *plans, *checks], min(left, _MARK_SECONDS))
+            if not {*map(id, plans)}.isdisjoint(map(id, ready)):
+                break
+        return self._stopping()
+
+    def _hear(self) -> bool:
+        """Pass on what happened; whether that calls for a cycle."""
+        changed = self._changes.take()
+        if not self._daemon.leads:
+            return False
+        self._ha_watch.tend()
+        if changed.missed:
+            self._daemon.wake_all()
+        self._daemon.happened(changed.events)
+        if changed.published or self._keeper.needs_retry:
+            self._keeper.look_at_latest(self._reading.latest)
+        if changed.published:
+            self._compare()
+        return self._daemon.due
+
+    def _compare(self) -> None:
+        try:
+            self._daemon.published(self._reading.latest())
+        except UserError as error:
+            _log.debug("%s", error)  # the keeper has said so
+
+
+class _Stores:
+    """The parts of the store that the loop writes to."""
+
+    def __init__(self, config: Config, epoch: Callable[[], int]) -> None:
+        url, engine, patience = config.store.url, config.engine.name, STORE_PATIENCE_SECONDS
+        self.intents = Store(url, engine=engine, patience_seconds=patience)
+        self.keys = KeyStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.memberships = MembershipStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.history = HistoryStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience)
+        self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
+        self.ha_announcements = HaAnnouncementStore(
+            url, engine=engine, patience_seconds=patience, epoch=epoch
+        )
+
+    def close(self) -> None:
+        parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
+        for part in (*parts, self.ha_announcements):
+            part.close()
+
+
+def _greet(connection: EngineConnection) -> None:
+    """Find out what a person must set right; an engine that is away is waited for."""
+    try:
+        connection.get("/clusters", max=1)
+    except EngineAway as away:
+        _log.warning("%s", away)

@@ -1,0 +1,302 @@
+"""Sees to one cluster: has plans made, takes their steps as far as the gates let them, and proves the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Set
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from ovirt_enforcer.attention import Attention
+from ovirt_enforcer.gates.admission import Admitted, Closed
+from ovirt_enforcer.gates.approval import ApprovalGate
+from ovirt_enforcer.gates.legality import LegalityGate
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.migrating.executor import Executor, Task
+from ovirt_enforcer.migrating.projection import with_begun
+from ovirt_enforcer.migrating.under_way import UnderWay
+from ovirt_enforcer.planning import report
+from ovirt_enforcer.planning.fitting import misfit
+from ovirt_enforcer.planning.plan import Plan, Step
+from ovirt_enforcer.service.look import Look
+from ovirt_enforcer.service.orders import Orders
+from ovirt_enforcer.service.planners import Planners, Planning
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.names import group_name, vm_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_service.back_off import BackOff
+from ovirt_service.saying import Said
+
+#: For so long after a reading steps are begun on it; then it is read anew.
+_FRESH_SECONDS: Final = 3.0
+#: For so many times as long as a plan took, nothing that happens has another one made.
+_REST: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What clusters are seen to with."""
+
+    settings: EnforcerSettings
+    planners: Planners
+    executor: Executor
+    memory: Memory
+    recorder: Recorder
+    orders: Orders
+    #: Seconds that only grow.
+    clock: Callable[[], float]
+    #: Whether another piece of work is to be done.
+    goes_on: Callable[[], bool]
+    #: Who moved a VM, by its id, in the engine's words.
+    who_moved: Callable[[str, Collection[str]], str]
+
+
+class ClusterWork:
+    """A cluster, with its plan and how far that has come. After a restart all of this is made anew."""
+
+    def __init__(self, cluster: str, parts: Parts) -> None:
+        self.attention = Attention(f"cluster {cluster}", due=parts.clock())
+        self._cluster = cluster
+        self._parts = parts
+        self._under_way: UnderWay | None = None
+        self._planning: Planning | None = None
+        #: A plan that was made and not looked at yet, and what every plan is made of.
+        self._made: Plan | None = None
+        self._asked: Snapshot | None = None
+        #: Whether a plan is to be made, though there may be one.
+        self._wanted = True
+        #: When planning began, and until when it is to rest.
+        self._asked_at = 0.0
+        self._rested_at = 0.0
+        #: How often in a row the cluster did not fit its plan.
+        self._misfits = 0
+        #: What somebody had applied, and does not fit the cluster any more.
+        self._void: set[tuple[str, float]] = set()
+        #: Correlation ids that were used since they were taken last.
+        self._begun_ids: list[str] = []
+        self._said = Said()
+        #: Whether it was tried out if the first plan would lead to a loop.
+        self._rehearsed = False
+
+    @property
+    def vms(self) -> Collection[str]:
+        """The VMs that its plan moves."""
+        return frozenset() if self._under_way is None else self._under_way.vms
+
+    @property
+    def planning(self) -> bool:
+        """Whether a plan is being made."""
+        return self._planning is not None
+
+    def take_begun_ids(self) -> tuple[str, ...]:
+        """The correlation ids of what was begun since this was asked last."""
+        taken, self._begun_ids = tuple(self._begun_ids), []
+        return taken
+
+    def wake(self, at: float) -> None:
+        """Something happened that can break or mend a rule: look again then, and plan anew.
+
+        Planning takes no more than a third of the time, however much happens.
+        """
+        self._wanted = True
+        self._hurry(max(at, self._rested_at))
+
+    def leave(self) -> None:
+        """Be of no more use: the cluster is gone, or somebody else sees to it."""
+        if self._planning is not None:
+            self._planning.cancel()
+
+    def ended(self, intent: Intent) -> None:
+        """Take note of a migration that has ended."""
+        if self._under_way is not None:
+            self._under_way.end(intent)
+        if intent.state is not IntentState.DONE:
+            self._wanted = True
+        self._hurry(self._parts.clock())
+
+    def compare(self, open_intents: Iterable[Intent]) -> None:
+        """Take note of which migrations are open: any other step that runs was ended by somebody else."""
+        if self._under_way is not None and self._under_way.lose_all_but(open_intents):
+            self.wake(self._parts.clock())
+
+    def collect(self) -> None:
+        """Take the plan that is being made, if it is there, and look at once. Raises `PlanningFailed`."""
+        self._collect()
+        if self._made is not None:
+            self._hurry(self._parts.clock())
+
+    def _collect(self) -> None:
+        if self._planning is None:
+            return
+        try:
+            self._made = self._planning.result()
+        except Exception:
+            self._planning, self._wanted = None, True
+            raise
+        if self._made is not None:
+            self._planning = None
+            now = self._parts.clock()
+            self._rested_at = now + _REST * (now - self._asked_at)
+
+    def see_to(self, look: Look) -> None:
+        """Do what can be done now. `look` must have begun after all that was told before."""
+        self.attention.due = self._parts.clock() + self._parts.settings.interval_seconds
+        new = self._accept(look)
+        if self._under_way is not None:
+            self._check(look, self._under_way)
+        if self._wanted or not (new or self._begun or self.planning):
+            self._ask(look)
+            self._accept(look)
+        # While another plan is made, nothing is done that it does not know of.
+        if self._under_way is not None and not self.planning:
+            self._take_steps(look, self._under_way)
+
+    @property
+    def _begun(self) -> bool:
+        """Whether there is a plan that has been begun."""
+        return self._under_way is not None and self._under_way.begun
+
+    def _ask(self, look: Look) -> None:
+        """Have a plan made for the cluster as it will be once what moves has arrived."""
+        if self._planning is not None:
+            return
+        self._wanted = False
+        if self._obey(look):
+            return
+        plan = None if self._under_way is None else self._under_way.plan
+        self._asked, self._asked_at = look.projection.snapshot, self._parts.clock()
+        question = look.question(self._cluster, plan, rehearse=not self._rehearsed)
+        self._planning = self._parts.planners.start(self._asked, question)
+        self._collect()
+
+    def _obey(self, look: Look) -> bool:
+        """Take up a plan that somebody had applied, unless the cluster has changed beneath it."""
+        order = self._parts.orders.of(self._cluster)
+        if order is None or (order.plan.id, order.set_at) in self._void:
+            return False
+        title = f"{self.attention.name}: plan {order.plan.id}, applied by {order.set_by}"
+        ahead = tuple(step for place, step in enumerate(order.plan.steps) if place not in order.done)
+        why = misfit(look.projection.snapshot, replace(order.plan, steps=ahead))
+        if why is not None:
+            self._void.add((order.plan.id, order.set_at))
+            _log.warning("%s, is not carried out: %s", title, why)
+            return False
+        self.attention.say(f"{title}, is carried out")
+        self._under_way = UnderWay(order.plan, done={*order.done}, ordered=True)
+        return True
+
+    def _accept(self, look: Look) -> bool:
+        """Begin with a plan that was made, if there is one."""
+        plan, asked = self._made, self._asked
+        if plan is None or asked is None:
+            return False
+        self._made, self._asked = None, None
+        self._under_way = UnderWay(plan) if plan.steps else None
+        if not plan.steps and self._moving(look):
+            return True  # all will be well once what moves has arrived: it is said then
+        self._rehearsed |= bool(plan.steps)
+        if plan.loop:
+            self.attention.warn_once(plan.loop)
+        for dropped in plan.refused:
+            self.attention.warn_once(report.dropped_text(dropped, asked))
+        self.attention.announce(report.text(plan, asked))
+        self._parts.recorder.planned(plan.id, self._cluster, report.data(plan, asked), look.epoch)
+        if self._parts.memory.offer(look.gates, asked, plan):
+            _log.info("%s: plan %s waits for an approval", self.attention.name, plan.id)
+        self._tell_undone(look, plan)
+        return True
+
+    def _moving(self, look: Look) -> bool:
+        """Whether anything of the cluster is on its way, or not known to have arrived."""
+        if any(intent.cluster == self._cluster for intent in look.open_intents):
+            return True
+        return any(look.snapshot.vm_by_id[vm].cluster == self._cluster for vm in look.projection.moving)
+
+    def _check(self, look: Look, under_way: UnderWay) -> None:
+        """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
+        broken = under_way.prove(look.snapshot)
+        if broken:
+            groups = " and ".join(group_name(group, look.snapshot) for group in broken)
+            self._drop(f"{groups} is broken still, though all steps to mend it are done")
+        elif under_way.over:
+            self._under_way, self._wanted = None, True
+        elif not under_way.serves(look.projection.snapshot, self._held(look, under_way)):
+            self._drop("the rest of the plan does not fit the cluster any more")
+
+    def _held(self, look: Look, under_way: UnderWay) -> Set[str]:
+        """VMs that the plan must leave alone; what somebody had applied waits for the gates instead."""
+        return frozenset() if under_way.ordered else look.held(under_way.plan).keys()
+
+    def _drop(self, why: str) -> None:
+        _log.info("%s: %s", self.attention.name, why)
+        self._under_way, self._wanted = None, True
+
+    def _take_steps(self, look: Look, under_way: UnderWay) -> None:
+        """Begin the steps that may run now, in their order, as far as the gates let them."""
+        snapshot, clock = look.snapshot, self._parts.clock
+        closed: dict[int, Closed] = {}
+        for place in tuple(under_way.ready()):
+            if not self._parts.goes_on():
+                return
+            if clock() > look.read + _FRESH_SECONDS:
+                self._hurry(clock())
+                return
+            step = under_way.plan.steps[place]
+            try:
+                admitted = look.gates.admit(snapshot, self._cluster, step, under_way.plan)
+            except Closed as why:
+                closed[place] = why
+                continue
+            if self._begin(look, under_way, place, admitted):
+                snapshot = with_begun(snapshot, step.vms, step.target)
+        if closed and not under_way.running:
+            self._wait(look, under_way.plan, closed)
+
+    def _begin(self, look: Look, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
+        """Have a step carried out; whether it is under way then."""
+        plan = under_way.plan
+        _log.info("%s: %s", self.attention.name, report.step_text(plan.steps[place], look.snapshot))
+        under_way.begin(place)
+        self._misfits = 0
+        intents = self._parts.executor.begin(Task(admitted, plan.id, place + 1, look.snapshot, look.epoch))
+        self._begun_ids.extend(intent.correlation_id for intent in intents)
+        for intent in intents:
+            if not intent.open:
+                self.ended(intent)
+        return any(intent.open for intent in intents)
+
+    def _wait(self, look: Look, plan: Plan, closed: dict[int, Closed]) -> None:
+        """Nothing runs and nothing may begin: say why, and plan anew soon if the plan does not fit."""
+        place, why = next(iter(closed.items()))
+        self.attention.say(f"{self.attention.name}: not now: {_text(plan.steps[place], look)}: {why}")
+        self._parts.recorder.held(plan.id, {place + 1: (why.gate, str(why)) for place, why in closed.items()})
+        if any(why.gate == ApprovalGate.name for why in closed.values()):  # its approval may have expired
+            self._parts.memory.offer(look.gates, look.snapshot, plan)
+        if any(why.gate == LegalityGate.name for why in closed.values()):
+            self._misfits += 1
+            settings = self._parts.settings
+            pause = BackOff(settings.poll_seconds, settings.interval_seconds).pause_after(self._misfits)
+            self.wake(self._parts.clock() + pause)
+
+    def _tell_undone(self, look: Look, plan: Plan) -> None:
+        """Warn once of each VM that breaks a rule, and that somebody else moves away whenever we move it."""
+        breaking = {vm for rule in plan.remaining for vm in rule.vms}
+        for vm in sorted(breaking & look.undone.keys()):
+            undone = look.undone[vm]
+            if self._said.is_news(("undone", vm), f"{undone.intent.id}"):
+                ours = {one.correlation_id.partition("-")[0] for one in look.history if one.vm == vm}
+                name, who = vm_name(vm, look.snapshot), self._parts.who_moved(vm, ours)
+                _log.warning("%s: %s: %s: %s", self.attention.name, name, undone.reason(look.snapshot), who)
+
+    def _hurry(self, at: float) -> None:
+        self.attention.due = min(self.attention.due, at)
+
+
+def _text(step: Step, look: Look) -> str:
+    return report.step_text(step, look.snapshot)

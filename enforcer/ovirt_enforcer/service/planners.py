@@ -1,0 +1,197 @@
+"""Makes plans beside the daemon's loop, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Final, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from ovirt_enforcer.beside import Call, CallFailed, preload
+from ovirt_enforcer.planning.choosing import catalogue
+from ovirt_enforcer.planning.choosing.catalogue import StrategyName
+from ovirt_enforcer.planning.deadline import Deadline
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_enforcer.planning.planner import make_plan
+from ovirt_enforcer.planning.problem.posing import Wishes
+from ovirt_enforcer.rehearsing import telling
+from ovirt_enforcer.rehearsing.rehearsal import rehearse
+from ovirt_enforcer.watching import judging
+from ovirt_placement.model import Snapshot
+
+#: At the least so many plans are made at once; they share the CPUs, and more wait.
+_LEAST_AT_ONCE: Final = 4
+#: A process that goes on for so much longer than its deadline hangs, and is ended.
+_GRACE_SECONDS: Final = 15.0
+#: A first plan waits so long for a rehearsal.
+_REHEARSAL_SECONDS: Final = 5.0
+
+
+class PlanningFailed(Exception):
+    """A plan could not be made; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a planner, beside a snapshot."""
+
+    cluster: str
+    #: VMs that are to be left alone, with the reasons.
+    held: Mapping[str, str]
+    #: VMs with hosts that they are not to be sent to.
+    left_out: Collection[tuple[str, str]]
+    wishes: Wishes
+    strategy: StrategyName
+    #: In seconds, from when planning begins.
+    deadline: float
+    #: Whether it is tried out, too, if the plan would lead to a loop.
+    rehearse: bool = False
+
+
+class Planning(Protocol):
+    """A plan that is being made."""
+
+    def result(self) -> Plan | None:
+        """The plan; None as long as it is not there. Raises `PlanningFailed`."""
+        ...
+
+    def cancel(self) -> None:
+        """Make it no more."""
+        ...
+
+
+class Planners(Protocol):
+    """Where plans are made."""
+
+    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+        """Begin to make a plan."""
+        ...
+
+
+def plan_of(snapshot: Snapshot, question: Question) -> Plan:
+    """Make a plan here and now."""
+    plan = make_plan(
+        snapshot,
+        question.cluster,
+        question.held,
+        refused=question.left_out,
+        wishes=question.wishes,
+        strategy=catalogue.strategy(question.strategy),
+        deadline=_ends_in(question.deadline),
+    )
+    return replace(plan, loop=_loop(snapshot, question)) if question.rehearse and plan.steps else plan
+
+
+def _loop(snapshot: Snapshot, question: Question) -> str:
+    deadline = _ends_in(_REHEARSAL_SECONDS)
+    rehearsal = rehearse(snapshot, question.cluster, question.held, wishes=question.wishes, deadline=deadline)
+    return telling.text(rehearsal, snapshot) if rehearsal.loop is not None else ""
+
+
+def _ends_in(seconds: float) -> Deadline:
+    until = time.monotonic() + seconds
+    return Deadline(lambda: until - time.monotonic())
+
+
+class PlannersHere:
+    """Make each plan at once, for a caller that has nothing else to do."""
+
+    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+        return _Made(plan_of(snapshot, question))
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    plan: Plan
+
+    def result(self) -> Plan:
+        return self.plan
+
+    def cancel(self) -> None:
+        """There is nothing to end."""
+
+
+class PlannersBeside:
+    """Make plans in processes; for one thread."""
+
+    def __init__(self) -> None:
+        self._at_once = max(_LEAST_AT_ONCE, os.cpu_count() or 1)
+        self._waiting: deque[_PlanningBeside] = deque()
+        self._running: list[_PlanningBeside] = []
+        #: The snapshot that was encoded last: all clusters of a reading share it.
+        self._encoded: tuple[Snapshot, bytes] | None = None
+        preload(__name__, judging.__name__)
+
+    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+        planning = _PlanningBeside(self._encode(snapshot), question)
+        self._waiting.append(planning)
+        self.answers()
+        return planning
+
+    def answers(self) -> list[Connection]:
+        """What `multiprocessing.connection.wait` can wait for: one is ready once a plan is made.
+
+        What waits begins as soon as there is room for it.
+        """
+        self._running = [planning for planning in self._running if planning.answer is not None]
+        while self._waiting and len(self._running) < self._at_once:
+            planning = self._waiting.popleft()
+            if not planning.cancelled:
+                planning.begin()
+                self._running.append(planning)
+        return [planning.answer for planning in self._running if planning.answer is not None]
+
+    def close(self) -> None:
+        """End all that is under way."""
+        for planning in (*self._waiting, *self._running):
+            planning.cancel()
+
+    def _encode(self, snapshot: Snapshot) -> bytes:
+        if self._encoded is None or self._encoded[0] is not snapshot:
+            self._encoded = snapshot, msgspec.msgpack.encode(snapshot)
+        return self._encoded[1]
+
+
+class _PlanningBeside:
+    """A plan that a process makes, or that waits for one."""
+
+    def __init__(self, snapshot: bytes, question: Question) -> None:
+        self._snapshot = snapshot
+        self._question = question
+        self._call: Call[Plan] | None = None
+        self.cancelled = False
+
+    @property
+    def answer(self) -> Connection | None:
+        """From the process, while there is one."""
+        return None if self._call is None else self._call.answer
+
+    def begin(self) -> None:
+        seconds = self._question.deadline + _GRACE_SECONDS
+        self._call = Call(_plan_of_encoded, (self._snapshot, self._question), seconds)
+
+    def result(self) -> Plan | None:
+        if self._call is None or not self._call.over():
+            return None
+        try:
+            return self._call.result()
+        except CallFailed as error:
+            raise PlanningFailed(str(error)) from error
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+
+def _plan_of_encoded(snapshot: bytes, question: Question) -> Plan:
+    return plan_of(msgspec.msgpack.decode(snapshot, type=Snapshot), question)

@@ -1,0 +1,141 @@
+"""Records each decision and what came of it, at once for the history, the metrics and the audit log.
+
+What it holds in memory are names; what a step brought is found out from the store and the next reading of
+the engine, so that a restart loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ovirt_enforcer import audit
+from ovirt_enforcer.gates.history import NEVER_ASKED, refused
+from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.service.metrics import Metrics
+from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.history import Document, EndedStep, HistoryStore, Outcome, RuleAfterwards
+from ovirt_placement.store.intents import Intent
+from ovirt_service.saying import Said
+
+_NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=(), pending=())
+
+
+class Recorder:
+    """What the daemon tells of its doings; it is a watcher of its readings, too."""
+
+    def __init__(
+        self,
+        store: HistoryStore,
+        metrics: Metrics,
+        notifications: Notifications = Notifications(),  # noqa: B008 - nobody is told
+    ) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._notifications = notifications
+        #: For names alone.
+        self._latest = _NOTHING
+        self._said = Said()
+
+    def planned(self, plan_id: str, cluster: str, document: Document, epoch: int) -> None:
+        """A plan was made, as `ovirt-enforcer plan --json` prints it."""
+        self._metrics.plans.labels("yes" if document.get("proven") else "no").inc()
+        name = self._cluster_name(cluster)
+        steps, remaining = document.get("steps", ()), document.get("remaining", ())
+        self._metrics.planned.labels(name).set(sum(len(step["vms"]) for step in steps))
+        if not steps and not remaining:
+            return
+        self._store.record_plan(plan_id, cluster, document, epoch=epoch)
+        sentence = f"{len(steps)} steps planned in cluster {name}; {len(remaining)} rules stay broken"
+        if self._said.is_news(cluster, plan_id):
+            audit.tell(
+                "plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document
+            )
+
+    def held(self, plan_id: str, reasons: Mapping[int, tuple[str, str]]) -> None:
+        """Gates held steps of a plan back: by the numbers of the steps, from 1, which gate and why."""
+        for step, (gate, reason) in reasons.items():
+            self._metrics.closed.labels(gate).inc()
+            if self._said.is_news((plan_id, step), gate):
+                audit.tell("held", reason, plan=plan_id, step=step, gate=gate)
+        if reasons:
+            self._store.record_held(plan_id, reasons)
+
+    def began(self, intents: Iterable[Intent]) -> None:
+        """The engine is about to be asked for these migrations."""
+        for intent in intents:
+            audit.tell("begun", f"{self._title(intent)} begins", **self._facts(intent))
+
+    def ended(self, intent: Intent) -> None:
+        """The end of a migration is known: done, failed, refused by the engine or never asked of it."""
+        result = _result(intent)
+        self._metrics.ended(intent, result)
+        because = f": {intent.error}" if intent.error else ""
+        seconds = round(intent.updated - intent.created, 3)
+        sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
+        audit.tell("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
+
+    def leading(self, epoch: int) -> None:
+        """Tell that this process leads in an epoch, or with 0 that it does not any more."""
+        self._metrics.leading(epoch)
+        audit.tell("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
+
+    def look(self, snapshot: Snapshot) -> None:
+        """See what steps that have ended have brought; the reading must have begun after their end."""
+        self._latest = snapshot
+        ended = self._store.ended_steps()
+        broken = {cluster: _broken(snapshot, cluster) for cluster in {step.cluster for step in ended}}
+        for step in ended:
+            self._record_outcome(step, broken[step.cluster])
+
+    def _record_outcome(self, step: EndedStep, broken: frozenset[str]) -> None:
+        mends = step.document.get("mends", ())
+        rules = tuple(RuleAfterwards(rule["id"], rule["name"], rule["id"] not in broken) for rule in mends)
+        gain = sum(rule.holds for rule in rules) if step.done else 0
+        self._store.record_outcome((one.correlation_id for one in step.migrations), Outcome(gain, rules))
+        self._metrics.gained(len(rules), gain)
+        states = ", ".join(f"{rule.name} {'holds' if rule.holds else 'is broken'}" for rule in rules)
+        sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to mend no rule'}"
+        audit.tell(
+            "outcome",
+            sentence,
+            plan=step.plan,
+            step=step.step,
+            predicted=len(rules),
+            achieved=gain,
+            predicted_seconds=step.document.get("seconds"),
+            seconds=round(max(one.seconds for one in step.migrations), 3),
+        )
+
+    def _facts(self, intent: Intent) -> dict[str, Any]:
+        return {
+            "plan": intent.plan,
+            "step": intent.step,
+            "correlation_id": intent.correlation_id,
+            "cluster": intent.cluster,
+            "vm": {"id": intent.vm, "name": vm_name(intent.vm, self._latest)},
+            "from": intent.source and {"id": intent.source, "name": host_name(intent.source, self._latest)},
+            "to": {"id": intent.target, "name": host_name(intent.target, self._latest)},
+        }
+
+    def _title(self, intent: Intent) -> str:
+        return f"migration of {vm_name(intent.vm, self._latest)} to {host_name(intent.target, self._latest)}"
+
+    def _cluster_name(self, cluster: str) -> str:
+        known = self._latest.cluster_by_id.get(cluster)
+        return cluster if known is None else known.name
+
+
+def _result(intent: Intent) -> str:
+    if intent.error == NEVER_ASKED:
+        return "never_asked"
+    return "refused" if refused(intent) else intent.state.value
+
+
+def _broken(snapshot: Snapshot, cluster: str) -> frozenset[str]:
+    """Rules that are broken in a cluster, by their ids; none if the cluster is gone."""
+    if cluster not in snapshot.cluster_by_id:
+        return frozenset()
+    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)

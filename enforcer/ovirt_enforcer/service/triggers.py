@@ -1,0 +1,92 @@
+"""Tells which clusters are to be looked at: something happened there that can break or mend a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, Event
+from ovirt_placement.model import Host, Snapshot, Vm
+
+#: A cluster, a group, a label or a policy was added, changed or removed.
+_RULES: Final = frozenset({811, 10350, 10352, 10354, 10380, 10382, 10384, 9910, 9912, 9914})
+#: A host was added, removed or changed, or its status was.
+_HOSTS: Final = frozenset({12, 13, 14, 15, 16, 42, 43, 44, 498, 517, 600, 620})
+#: A VM stopped or was changed.
+_VMS: Final = frozenset({33, 35, 39, 40, 61, 73, 119, 143, 501, 503})
+_TELLING: Final = _RULES | _HOSTS | _VMS | VM_STARTED | MIGRATION_CODES
+
+
+def told(events: Iterable[Event], known: Snapshot, ours: Collection[str]) -> set[str]:
+    """Clusters that events concern; all, where one of weight names none.
+
+    Migrations with our own correlation ids do not count: whoever makes them watches them anyway.
+    """
+    found: set[str] = set()
+    for event in events:
+        if event.code in _TELLING and event.correlation_id not in ours:
+            cluster = _cluster_of(event, known)
+            found |= known.cluster_by_id.keys() if cluster is None else {cluster}
+    return found
+
+
+def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str]:
+    """Clusters whose rules, hosts, VMs or keys differ in what can break or mend a rule.
+
+    Where the VMs in `ours` are does not count.
+    """
+    if before is after:
+        return set()
+    if _keys(before) != _keys(after):
+        return {*after.cluster_by_id}
+    one, other = _facts(before, ours), _facts(after, ours)
+    return {cluster for cluster in one.keys() | other.keys() if one.get(cluster) != other.get(cluster)}
+
+
+def _cluster_of(event: Event, known: Snapshot) -> str | None:
+    if event.cluster is not None:
+        return event.cluster
+    if event.vm in known.vm_by_id:
+        return known.vm_by_id[event.vm].cluster
+    if event.host in known.host_by_id:
+        return known.host_by_id[event.host].cluster
+    return None
+
+
+def _keys(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies
+
+
+def _facts(snapshot: Snapshot, ours: Collection[str]) -> dict[str, set[Hashable]]:
+    """What counts, by cluster."""
+    found: dict[str, set[Hashable]] = {cluster.id: set() for cluster in snapshot.clusters}
+    for cluster, fact in _each_fact(snapshot, ours):
+        found.setdefault(cluster, set()).add(fact)
+    return found
+
+
+def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str, Hashable]]:
+    for cluster in snapshot.clusters:
+        yield cluster.id, repr(cluster)
+        for label in snapshot.affinity_labels:
+            if label.implicit:
+                yield cluster.id, repr(label)
+    for host in snapshot.hosts:
+        yield host.cluster, repr(_lasting(host))
+    for vm in snapshot.vms:
+        where = None if vm.id in ours else vm.host
+        size = vm.memory_mb, vm.guaranteed_mb, vm.vcpus
+        yield vm.cluster, (vm.id, where, _status(vm), vm.ha, size, vm.migratable, vm.pinned_hosts)
+    for group in snapshot.affinity_groups:
+        yield group.cluster, (repr(group), snapshot.group_vms[group.id], snapshot.group_hosts[group.id])
+
+
+def _lasting(host: Host) -> Host:
+    return replace(host, free_mb=0, cpu_percent=None, memory_free_mb=None, load_average_5m=None)
+
+
+def _status(vm: Vm) -> str:
+    """While it migrates, a VM counts as running where it is."""
+    return "up" if vm.status == "migrating" else vm.status

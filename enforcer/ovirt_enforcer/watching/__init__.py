@@ -1,0 +1,1 @@
+"""Watches by itself what nobody asks for, and tells of it: whether HA reservations hold."""

@@ -1,0 +1,139 @@
+"""What a check of an HA reservation comes to, for sentences and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.check import HaCheck
+from ovirt_placement.rules.failover.outcomes import Loss, Proven
+from ovirt_placement.rules.record import Record
+
+#: So many failing sets, and VMs of each, are named in a sentence.
+_MOST_LOSSES: Final = 3
+_MOST_VMS: Final = 10
+
+
+class State(StrEnum):
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    UNKNOWN = "unknown"
+    #: Nobody asks any more: the cluster has no HA reservation, or is gone.
+    OFF = "off"
+
+
+class Verdict(Record, frozen=True, kw_only=True):
+    """What is to be said of a cluster's HA reservation."""
+
+    cluster: str
+    #: The cluster's name.
+    name: str
+    state: State
+    #: What sentences are made of.
+    facts: Mapping[str, str]
+    #: How many hosts may fail at once, whichever they are; at most as many as the cluster asks for.
+    failures_survived: int = 0
+    #: VMs that a best effort leaves without a home in the failure that is worst.
+    vms_without_home: int = 0
+    #: How long the check took.
+    seconds: float = 0.0
+
+
+def verdict_of(
+    snapshot: Snapshot, cluster: str, of_hosts: HaCheck, of_domains: HaCheck | None, seconds: float
+) -> Verdict:
+    """Put together what is proven about hosts, and about whole failure domains where there are any."""
+    checks: list[Proven] = [of_hosts] if of_domains is None else [of_hosts, of_domains]
+    losses = [loss for one in checks for loss in one.losses]
+    if losses:
+        state = State.UNSAFE
+    elif all(one.safe for one in checks):
+        state = State.SAFE
+    else:
+        state = State.UNKNOWN
+    name = snapshot.cluster_by_id[cluster].name
+    return Verdict(
+        cluster=cluster,
+        name=name,
+        state=state,
+        facts={"cluster": name, **_facts(state, snapshot, of_hosts, of_domains, losses)},
+        failures_survived=_survived(of_hosts),
+        vms_without_home=max((len(loss.homeless) for loss in losses), default=0),
+        seconds=seconds,
+    )
+
+
+def unknown(snapshot: Snapshot, cluster: str, reason: str) -> Verdict:
+    """What is to be said where no check was made, or came to its end."""
+    name = snapshot.cluster_by_id[cluster].name
+    facts = {"cluster": name, "reason": reason}
+    return Verdict(cluster=cluster, name=name, state=State.UNKNOWN, facts=facts)
+
+
+def off(cluster: str, name: str) -> Verdict:
+    """What is to be said of a cluster that is watched no more."""
+    facts = {"cluster": name, "state": "it is switched off, and watched no more"}
+    return Verdict(cluster=cluster, name=name, state=State.OFF, facts=facts)
+
+
+def _facts(
+    state: State,
+    snapshot: Snapshot,
+    of_hosts: HaCheck,
+    of_domains: HaCheck | None,
+    losses: Sequence[Loss],
+) -> Mapping[str, str]:
+    failures = f"{of_hosts.failures} host" + "s" * (of_hosts.failures != 1)
+    if state is State.SAFE:
+        domains = "" if of_domains is None else ", or any failure domain"
+        return {"state": f"all highly available VMs would be started again if any {failures}{domains} failed"}
+    if state is State.UNKNOWN:
+        left = sum(one.unjudged + len(one.unknown) for one in (of_hosts, of_domains) if one is not None)
+        return {"reason": f"{left} sets of failing hosts are not judged; see: ovirt-placement ha-check"}
+    worst = max(losses, key=lambda loss: (_memory_mb(loss, snapshot), len(loss.homeless)))
+    return {
+        "losses": _losses_text(losses, snapshot),
+        "vms_without_home": str(len(worst.homeless)),
+        "missing_mb": str(_memory_mb(worst, snapshot)),
+    }
+
+
+def _survived(found: HaCheck) -> int:
+    """So many hosts may fail, whichever they are."""
+    open_sizes = [
+        *(len(loss.hosts) for loss in found.losses),
+        *(len(one.hosts) for one in found.unknown),
+        *(size.size for size in found.sizes if size.unjudged),
+    ]
+    if not found.sizes and found.unjudged:
+        open_sizes.append(1)
+    return min([found.failures, *(size - 1 for size in open_sizes)])
+
+
+def _losses_text(losses: Sequence[Loss], snapshot: Snapshot) -> str:
+    """The worst first; the same text for the same state."""
+    ordered = sorted(losses, key=lambda loss: (-_memory_mb(loss, snapshot), loss.hosts))
+    told = [_loss_text(loss, snapshot) for loss in ordered[:_MOST_LOSSES]]
+    more = len(ordered) - len(told)
+    return "; ".join(told) + (f"; and {more} more sets of hosts must not fail" if more else "")
+
+
+def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
+    if loss.domains:
+        failing = "failure domain " + " and ".join(loss.domains)
+    else:
+        failing = "host" + "s" * (len(loss.hosts) > 1) + " "
+        failing += " and ".join(host_name(host, snapshot) for host in loss.hosts)
+    names = [vm_name(vm, snapshot) for vm in loss.homeless[:_MOST_VMS]]
+    more = len(loss.homeless) - len(names)
+    vms = ", ".join(names) + (f" and {more} more" if more else "")
+    count = f"{len(loss.homeless)} VM" + "s" * (len(loss.homeless) != 1)
+    return f"if {failing} failed, no home would be left for {count} ({_memory_mb(loss, snapshot)} MiB): {vms}"
+
+
+def _memory_mb(loss: Loss, snapshot: Snapshot) -> int:
+    """How much memory the VMs without a home have."""
+    return sum(snapshot.vm_by_id[vm].memory_mb or 0 for vm in loss.homeless)

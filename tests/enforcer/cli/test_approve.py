@@ -1,0 +1,77 @@
+"""`approve`: one plan that waits, by its id, and what waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.cli.main import main
+from ovirt_placement.store.approvals import ApprovalStore, Move
+from tests.configuration import write_configuration
+
+MOVES = (Move(("a",), ("h1",), "h2"),)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_configuration(
+        tmp_path, "http://127.0.0.1:1/ovirt-engine/api", more="[enforcer]\napproval_hours = 8"
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ApprovalStore]:
+    opened = ApprovalStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
+    yield opened
+    opened.close()
+
+
+def run(config: Path, *arguments: str) -> int:
+    return main(["approve", *arguments, "--config", str(config)])
+
+
+def test_what_waits_is_listed(
+    config: Path, tmp_path: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(config, "--list") == 0
+    assert capsys.readouterr().out == "No plan waits.\n"
+    assert not (tmp_path / "store.db").exists()
+    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.\n  1. a from h1 to h2")
+    assert run(config, "--list") == 0
+    assert capsys.readouterr().out == "Plan p1\nCluster blue: 1 migration.\n  1. a from h1 to h2\n"
+    assert run(config, "--list", "--json") == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["cluster"], told["plan"], told["moves"]) == ("c1", "p1", [[["a"], ["h1"], "h2"]])
+
+
+def test_a_plan_is_approved_of(
+    config: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.offer("c1", "p1", MOVES, "Cluster blue: 1 migration.")
+    assert run(config, "p1") == 0
+    assert capsys.readouterr().out == (
+        "Cluster blue: 1 migration.\nApproved of, for 8 h, or until the cluster needs another plan.\n"
+    )
+    assert [one.plan for one in store.approvals()] == ["p1"]
+
+
+def test_a_plan_that_does_not_wait_is_a_mistake(
+    config: Path, store: ApprovalStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(config, "p1") == 2
+    assert capsys.readouterr().err == "ovirt-enforcer: plan p1 does not wait, or not any more; none does\n"
+    store.offer("c1", "p2", MOVES, "")
+    assert run(config, "p1") == 2
+    assert capsys.readouterr().err == (
+        "ovirt-enforcer: plan p1 does not wait, or not any more; these do: p2\n"
+    )
+    assert store.approvals() == ()
+
+
+def test_one_of_a_plan_and_the_list_is_asked_for(config: Path) -> None:
+    for arguments in ((), ("p1", "--list")):
+        with pytest.raises(SystemExit):
+            run(config, *arguments)

@@ -1,0 +1,45 @@
+"""Commands that ask the gates know what is excluded, with a store and without one, and make none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_placement import config
+from ovirt_placement.store.intents import Store
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import serve
+from tests.builders import CLUSTER, host, snapshot, vm
+from tests.configuration import write_configuration
+from tests.scenarios.stage import START
+
+TAG = "ovirt-enforcer-exclude"
+STATE = snapshot(host("h1"), vm("a", "h1", tags=(TAG,)), vm("b", "h1"), vm("c", "h1"))
+EXCLUDED = {"a": f"a bears the tag {TAG}", "b": "b is among exclude_vms"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    server = serve(Engine.from_snapshot(STATE, clock=START))
+    yield write_configuration(tmp_path, server.api_url, more='[enforcer]\nexclude_vms = ["b"]')
+    server.close()
+
+
+def test_without_a_store_the_configuration_and_the_tags_count(path: Path, tmp_path: Path) -> None:
+    with current_gates(config.load(path, {"OVIRT_PASSWORD": "password"})) as gates:
+        assert gates.held(STATE) == EXCLUDED
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_with_one_what_it_remembers_counts_too(path: Path, tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
+    one = store.prepare(vm="c", cluster=CLUSTER, source="h2", target="h1", correlation_id="1")
+    store.fail(one.id, "it broke")
+    store.close()
+    with current_gates(config.load(path, {"OVIRT_PASSWORD": "password"})) as gates:
+        held = gates.held(STATE)
+    assert {vm: held[vm] for vm in "ab"} == EXCLUDED
+    assert held["c"] == "its migration to h1 failed (it broke); the cooldown is 600 s"

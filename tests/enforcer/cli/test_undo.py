@@ -1,0 +1,116 @@
+"""What would take back a plan, as an administrator asks for it: a plan to look at, and to carry out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.cli.main import main
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import Store
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import serve
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.configuration import write_configuration
+from tests.placement.databases import database
+from tests.scenarios.stage import START
+
+#: A pair that a plan has brought together, and a VM that made room and that nothing keeps where it is.
+STATE = snapshot(
+    host("h1", name="alpha"),
+    host("h2", name="beta"),
+    vm("v1", "h2", name="web1"),
+    vm("v2", "h2", name="web2"),
+    vm("v3", "h1", name="calm"),
+    group("g1", TOGETHER, "v1 v2", name="web"),
+)
+
+
+class Bench:
+    def __init__(self, folder: Path, api_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self._url = f"sqlite:///{folder}/store.db"
+        self._configuration = str(write_configuration(folder, api_url))
+        self._capsys = capsys
+
+    def did(self, plan: str, *migrations: str, steps: int = 1) -> None:
+        """Remember a plan whose migrations, written as `vm from to`, have succeeded an hour ago."""
+        history, store = (
+            part(self._url, engine="default", patience_seconds=5) for part in (HistoryStore, Store)
+        )
+        assert isinstance(history, HistoryStore)
+        assert isinstance(store, Store)
+        history.record_plan(plan, CLUSTER, {"steps": [{"vms": []}] * steps, "remaining": []})
+        for number, one in enumerate(migrations, 1):
+            name, source, target = one.split()
+            intent = store.prepare(
+                vm=name,
+                cluster=CLUSTER,
+                source=source,
+                target=target,
+                correlation_id=f"{plan}-{number}",
+                plan=plan,
+                step=number,
+            )
+            store.accept(intent.id)
+            store.finish(intent.id)
+        history.close()
+        store.close()
+        with database(self._url) as connection:
+            connection.exec_driver_sql(
+                "UPDATE intents SET created = created - 3600, updated = updated - 3600"
+            )
+
+    def undo(self, *arguments: str) -> tuple[int, str]:
+        status = main(["undo", *arguments, "--config", self._configuration])
+        said = self._capsys.readouterr()
+        return status, said.out or said.err
+
+
+@pytest.fixture
+def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Bench]:
+    server = serve(Engine.from_snapshot(STATE, clock=START))
+    yield Bench(tmp_path, server.api_url, capsys)
+    server.close()
+
+
+def test_all_of_it(bench: Bench) -> None:
+    bench.did("abc", "v3 h2 h1")
+    status, text = bench.undo("ab")
+    title, step = text.splitlines()
+    assert title == f"Cluster {CLUSTER}: 1 migration to take back plan abc"
+    assert step.startswith("  1. calm from alpha to beta")
+    assert status == 3
+
+
+def test_what_would_break_a_hard_rule_is_refused(bench: Bench) -> None:
+    bench.did("abc", "v1 h1 h2", "v3 h2 h1", steps=2)
+    status, text = bench.undo("abc")
+    assert "calm from alpha to beta" in text
+    assert "  web1 stays: it would break affinity group web\n" in text
+    assert status == 4
+
+
+def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(bench: Bench) -> None:
+    bench.did("abc", "v3 h2 h9", "v3 h9 h1", steps=2)
+    status, text = bench.undo("abc", "--json")
+    document = json.loads(text)
+    ((step,),) = (cluster["steps"] for cluster in document["clusters"])
+    assert (step["vms"][0]["name"], step["from"]["name"], step["to"]["name"]) == ("calm", "alpha", "beta")
+    assert (document["undoes"], document["kept"], status) == ("abc", [], 3)
+
+
+def test_nothing_is_left_to_take_back(bench: Bench) -> None:
+    bench.did("abc", "v3 h1 h1")
+    assert bench.undo("abc") == (0, f"Cluster {CLUSTER}: nothing to take back plan abc\n")
+
+
+def test_a_plan_that_is_not_known_or_not_told_apart_is_a_mistake(bench: Bench) -> None:
+    bench.did("abc")
+    bench.did("abd")
+    status, text = bench.undo("x")
+    assert (status, 'no plan "x" is remembered' in text) == (2, True)
+    status, text = bench.undo("ab")
+    assert (status, 'plan "ab" is ambiguous: say abc or abd' in text) == (2, True)

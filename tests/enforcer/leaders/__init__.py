@@ -1,0 +1,1 @@
+"""Two real enforcers on one store, of which the one that leads is stopped at any point and woken late."""

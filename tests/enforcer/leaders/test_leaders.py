@@ -1,0 +1,295 @@
+"""The leader is stopped at a point, another takes over, the first one wakes: one migration, and every record.
+
+What is stopped is a real process, on the store that it shares with the other one, and the migrations are
+counted by the simulated engine.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ovirtsdk4
+import psutil
+import pytest
+
+from ovirt_enforcer.gates.history import NEVER_ASKED
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import IntentState, Store
+from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.leases import LeaseStore
+from tests.builders import TOGETHER, group, host, snapshot, vm
+from tests.configuration import PASSWORD, write_configuration
+from tests.enforcer.leaders import launcher
+from tests.enforcer.migrating.crash.test_crash import PROCESSES
+from tests.enforcer.migrating.crash.test_crash import world as simulated
+from tests.placement.databases import postgresql
+from tests.proxy.running import eventually
+
+PROCESSES.set_forkserver_preload([launcher.__name__])
+
+STATE = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
+)
+SETTINGS = """\
+[enforcer]
+mode = "enforce"
+strategy = "greedy"
+interval_seconds = 0.2
+poll_seconds = 1.0
+settle_seconds = 0.2
+lease_seconds = 1.0
+"""
+HOLDS = "every rule holds"
+LEADS, WATCHES, OVER = "the leader from now on", "not the leader", "no longer the leader"
+#: The engine would not begin a migration, such as one of a VM that is on its target already.
+_REFUSED = 65
+#: So many parts are tested side by side.
+PARTS = 4
+
+
+class Point(NamedTuple):
+    """The n-th passing of a point of this name."""
+
+    where: str
+    occurrence: int
+
+    @property
+    def within_a_transaction(self) -> bool:
+        """Whether a write has begun that is not committed yet."""
+        kind = self.where.split()[1]
+        return self.where == "before commit" or kind in {"INSERT", "UPDATE", "DELETE"}
+
+
+#: The decisive ones: just before the request, though the lease was checked, and just after it.
+DECISIVE = (
+    Point("after INSERT INTO intents", 1),
+    Point("before POST /vms/a/migrate", 1),
+    Point("after POST /vms/a/migrate", 1),
+)
+
+
+class Enforcer:
+    """A process, with what it says and which points it has passed."""
+
+    def __init__(self, folder: Path, name: str, configuration: Path, stop: Point) -> None:
+        self._log, self._points = folder / f"{name}.log", folder / f"{name}.points"
+        arguments = ["run", "--config", str(configuration)]
+        self._process = PROCESSES.Process(
+            target=launcher.run_enforcer, args=(self._log, self._points, *stop, arguments)
+        )
+        self._process.start()
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    @property
+    def passed(self) -> list[str]:
+        return self._points.read_text().splitlines() if self._points.exists() else []
+
+    @property
+    def stopped(self) -> bool:
+        return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+
+    def wake(self) -> None:
+        assert self._process.pid is not None
+        psutil.Process(self._process.pid).send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.join(30)
+        assert self._process.exitcode == 0, self.said
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+class World:
+    """A simulated engine with a broken pair, a store, and enforcers."""
+
+    def __init__(self, folder: Path, url: str, store_url: str) -> None:
+        self._folder = folder
+        self._api = f"{url}/ovirt-engine/api"
+        self.store_url = store_url
+        self._configuration = write_configuration(folder, self._api, store_url=store_url, more=SETTINGS)
+        made = Store(store_url, engine="default", patience_seconds=30)
+        made.open_intents()  # it makes the tables
+        made.close()
+
+    @contextmanager
+    def enforcer(self, name: str, stop: Point = Point("", 0)) -> Iterator[Enforcer]:  # noqa: B008
+        enforcer = Enforcer(self._folder, name, self._configuration, stop)
+        try:
+            yield enforcer
+        finally:
+            enforcer.kill()
+
+    def migrations(self) -> list[tuple[int, str]]:
+        """What the engine's events say of migrations that began and ended, with the correlation id."""
+        with ovirtsdk4.Connection(self._api, "admin@internal", PASSWORD) as connection:
+            events = connection.system_service().events_service().list()
+        found = sorted(events, key=lambda event: int(event.id))
+        return [(event.code, event.correlation_id) for event in found if event.code in (62, 63, 64, 65, 120)]
+
+    def parts(self) -> Any:
+        return [
+            part(self.store_url, engine="default", patience_seconds=30)
+            for part in (Store, HistoryStore, KeyStore, LeaseStore)
+        ]
+
+    def settled(self) -> bool:
+        """Whether the end of every migration is known, and what it has brought."""
+        store, history, keys, leases = self.parts()
+        try:
+            ended = [
+                intent for intent in store.history(within_seconds=600) if intent.state is IntentState.DONE
+            ]
+            return bool(ended) and not store.open_intents() and not history.ended_steps()
+        finally:
+            for part in (store, history, keys, leases):
+                part.close()
+
+    def lease_is_over(self) -> bool:
+        *_, leases = parts = self.parts()
+        try:
+            lease = leases.read()
+            return lease is None or lease.left_seconds <= 0
+        finally:
+            for part in parts:
+                part.close()
+
+    def judge(self, told: str) -> None:
+        """One migration took place, the store has its record, and so have plan and keeper."""
+        found = [(code, mine) for code, mine in self.migrations() if code != _REFUSED]
+        assert [code for code, _ in found] == [62, 63], f"{found}\n{told}"
+        mine = found[0][1]
+        assert found[1][1] == mine
+        store, history, keys, _ = parts = self.parts()
+        every = store.history(within_seconds=600)
+        (done,) = (intent for intent in every if intent.state is IntentState.DONE)
+        assert (done.vm, done.source, done.target, done.correlation_id) == ("a", "h1", "h2", mine), told
+        for other in every:
+            refused = (other.error or "").startswith((NEVER_ASKED, "refused"))
+            assert other.id == done.id or refused, f"{other}\n{told}"
+        plan = next(plan for plan in history.plans_named(done.plan or "none"))
+        outcome = next(one.outcome for one in plan.migrations if one.correlation_id == mine)
+        assert outcome is not None, told
+        assert outcome.gain == 1, told
+        assert set(keys.runs()) == {"a", "b"}, told
+        for part in parts:
+            part.close()
+
+
+@contextmanager
+def world(folder: Path, store_url: str) -> Iterator[World]:
+    with simulated(folder, STATE) as engine:
+        yield World(folder, engine.url, store_url)
+
+
+@contextmanager
+def store_of(database: str, folder: Path) -> Iterator[str]:
+    if database == "sqlite":
+        yield f"sqlite:///{folder}/store.db"
+    else:
+        with postgresql() as url:
+            yield url
+
+
+def stop_and_wake(world: World, point: Point) -> str:
+    """Stop the first enforcer at a point until another has done its work, or has to wait; tell the story."""
+    with world.enforcer("first", point) as first:
+        eventually(lambda: first.stopped or HOLDS in first.said)
+        if not first.stopped:
+            return "it did not come there"
+        passed = len(first.passed)
+        with world.enforcer("second") as second:
+            if point.within_a_transaction and "sqlite" in world.store_url:
+                # Nobody else can write, not even take the lease.
+                eventually(lambda: WATCHES in second.said or "cannot be looked at" in second.said)
+                eventually(world.lease_is_over)
+            else:
+                eventually(lambda: HOLDS in second.said and world.settled())
+            first.wake()
+            eventually(lambda: len(first.passed) > passed or OVER in first.said)
+            eventually(lambda: OVER in first.said or WATCHES in first.said or LEADS not in second.said)
+            eventually(lambda: HOLDS in first.said + second.said and world.settled())
+            story = f"{point} {first.passed[passed - 1]}\n{first.said}\n---\n{second.said}"
+            second.end()
+        first.end()
+    world.judge(story)
+    return story
+
+
+@pytest.mark.parametrize("point", DECISIVE, ids=lambda point: point.where)
+def test_a_leader_that_is_stopped_around_its_request_makes_no_second_migration(
+    point: Point, tmp_path: Path
+) -> None:
+    with (
+        store_of("sqlite", tmp_path) as store_url,
+        world(tmp_path / "world", store_url) as made,
+    ):
+        story = stop_and_wake(made, point)
+        assert "it did not come there" not in story
+
+
+def moments(passed: list[str]) -> list[Point]:
+    """The points between which something happens outside of the process, once it leads.
+
+    That is: after each effect, and before a request that changes something, since what it rests on was
+    checked after the effect before it.
+    """
+    seen = Counter[str]()
+    found = []
+    for where in passed:
+        seen[where] += 1
+        if where.startswith(("after", "before POST")):
+            found.append(Point(where, seen[where]))
+    return found[found.index(Point("after INSERT INTO leases", 1)) :]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_a_leader_that_is_stopped_anywhere_makes_no_second_migration(
+    database: str, part: int, tmp_path: Path
+) -> None:
+    with (
+        store_of(database, tmp_path) as store_url,
+        world(tmp_path / "undisturbed", store_url) as undisturbed,
+        undisturbed.enforcer("first") as alone,
+    ):
+        eventually(lambda: HOLDS in alone.said and undisturbed.settled())
+        points = moments(alone.passed)
+        alone.end()
+        undisturbed.judge(alone.said)
+    for number, point in enumerate(points[part::PARTS]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with store_of(database, folder) as store_url, world(folder / "world", store_url) as disturbed:
+            stop_and_wake(disturbed, point)
+
+
+@pytest.mark.parametrize("ending", ["SIGTERM", "SIGKILL"])
+def test_the_other_takes_over_when_the_leader_ends(ending: str, tmp_path: Path) -> None:
+    with (
+        store_of("sqlite", tmp_path) as store_url,
+        world(tmp_path / "world", store_url) as made,
+        made.enforcer("first") as first,
+    ):
+        eventually(lambda: LEADS in first.said)
+        with made.enforcer("second") as second:
+            eventually(lambda: WATCHES in second.said)
+            if ending == "SIGTERM":
+                first.end()
+                assert made.lease_is_over() or LEADS in second.said
+            else:
+                first.kill()
+            eventually(lambda: LEADS in second.said and HOLDS in second.said and made.settled())
+            second.end()
+            made.judge(second.said)

@@ -1,0 +1,1 @@
+"""Notifications: what is told, to whom, and that nobody waits for it."""

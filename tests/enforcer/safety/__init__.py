@@ -1,0 +1,1 @@
+"""Random clusters in trouble: whatever happens, the enforcer breaks nothing that held."""

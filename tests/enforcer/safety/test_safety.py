@@ -1,0 +1,45 @@
+"""Random clusters with failures, people and refusals: nothing that held is broken, and all ends repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.enforcer.safety.cases import Case, drawn
+from tests.enforcer.safety.ends import broken, fewest_broken, of_cluster
+from tests.enforcer.safety.world import play
+
+#: Clusters that one engine has.
+_AT_ONCE = 25
+
+
+def judged(cases: Sequence[Case], folder: Path, seed: int) -> list[str]:
+    """All that went wrong while these cases were played, and what could be mended still."""
+    world = play(cases, folder, seed)
+    end = world.engine.snapshot()
+    faults = list(world.recorder.faults)
+    for case in cases:
+        left = of_cluster(end, case)
+        count = broken(left)
+        least = fewest_broken(left) if count else 0
+        if count > least:
+            faults.append(f"{case.cluster} ends with {count} hard rules broken, where {least} must stay")
+        moving = [vm.id for vm in left.vms if vm.status == "migrating"]
+        if moving:
+            faults.append(f"{case.cluster} ends with {', '.join(moving)} on the way")
+    return faults
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_that_held_is_broken_and_the_end_is_repaired_or_cannot_be(seed: int, tmp_path: Path) -> None:
+    cases = [drawn(number) for number in range(seed * _AT_ONCE, (seed + 1) * _AT_ONCE)]
+    assert judged(cases, tmp_path, seed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_the_same_for_thousands(seed: int, tmp_path: Path) -> None:
+    cases = [drawn(10_000 + number, vms=7) for number in range(seed * 30, (seed + 1) * 30)]
+    assert judged(cases, tmp_path, 10_000 + seed) == []

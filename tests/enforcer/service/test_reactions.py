@@ -1,0 +1,128 @@
+"""A real enforcer reacts at once: to a new rule, to a signal, to a plan that somebody had applied."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.model import Rule
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import APART, group, host, snapshot, vm
+from tests.configuration import write_configuration
+from tests.enforcer.service.test_process import COMMAND, running
+from tests.proxy.running import eventually
+from tests.scenarios.stage import START
+
+#: It hears of nothing by looking again: until then a test has long ended.
+PATIENT = '[enforcer]\nmode = "enforce"\nstrategy = "greedy"\ninterval_seconds = 3600\npoll_seconds = 0.1\n'
+STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
+
+
+@pytest.fixture
+def server(engine: Engine) -> Iterator[Server]:
+    server = serve(engine)
+    yield server
+    server.close()
+
+
+def part(engine: Engine) -> None:
+    """Make a group that parts the two."""
+    rule = Rule(enabled=True, positive=False, enforcing=True)
+    engine.affinity_groups.add("cluster1", AffinityGroupEdit(name="apart", vms_rule=rule, vms=["a", "b"]))
+
+
+def migrating(engine: Engine) -> bool:
+    return any(one.status == "migrating" for one in engine.snapshot().vms)
+
+
+def test_two_vms_that_a_new_group_parts_are_parted_at_once(
+    engine: Engine, server: Server, tmp_path: Path
+) -> None:
+    file = write_configuration(tmp_path, server.api_url, more=PATIENT)
+    with running(file) as daemon:
+        eventually(lambda: "every rule holds" in daemon.log)
+        part(engine)
+        began = time.monotonic()
+        eventually(lambda: migrating(engine))
+        took = time.monotonic() - began
+        engine.advance(60)
+        eventually(lambda: "done" in daemon.log)
+        daemon.end()
+    assert {one.host for one in engine.snapshot().vms} == {"h1", "h2"}
+    # Some 3 s on a machine that has nothing else to do.
+    assert took < 15
+
+
+def test_a_signal_is_obeyed_within_a_second_though_the_engine_hangs(server: Server, tmp_path: Path) -> None:
+    file = write_configuration(tmp_path, server.api_url, more=PATIENT)
+    with running(file) as daemon:
+        eventually(lambda: "every rule holds" in daemon.log)
+        server.disturbances.add(Disturbance(path="/events", delay_seconds=15, times=None))
+        began = time.monotonic()
+        daemon.terminate()
+        assert daemon.wait(10) == 0
+        assert time.monotonic() - began < 3  # 1 s on an idle machine
+
+
+def test_a_signal_is_obeyed_while_the_first_reading_hangs(server: Server, tmp_path: Path) -> None:
+    server.disturbances.add(Disturbance(path="/vms", delay_seconds=8, times=None))
+    file = write_configuration(tmp_path, server.api_url, more=PATIENT)
+    with running(file) as daemon:
+        eventually(lambda: "the leader" in daemon.log)
+        began = time.monotonic()
+        daemon.terminate()
+        assert daemon.wait(10) == 0
+        assert time.monotonic() - began < 3
+    server.disturbances.clear()
+
+
+def enforcer(*arguments: str, file: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *arguments, "--config", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_plan_that_was_looked_at_is_applied_unless_the_cluster_has_changed(tmp_path: Path) -> None:
+    """The plan of a person, who knows better than the enforcer which one is to go."""
+    state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
+    engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+    server = serve(engine)
+    more = PATIENT.replace('"enforce"', '"approve"').replace("3600", "0.5")
+    file = write_configuration(tmp_path, server.api_url, more=more)
+    planned = enforcer("plan", "--json", "--strategy", "greedy", file=file)
+    document = json.loads(planned.stdout)
+    plan = tmp_path / "plan.json"
+    plan.write_text(planned.stdout)
+
+    refused = enforcer("apply", str(plan), "--yes", file=file)
+    assert refused.returncode == 2
+    assert "no enforcer runs" in refused.stderr
+
+    with running(file) as daemon:
+        eventually(lambda: "not now" in daemon.log)
+        applied = enforcer("apply", str(plan), "--yes", file=file)
+        assert applied.returncode == 0, applied.stderr
+        eventually(lambda: migrating(engine))
+        engine.advance(60)
+        eventually(lambda: "done" in daemon.log)
+        moved = document["clusters"][0]["steps"][0]["vms"][0]["id"]
+        assert engine.snapshot().vm_by_id[moved].host == "h2"
+        again = enforcer("apply", str(plan), "--yes", file=file)
+        assert again.returncode == 2
+        assert f"the cluster has changed beneath it: step 1: {moved} is on h2, not on h1" in again.stderr
+        daemon.end()
+    server.close()

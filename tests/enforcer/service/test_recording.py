@@ -1,0 +1,216 @@
+"""What is recorded of a decision: in the history, in the metrics and in the audit log, the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer import audit
+from ovirt_enforcer.gates.history import NEVER_ASKED, REFUSED
+from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.history import HistoryStore, RuleAfterwards
+from ovirt_placement.store.intents import Intent, Store
+from ovirt_service.errors import UserError
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+
+
+def state(place_of_b: str) -> Snapshot:
+    """Two VMs that belong together, and two that must part and do not."""
+    return snapshot(
+        host("h1", name="red"),
+        host("h2"),
+        vm("a", "h1", name="web"),
+        vm("b", place_of_b),
+        vm("c", "h1"),
+        vm("d", "h1"),
+        group("pair", TOGETHER, "a b", name="the pair"),
+        group("apart", APART, "c d"),
+    )
+
+
+def step(*vms: str, mends: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    rules = [{"id": rule, "name": rule} for rule in mends]
+    return {"vms": [{"id": name, "name": name} for name in vms], "mends": rules, **fields}
+
+
+class Bench:
+    def __init__(self, folder: Path) -> None:
+        self._audit = folder / "audit.jsonl"
+        audit.open_log(str(self._audit))
+        url = f"sqlite:///{folder}/store.db"
+        self.store = Store(url, engine="default", patience_seconds=5)
+        self.history = HistoryStore(url, engine="default", patience_seconds=5)
+        self.metrics = Metrics()
+        self.recorder = Recorder(self.history, self.metrics)
+        self.recorder.look(state("h2"))
+
+    def prepare(self, name: str, number: int, plan: str = "p1") -> Intent:
+        return self.store.prepare(
+            vm=name,
+            cluster=CLUSTER,
+            source="h2",
+            target="h1",
+            correlation_id=f"{plan}-{number}-{name}",
+            plan=plan,
+            step=number,
+        )
+
+    def done(self, name: str, number: int) -> None:
+        intent = self.prepare(name, number)
+        self.recorder.began([intent])
+        self.store.accept(intent.id)
+        self.recorder.ended(self.store.finish(intent.id))
+
+    def plan(self, *steps: dict[str, Any], name: str = "p1", **fields: Any) -> None:
+        document = {"steps": list(steps), "remaining": [], "proven": True, **fields}
+        self.recorder.planned(name, CLUSTER, document, 7)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"ovirt_enforcer_{name}", labels)
+
+    def audited(self, kind: str) -> list[dict[str, Any]]:
+        lines = [json.loads(line) for line in self._audit.read_text().splitlines()]
+        return [line for line in lines if line["kind"] == kind]
+
+    def close(self) -> None:
+        audit.open_log("")
+        self.store.close()
+        self.history.close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_step_that_mended_its_rule_says_so_everywhere(bench: Bench) -> None:
+    bench.plan(step("b", mends=("pair",), seconds=12.5))
+    bench.done("b", 1)
+    bench.recorder.look(state("h1"))
+    (plan,) = bench.history.plans(since_seconds=60)
+    (migration,) = plan.migrations
+    assert migration.outcome is not None
+    assert (migration.outcome.gain, migration.outcome.rules) == (1, (RuleAfterwards("pair", "pair", True),))
+    assert bench.value("gain_total", kind="predicted") == bench.value("gain_total", kind="achieved") == 1
+    assert bench.value("migrations_total", result="done") == 1
+    assert bench.value("migration_seconds_count") == 1
+    (outcome,) = bench.audited("outcome")
+    assert (outcome["plan"], outcome["step"], outcome["predicted_seconds"]) == ("p1", 1, 12.5)
+    assert outcome["sentence"] == "step 1 of plan p1 has ended: pair holds"
+    (ended,) = bench.audited("ended")
+    assert (ended["vm"], ended["to"]) == ({"id": "b", "name": "b"}, {"id": "h1", "name": "red"})
+    assert ended["sentence"] == "migration of b to red done"
+    assert [line["correlation_id"] for line in bench.audited("begun")] == ["p1-1-b"]
+
+
+def test_a_step_that_mended_nothing_says_so_too(bench: Bench) -> None:
+    bench.plan(step("b", mends=("pair",)), step("c", mends=("apart",)))
+    bench.done("b", 1)
+    bench.recorder.ended(bench.store.fail(bench.prepare("c", 2).id, f"{REFUSED}no room"))
+    bench.recorder.look(state("h2"))
+    (plan,) = bench.history.plans(since_seconds=60)
+    assert [one.outcome and (one.outcome.gain, one.outcome.rules[0].holds) for one in plan.migrations] == [
+        (0, False),
+        (0, False),
+    ]
+    assert bench.value("gain_total", kind="predicted") == 2
+    assert bench.value("gain_total", kind="achieved") == 0
+    assert bench.value("migrations_total", result="refused") == 1
+
+
+def test_what_others_mended_is_no_gain_of_a_step_that_failed(bench: Bench) -> None:
+    bench.plan(step("b", mends=("pair",)))
+    bench.recorder.ended(bench.store.fail(bench.prepare("b", 1).id, NEVER_ASKED))
+    bench.recorder.look(state("h1"))
+    assert bench.value("gain_total", kind="achieved") == 0
+    assert bench.value("migrations_total", result="never_asked") == 1
+    (plan,) = bench.history.plans(since_seconds=60)
+    assert plan.migrations[0].outcome is not None
+    assert plan.migrations[0].outcome.rules[0].holds
+
+
+def test_what_a_step_brought_is_found_out_after_a_restart(bench: Bench) -> None:
+    bench.plan(step("b", mends=("pair",)))
+    bench.done("b", 1)
+    later = Recorder(bench.history, Metrics())
+    later.look(state("h1"))
+    (plan,) = bench.history.plans(since_seconds=60)
+    assert plan.migrations[0].outcome is not None
+    later.look(state("h2"))  # that it broke again later is not the step's doing
+    (again,) = bench.history.plans(since_seconds=60)
+    assert again.migrations[0].outcome == plan.migrations[0].outcome
+
+
+def test_a_plan_is_told_once_and_counted_each_time(bench: Bench) -> None:
+    for _ in range(3):
+        bench.plan(step("a", "b"), step("c"), name="p1")
+    assert bench.value("planned_migrations", cluster=CLUSTER) == 3
+    bench.plan(name="p2", proven=False)
+    assert len(bench.audited("plan")) == 1
+    assert bench.value("plans_total", proven="yes") == 3
+    assert bench.value("plans_total", proven="no") == 1
+    assert bench.value("planned_migrations", cluster=CLUSTER) == 0
+    assert [plan.id for plan in bench.history.plans(since_seconds=60)] == ["p1"]
+
+
+def test_a_held_step_is_counted_each_time_and_told_when_its_gate_is_another(bench: Bench) -> None:
+    bench.plan(step("b"))
+    for _ in range(3):
+        bench.recorder.held("p1", {1: ("window", "only at night")})
+    bench.recorder.held("p1", {1: ("mode", "observe")})
+    bench.recorder.held("p1", {})
+    assert bench.value("closed_total", gate="window") == 3
+    assert [line["gate"] for line in bench.audited("held")] == ["window", "mode"]
+    (plan,) = bench.history.plans(since_seconds=60)
+    assert sorted((one.gate, one.times) for one in plan.held) == [("mode", 1), ("window", 3)]
+
+
+def test_violations_are_told_by_family_and_hardness_until_they_are_mended(bench: Bench) -> None:
+    def told(name: str = CLUSTER) -> float | None:
+        return bench.value("violations", cluster=name, family="vm_affinity", hardness="hard")
+
+    bench.metrics.looked_at(state("h2"), CLUSTER)
+    assert told() == 2
+    bench.metrics.looked_at(state("h1"), CLUSTER)
+    assert told() == 1
+    bench.metrics.keep_only(set())
+    assert told() is None
+
+
+def test_who_leads_and_how_old_the_knowledge_is(bench: Bench) -> None:
+    now = 100.0
+    metrics = Metrics(lambda: now)
+    value = metrics.registry.get_sample_value
+    assert value("ovirt_enforcer_snapshot_age_seconds") == float("inf")
+    metrics.read(97.0)
+    assert value("ovirt_enforcer_snapshot_age_seconds") == 3
+    bench.recorder.leading(5)
+    assert (bench.value("leader"), bench.value("lease_epoch")) == (1, 5)
+    bench.recorder.leading(0)
+    assert (bench.value("leader"), bench.value("lease_epoch")) == (0, 0)
+    assert [line["epoch"] for line in bench.audited("leader")] == [5, 0]
+
+
+def test_an_audit_log_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"\[enforcer\] audit_log: .*absent/log: No such file"):
+        audit.open_log(str(tmp_path / "absent" / "log"))
+
+
+def test_an_audit_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    file = tmp_path / "audit"
+    audit.open_log(str(file))
+    audit.tell("one", "first", vm="a")
+    file.rename(tmp_path / "audit.1")
+    audit.tell("two", "second")
+    audit.open_log("")
+    audit.tell("three", "nobody reads this")
+    assert json.loads((tmp_path / "audit.1").read_text())["vm"] == "a"
+    assert json.loads(file.read_text())["sentence"] == "second"
