@@ -73,7 +73,7 @@ class Story:
         state = self.folder / "state.json"
         state.write_bytes(state_file.dumps(cluster.draw(self.seed)))
         # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
-        self._configure("dry_run", url="http://127.0.0.1:1")
+        self._configure("observe", url="http://127.0.0.1:1")
         self.proxy_url = address(
             self._start("ovirt-scheduler-proxy", "run", "--plugins", str(PLUGINS), "--listen", "127.0.0.1:0")
         )
@@ -83,7 +83,7 @@ class Story:
             "--seed", str(self.seed),
         )  # fmt: skip
         self.url = address(ready)
-        self._configure("dry_run", url=self.url)
+        self._configure("observe", url=self.url)
         self._start("ovirt-placement", "inventory", "run")
 
     def before(self) -> None:

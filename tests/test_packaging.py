@@ -98,6 +98,7 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
     for place, files in {
         "share/ovirt-placement/plugins": CHECKOUT.glob("plugins/*.py"),
         "share/doc/ovirt-placement": [*CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("packaging/*.toml")],
+        "share/doc/ovirt-placement/enforcer": CHECKOUT.glob("docs/enforcer/*"),
         "share/doc/ovirt-placement/placement-keys": CHECKOUT.glob("docs/placement-keys/*"),
         "lib/systemd/system": CHECKOUT.glob("packaging/*.service"),
         "lib/sysusers.d": CHECKOUT.glob("packaging/sysusers.d/*.conf"),

@@ -7,10 +7,10 @@ from pathlib import Path
 from . import walk_through
 
 PAGE = walk_through.read("add-a-metric.md")
-DAEMON = "enforcer/ovirt_enforcer/service/daemon.py"
+MOVER = "enforcer/ovirt_enforcer/service/recording.py"
 TEST = "tests/enforcer/service/test_process.py"
 CASE = f"{TEST}::test_metrics_of_a_dry_run"
-FILES = ["enforcer/ovirt_enforcer/service/metrics.py", DAEMON, TEST, "docs/enforcer.md"]
+FILES = ["enforcer/ovirt_enforcer/service/metrics.py", MOVER, TEST, "docs/enforcer/history.md"]
 
 
 def test_the_page_is_a_line_in_each_of_four_files() -> None:
@@ -24,7 +24,7 @@ def test_the_metric_of_the_page_is_served(tmp_path: Path) -> None:
 
 
 def test_it_is_missed_where_nothing_moves_it(tmp_path: Path) -> None:
-    tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != DAEMON)
+    tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != MOVER)
     done = walk_through.run_tests(tree, CASE)
     assert done.returncode == 1, done.stdout
-    assert "ovirt_enforcer_planned_migrations_total" in done.stdout
+    assert "ovirt_enforcer_migrations_planned_total" in done.stdout

@@ -87,7 +87,7 @@ def records(world: World) -> Iterator[Records]:
 def test_it_follows_the_events_and_waits_for_no_cycle(world: World, records: Records) -> None:
     """In a dry run, which is the default, as well: it migrates nothing."""
     world.publish()
-    assert "(dry run)" in world.enforce()
+    assert "(mode observe)" in world.enforce()
     world.until(lambda: "stays" in records.frozen(), "the first look")
     assert "starts" not in records.frozen()
     for host in ("h2", "h3"):

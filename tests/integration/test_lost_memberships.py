@@ -69,7 +69,7 @@ def test_it_is_listed_logged_and_told_once_over_restarts(world: World, published
     assert groups(world, "lost") == "Nothing is lost.\n"
     if published:
         world.publish()
-    assert "(dry run)" in world.enforce()
+    assert "(mode observe)" in world.enforce()
     world.until(lambda: remembered(world) == 3, "the memberships")
     world.change_cluster("web", "c2")
     world.until_told(9802, "VM web left cluster blue", "groups near, tied and affinity label ours")

@@ -7,11 +7,10 @@ and decisions.log is what the enforcer is expected to say, with simulated second
 from __future__ import annotations
 
 import logging
-import re
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,29 +18,44 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
+from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.migrating.parties import who_moved
+from ovirt_enforcer.service.cluster import Parts
 from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.service.leading import Leader
+from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.orders import Orders
+from ovirt_enforcer.service.planners import PlannersHere
+from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
-from ovirt_placement.config import load
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.reading.events import read_events
+from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
-from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_placement.store.leases import LeaseStore
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import PROMPT
-from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
+from tests.scenarios.happenings import Happenings
 
+#: So often the engine is asked for events, in simulated seconds.
+EVENTS_SECONDS = 2.0
+#: Longer than any story: nobody else wants to lead.
+LEASE_SECONDS = 1e6
 #: The simulated start; only differences matter.
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _START_JULIAN_DAY = 2440587.5 + START.timestamp() / 86400
 
 
 class Happening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that befalls the engine; `what` is a command of `Stage`."""
+    """One thing that befalls the engine; `what` is a command of `Happenings`."""
 
     at: float
     what: str
@@ -52,28 +66,51 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: Simulated seconds until the curtain.
     until: float
     #: The [enforcer] section.
-    enforcer: EnforcerSettings
+    enforcer: dict[str, Any]
+    #: What the simulated engine does otherwise than `PROMPT` says.
+    engine: dict[str, Any] = {}
     happenings: tuple[Happening, ...] = ()
 
 
-class Stage:
+class Stage(Happenings):
     """One scenario under way."""
 
-    def __init__(self, story: Story, engine: Engine, server: Server) -> None:
-        self.engine = engine
-        self.server = server
+    def __init__(self, story: Story, engine: Engine, server: Server, folder: Path) -> None:
+        super().__init__(engine, server, folder, story.enforcer)
         self.now = 0.0
         self._story = story
         self._waiting = sorted(story.happenings, key=lambda happening: happening.at)
-        self.log: list[str] = []
+
+    def perform(self, daemon: Daemon, connection: EngineConnection) -> None:
+        """Let the daemon run until the curtain."""
+        self._daemon = daemon
+        self._connection = connection
+        self._told = self._last_event()
+        daemon.run(self.sleep)
 
     def clock(self) -> float:
         return self.now
 
     def sleep(self, seconds: float) -> bool:
-        """Let simulated time pass and the story go on; whether it has come to its end."""
-        self.advance(min(self.now + max(seconds, 0.1), self._story.until))
+        """Let simulated time pass and the story go on, until the daemon is due; whether it is at its end."""
+        until = min(self.now + max(seconds, 0.1), self._story.until)
+        while self.now < until:
+            self.advance(min(self.now + EVENTS_SECONDS, until))
+            self._tell_events()
+            if self._daemon.due:
+                break
         return self.now >= self._story.until
+
+    def _tell_events(self) -> None:
+        """Let the daemon hear of what the engine has logged, if the engine answers."""
+        if self._last_event() > self._told:
+            with suppress(EngineAway):
+                events = read_events(self._connection, after=self._told, at_most=500)
+                self._told = max(event.id for event in events)
+                self._daemon.happened(events)
+
+    def _last_event(self) -> int:
+        return max((event.id for event in self.engine.queries.events()), default=0)
 
     def advance(self, until: float) -> None:
         """Let simulated time pass up to this moment, and what befalls the engine until then."""
@@ -81,40 +118,17 @@ class Stage:
             happening = self._waiting.pop(0)
             self._advance(happening.at)
             self.log.append(f"{self.now:6.0f} * {happening.what} {_words(happening.arguments)}".rstrip())
-            command: Callable[..., None] = getattr(self, happening.what)
-            command(**happening.arguments)
+            command: Callable[..., str | None] = getattr(self, happening.what)
+            self.say(command(**happening.arguments) or "", "> ")
         self._advance(until)
 
     def _advance(self, until: float) -> None:
         self.engine.advance(until - self.now)
         self.now = until
 
-    def fail_host(self, host: str) -> None:
-        self.engine.hosts.fail(host)
-
-    def fail_migrations(self, **fault: Any) -> None:
-        count, vm = fault.pop("count", 1), fault.pop("vm", None)
-        self.engine.faults.next_migrations(MigrationFault(**fault), count=count, vm_id=vm)
-
-    def add_group(self, name: str, cluster: str, together: bool, vms: list[str]) -> None:
-        rule = {"enabled": True, "positive": together, "enforcing": True}
-        edit = {"name": name, "vms_rule": rule, "vms": vms}
-        self.engine.affinity_groups.add(cluster, msgspec.convert(edit, AffinityGroupEdit))
-
-    def edit_group(self, group: str, vms: list[str]) -> None:
-        self.engine.affinity_groups.edit(group, msgspec.convert({"vms": vms}, AffinityGroupEdit))
-
-    def migrate_vm(self, vm: str, host: str) -> None:
-        self.engine.vms.migrate(vm, host_id=host)
-
-    def disturb(self, **disturbance: Any) -> None:
-        self.server.disturbances.add(msgspec.convert(disturbance, Disturbance))
-
-    def engine_returns(self) -> None:
-        self.server.disturbances.clear()
-
-    def stop_vm(self, vm: str) -> None:
-        self.engine.vms.stop(vm)
+    def say(self, text: str, mark: str = "") -> None:
+        """Write down what is said now; what differs from run to run is left out."""
+        self.log.extend(f"{self.now:6.0f} {mark}{line}".rstrip() for line in self.same(text).splitlines())
 
     def placement(self) -> Iterator[str]:
         for vm in sorted(self.engine.snapshot().vms, key=lambda vm: vm.name):
@@ -124,32 +138,88 @@ class Stage:
 def play(scenario: Path, folder: Path) -> list[str]:
     """Play a scenario and return what was said: decisions, happenings (*) and where VMs ended (=)."""
     story = msgspec.convert(tomllib.loads((scenario / "story.toml").read_text()), Story)
-    engine = Engine.from_snapshot(state_file.load(scenario / "state.json"), clock=START, settings=PROMPT)
+    settings = msgspec.structs.replace(PROMPT, **story.engine)
+    engine = Engine.from_snapshot(state_file.load(scenario / "state.json"), clock=START, settings=settings)
     server = serve(engine)
-    stage = Stage(story, engine, server)
+    stage = Stage(story, engine, server, folder)
     stage.advance(0.0)
     try:
-        config = load(write_configuration(folder, server.api_url), {})
-        store = Store(config.store.url, engine="default", patience_seconds=5)
-        with connect(config.engine) as connection, _logged(stage), _simulated_time(stage):
-            executor = Executor(connection, store, story.enforcer, stage.clock)
-            read: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
-            Daemon(story.enforcer, read, store, executor, stage.clock).run(stage.sleep)
-        store.close()
+        config = configured(folder, server.api_url, story.enforcer)
+        with (
+            connect(config.engine) as connection,
+            _logged(stage),
+            simulated_time(stage.clock),
+            daemon_of(config, connection, stage.clock) as daemon,
+        ):
+            stage.perform(daemon, connection)
     finally:
         server.close()
     return [*stage.log, *stage.placement()]
 
 
+def configured(folder: Path, url: str, enforcer: dict[str, Any]) -> Config:
+    """A configuration with this [enforcer] section; plans are greedy ones, which no slow machine changes."""
+    sections = tomllib.loads(write_configuration(folder, url).read_text())
+    return Config({**sections, "enforcer": {"strategy": "greedy", **enforcer}}, "the story")
+
+
+@contextmanager
+def daemon_of(
+    config: Config,
+    connection: EngineConnection,
+    clock: Callable[[], float],
+    read: Callable[[], Snapshot] | None = None,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Iterator[Daemon]:
+    """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
+    settings = config.section("enforcer", EnforcerSettings)
+    stores = [
+        part(config.store.url, engine=config.engine.name, patience_seconds=5)
+        for part in (Store, HistoryStore, LeaseStore, ApprovalStore)
+    ]
+    store, history, leases, approvals = stores
+    assert isinstance(store, Store)
+    assert isinstance(history, HistoryStore)
+    assert isinstance(leases, LeaseStore)
+    assert isinstance(approvals, ApprovalStore)
+    metrics = Metrics(clock)
+    recorder = Recorder(history, metrics)
+    leader = Leader(leases, "the only one", LEASE_SECONDS, clock)
+    memory = Memory(
+        config,
+        patience_seconds=5,
+        tagged=partial(tagged_vms, connection, settings.exclude_tag),
+        clock=lambda: START + timedelta(seconds=clock()),
+    )
+    executor = Executor(
+        connection, store, settings, clock, leader.still_leads, recorder.began, recorder.ended
+    )
+    parts = Parts(
+        settings,
+        PlannersHere(),
+        executor,
+        memory,
+        recorder,
+        Orders(settings, approvals, history),
+        clock,
+        goes_on,
+        partial(who_moved, connection),
+    )
+    whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
+    try:
+        yield Daemon(read or whole, store, leader, parts, metrics, (executor, recorder))
+    finally:
+        for part in (memory, *stores):
+            part.close()
+
+
 @contextmanager
 def _logged(stage: Stage) -> Iterator[None]:
-    """Write down what the enforcer logs; ids that differ from run to run are left out."""
+    """Write down what the enforcer logs."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            text = re.sub(r" \([0-9a-f]{32}(-\d+)?\)", "", record.getMessage())
-            text = text.replace(stage.server.url, "ENGINE")
-            stage.log.extend(f"{stage.now:6.0f} {line}".rstrip() for line in text.splitlines())
+            stage.say(record.getMessage())
 
     logger = logging.getLogger("ovirt_enforcer")
     handler, level = Handler(), logger.level
@@ -163,11 +233,11 @@ def _logged(stage: Stage) -> Iterator[None]:
 
 
 @contextmanager
-def _simulated_time(stage: Stage) -> Iterator[None]:
+def simulated_time(clock: Callable[[], float]) -> Iterator[None]:
     """Let the store's database tell simulated time."""
 
     def on_connect(connection: Any, _: object) -> None:
-        connection.create_function("julianday", 1, lambda _: _START_JULIAN_DAY + stage.now / 86400)
+        connection.create_function("julianday", 1, lambda _: _START_JULIAN_DAY + clock() / 86400)
 
     sqlalchemy.event.listen(sqlalchemy.Engine, "connect", on_connect)
     try:

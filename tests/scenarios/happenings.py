@@ -1,0 +1,103 @@
+"""What can befall the engine of a scenario, and what administrators do meanwhile."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ovirt_enforcer.cli import main
+from ovirt_placement.cli.keys.state import setter_name
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Server
+from tests.configuration import write_configuration
+
+
+class Happenings:
+    """Each public method that a story names; one that returns a text has it written down."""
+
+    def __init__(self, engine: Engine, server: Server, folder: Path, enforcer: Mapping[str, Any]) -> None:
+        self.engine = engine
+        self.server = server
+        self.log: list[str] = []
+        self._folder = folder
+        self._enforcer = enforcer
+
+    def fail_host(self, host: str) -> None:
+        self.engine.hosts.fail(host)
+
+    def fail_migrations(self, **fault: Any) -> None:
+        count, vm = fault.pop("count", 1), fault.pop("vm", None)
+        self.engine.faults.next_migrations(MigrationFault(**fault), count=count, vm_id=vm)
+
+    def add_group(self, name: str, cluster: str, together: bool, vms: list[str]) -> None:
+        rule = {"enabled": True, "positive": together, "enforcing": True}
+        edit = {"name": name, "vms_rule": rule, "vms": vms}
+        self.engine.affinity_groups.add(cluster, msgspec.convert(edit, AffinityGroupEdit))
+
+    def edit_group(self, group: str, vms: list[str]) -> None:
+        self.engine.affinity_groups.edit(group, msgspec.convert({"vms": vms}, AffinityGroupEdit))
+
+    def migrate_vm(self, vm: str, host: str) -> None:
+        self.engine.vms.migrate(vm, host_id=host)
+
+    def disturb(self, **disturbance: Any) -> None:
+        self.server.disturbances.add(msgspec.convert(disturbance, Disturbance))
+
+    def engine_returns(self) -> None:
+        self.server.disturbances.clear()
+
+    def stop_vm(self, vm: str) -> None:
+        self.engine.vms.stop(vm)
+
+    def start_vm(self, vm: str) -> None:
+        self.engine.vms.start(vm)
+
+    def deactivate_host(self, host: str) -> None:
+        self.engine.hosts.deactivate(host)
+
+    def activate_host(self, host: str) -> None:
+        self.engine.hosts.activate(host)
+
+    def ovirt_enforcer(self, line: str, into: str | None = None) -> str:
+        """Run a command; what it prints goes into a file beside the configuration, if one is named.
+
+        In the line, `{folder}` stands for the place of such files.
+        """
+        configuration = ("--config", str(self._configuration()))
+        said, complaints = io.StringIO(), io.StringIO()
+        with redirect_stdout(said), redirect_stderr(complaints):
+            status = main.main([*line.format(folder=self._folder).split(), *configuration])
+        if into is not None:
+            (self._folder / into).write_text(said.getvalue())
+            said = io.StringIO()
+        return f"{said.getvalue()}{complaints.getvalue()}(exit status {status})"
+
+    def same(self, text: str) -> str:
+        """A text without what differs from run to run: ids, addresses, who runs this."""
+        text = re.sub(r" \([0-9a-f]{32}(-\d+)?\)", "", text)
+        text = re.sub(rf"\b{re.escape(setter_name())}\b", "admin", text)
+        return text.replace(self.server.url, "ENGINE").replace(str(self._folder), "FOLDER")
+
+    def _configuration(self) -> Path:
+        lines = "".join(f"{key} = {_toml(value)}\n" for key, value in self._enforcer.items())
+        return write_configuration(
+            self._folder, self.server.api_url, name="commands.toml", more=f"[enforcer]\n{lines}"
+        )
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(key)} = {_toml(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)
