@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ovirt_enforcer.gates.admission import Admitted
-from ovirt_enforcer.gates.history import NEVER_ASKED
+from ovirt_enforcer.gates.history import NEVER_ASKED, REFUSED
 from ovirt_enforcer.migrating.circumstances import digest
 from ovirt_enforcer.migrating.refusals import error_of
 from ovirt_enforcer.settings import EnforcerSettings
@@ -116,7 +116,8 @@ class Executor:
             )
         except Rejection as rejection:
             error = error_of(rejection, chosen and host_name(chosen, task.snapshot))
-            return self._record(intents, self._store.fail, error)
+            # Of a group some may have gone before another was refused: their events will tell.
+            return self._record(intents, self._store.lose if step.closure else self._store.fail, error)
         except EngineAway as away:
             if away.request_sent:
                 self._record(intents, self._store.lose, str(away))
@@ -185,9 +186,19 @@ class Executor:
     def _unconfirmed(self, intent: Intent) -> Intent | None:
         """Wait until the engine must have shown that it accepted; after that, it has not."""
         seen = migration.read_vm(self._connection, intent.vm)
-        if intent.age_seconds < self._settings.settle_seconds or (seen and seen.status == "migrating"):
+        answered = (intent.error or "").startswith(REFUSED)
+        settled = answered or intent.age_seconds >= self._settings.settle_seconds
+        if not settled or (seen and seen.status == "migrating"):
             return None
-        return self._end(intent, self._store.fail, self._why_failed(intent, NEVER_ASKED))
+        return self._end(intent, self._store.fail, self._why_not_begun(intent))
+
+    def _why_not_begun(self, intent: Intent) -> str:
+        """As a refusal, where the engine's answer or its events say so; else it was never asked."""
+        answered = intent.error or ""
+        if answered.startswith(REFUSED):
+            return answered
+        said = [event.description for event in self._events(intent) if event.code in events.REFUSED]
+        return f"{REFUSED}{said[-1].strip().removesuffix('.')}" if said else NEVER_ASKED
 
     def _events(self, intent: Intent) -> tuple[events.Event, ...]:
         correlation_id = intent.correlation_id.partition("-")[0]

@@ -12,6 +12,8 @@ from ovirt_placement.engine.connection.client import EngineConnection, EngineFau
 STARTED = frozenset({62, 67})
 DONE = frozenset({63})
 FAILED = frozenset({64, 65, 120, 140, 1111})
+#: Of a migration that did not begin: what the engine would not have, or found no host for.
+REFUSED = FAILED | {166}
 CANCELLED = frozenset({161})
 #: A VM started on a host, by a user's command or by the engine's own.
 VM_STARTED = frozenset({32, 152, 153, 506})
