@@ -27,6 +27,8 @@ def rows(page: str) -> dict[str, str]:
 
 def as_documented(default: object) -> str:
     """A default as the page has it."""
+    if isinstance(default, msgspec.Struct):
+        return "a section"
     if default is None or (default not in ("", False) and not default):
         return "none"
     if isinstance(default, float | int) and not isinstance(default, bool):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,11 +22,10 @@ from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.migrating.executor import Executor
 from ovirt_enforcer.migrating.parties import who_moved
 from ovirt_enforcer.service.cluster import Parts
-from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import Metrics
 from ovirt_enforcer.service.orders import Orders
-from ovirt_enforcer.service.planners import PlannersHere
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
@@ -43,6 +42,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
+from tests.enforcer.planners_here import PlannersHere
 from tests.scenarios.happenings import Happenings
 
 #: So often the engine is asked for events, in simulated seconds.
@@ -170,6 +170,7 @@ def daemon_of(
     clock: Callable[[], float],
     read: Callable[[], Snapshot] | None = None,
     goes_on: Callable[[], bool] = lambda: True,
+    watchers: Sequence[Watcher] = (),
 ) -> Iterator[Daemon]:
     """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
     settings = config.section("enforcer", EnforcerSettings)
@@ -207,7 +208,7 @@ def daemon_of(
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:
-        yield Daemon(read or whole, store, leader, parts, metrics, (executor, recorder))
+        yield Daemon(read or whole, store, leader, parts, metrics, (executor, recorder, *watchers))
     finally:
         for part in (memory, *stores):
             part.close()

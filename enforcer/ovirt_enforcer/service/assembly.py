@@ -73,9 +73,10 @@ class Service:
         metrics = Metrics()
         self._stores = _Stores(config, lambda: self._daemon.epoch)
         notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
-        recorder = Recorder(self._stores.history, metrics, notifications)
+        name = own_name()
+        recorder = Recorder(self._stores.history, metrics, notifications, name)
         self._leader = Leader(
-            self._stores.leases, own_name(), self.settings.lease_seconds, changed=recorder.leading
+            self._stores.leases, name, self.settings.lease_seconds, changed=recorder.leading
         )
         health = Health(progress, self._leader)
         audit.open_log(self.settings.audit_log)

@@ -19,7 +19,7 @@ from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.planning import report
 from ovirt_enforcer.planning.fitting import misfit
-from ovirt_enforcer.planning.plan import Plan, Step
+from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.planners import Planners, Planning
@@ -209,6 +209,7 @@ class ClusterWork:
         self._parts.recorder.planned(plan.id, self._cluster, report.data(plan, asked), look.epoch)
         if self._parts.memory.offer(look.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.attention.name, plan.id)
+            self._parts.recorder.waits(plan.id, self._cluster)
         self._tell_undone(look, plan)
         return True
 
@@ -274,8 +275,10 @@ class ClusterWork:
     def _wait(self, look: Look, plan: Plan, closed: dict[int, Closed]) -> None:
         """Nothing runs and nothing may begin: say why, and plan anew soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
-        self.attention.say(f"{self.attention.name}: not now: {_text(plan.steps[place], look)}: {why}")
-        self._parts.recorder.held(plan.id, {place + 1: (why.gate, str(why)) for place, why in closed.items()})
+        step = report.step_text(plan.steps[place], look.snapshot)
+        self.attention.say(f"{self.attention.name}: not now: {step}: {why}")
+        reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
+        self._parts.recorder.held(plan.id, self._cluster, reasons)
         if any(why.gate == ApprovalGate.name for why in closed.values()):  # its approval may have expired
             self._parts.memory.offer(look.gates, look.snapshot, plan)
         if any(why.gate == LegalityGate.name for why in closed.values()):
@@ -296,7 +299,3 @@ class ClusterWork:
 
     def _hurry(self, at: float) -> None:
         self.attention.due = min(self.attention.due, at)
-
-
-def _text(step: Step, look: Look) -> str:
-    return report.step_text(step, look.snapshot)

@@ -106,6 +106,7 @@ class Daemon:
             except Exception as error:  # no failure may end the daemon
                 self._engine.fail(error, self._clock(), self._settings.interval_seconds)
                 self._note("failed", error)
+                self._parts.recorder.failed(error)
                 return min(self._engine.due - self._clock(), self._leader.seconds_until_due())
         self._engine.recover()
         self._note("ok", None)
@@ -223,7 +224,7 @@ class Daemon:
 
     def _see_to(self, cluster: str, look: Look) -> None:
         work = self._work(cluster)
-        self._metrics.looked_at(look.snapshot, cluster)
+        self._parts.recorder.looked_at(look.snapshot, cluster)
         self._parts.memory.look(look.snapshot, cluster)
         work.see_to(look)
         self._note_ours(*work.take_begun_ids())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 
 import prometheus_client
 from prometheus_client import Gauge, Histogram
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.metrics import new_registry
 
@@ -97,13 +96,9 @@ class Metrics:
         self.gain.labels("predicted").inc(predicted)
         self.gain.labels("achieved").inc(achieved)
 
-    def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
-        """Count the rules that a cluster breaks."""
-        name = snapshot.cluster_by_id[cluster].name
-        found = Counter(
-            (violation.constraint.family, _HARDNESS[violation.hard])
-            for violation in find_violations(snapshot, cluster)
-        )
+    def looked_at(self, name: str, violations: Iterable[Violation]) -> None:
+        """Count the rules that a cluster of this name breaks."""
+        found = Counter((violation.constraint.family, _HARDNESS[violation.hard]) for violation in violations)
         known = self._violated.setdefault(name, set())
         known.update(found)
         for family, hardness in known:

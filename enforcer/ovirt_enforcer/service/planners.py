@@ -99,24 +99,6 @@ def _ends_in(seconds: float) -> Deadline:
     return Deadline(lambda: until - time.monotonic())
 
 
-class PlannersHere:
-    """Make each plan at once, for a caller that has nothing else to do."""
-
-    def start(self, snapshot: Snapshot, question: Question) -> Planning:
-        return _Made(plan_of(snapshot, question))
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    plan: Plan
-
-    def result(self) -> Plan:
-        return self.plan
-
-    def cancel(self) -> None:
-        """There is nothing to end."""
-
-
 class PlannersBeside:
     """Make plans in processes; for one thread."""
 

@@ -11,13 +11,15 @@ from typing import Any
 
 from ovirt_enforcer import audit
 from ovirt_enforcer.gates.history import NEVER_ASKED, refused
+from ovirt_enforcer.notifications.kinds import Kind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.news import News
 from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.history import Document, EndedStep, HistoryStore, Outcome, RuleAfterwards
-from ovirt_placement.store.intents import Intent
+from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.saying import Said
 
 _NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=(), pending=())
@@ -31,10 +33,14 @@ class Recorder:
         store: HistoryStore,
         metrics: Metrics,
         notifications: Notifications = Notifications(),  # noqa: B008 - nobody is told
+        name: str = "",
     ) -> None:
+        """`name` is this process's own, as a candidate for the lease."""
         self._store = store
         self._metrics = metrics
         self._notifications = notifications
+        self._name = name
+        self._news = News(notifications)
         #: For names alone.
         self._latest = _NOTHING
         self._said = Said()
@@ -54,12 +60,18 @@ class Recorder:
                 "plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document
             )
 
-    def held(self, plan_id: str, reasons: Mapping[int, tuple[str, str]]) -> None:
+    def waits(self, plan_id: str, cluster: str) -> None:
+        """A plan begins to wait for somebody's approval."""
+        name = self._cluster_name(cluster)
+        self._notifications.tell(Kind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
+
+    def held(self, plan_id: str, cluster: str, reasons: Mapping[int, tuple[str, str]]) -> None:
         """Gates held steps of a plan back: by the numbers of the steps, from 1, which gate and why."""
         for step, (gate, reason) in reasons.items():
             self._metrics.closed.labels(gate).inc()
             if self._said.is_news((plan_id, step), gate):
                 audit.tell("held", reason, plan=plan_id, step=step, gate=gate)
+        self._news.held(cluster, self._cluster_name(cluster), reasons.values())
         if reasons:
             self._store.record_held(plan_id, reasons)
 
@@ -67,6 +79,7 @@ class Recorder:
         """The engine is about to be asked for these migrations."""
         for intent in intents:
             audit.tell("begun", f"{self._title(intent)} begins", **self._facts(intent))
+            self._news.began(intent.cluster)
 
     def ended(self, intent: Intent) -> None:
         """The end of a migration is known: done, failed, refused by the engine or never asked of it."""
@@ -76,15 +89,38 @@ class Recorder:
         seconds = round(intent.updated - intent.created, 3)
         sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
         audit.tell("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
+        if intent.state is IntentState.FAILED and result != "never_asked":
+            self._notifications.tell(
+                Kind.MIGRATION_FAILED,
+                cluster_id=intent.cluster,
+                vm_id=intent.vm,
+                cluster=self._cluster_name(intent.cluster),
+                vm=vm_name(intent.vm, self._latest),
+                host=host_name(intent.target, self._latest),
+                reason=intent.error or "nobody knows why",
+            )
 
     def leading(self, epoch: int) -> None:
         """Tell that this process leads in an epoch, or with 0 that it does not any more."""
         self._metrics.leading(epoch)
         audit.tell("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
+        if epoch:
+            self._notifications.tell(Kind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
+
+    def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
+        """Tell of the rules that a cluster breaks."""
+        violations = tuple(find_violations(snapshot, cluster))
+        self._metrics.looked_at(snapshot.cluster_by_id[cluster].name, violations)
+        self._news.broken(snapshot, cluster, violations)
+
+    def failed(self, error: Exception) -> None:
+        """A cycle has failed."""
+        self._news.failed(error)
 
     def look(self, snapshot: Snapshot) -> None:
         """See what steps that have ended have brought; the reading must have begun after their end."""
         self._latest = snapshot
+        self._news.read()
         ended = self._store.ended_steps()
         broken = {cluster: _broken(snapshot, cluster) for cluster in {step.cluster for step in ended}}
         for step in ended:

@@ -147,12 +147,14 @@ class HaWatch:
         if call is None or reading is None or not call.over():
             return
         self._call = None
-        self._rested = self._clock() + _REST * (self._clock() - self._began)
         try:
             verdicts = call.result()
+            busy = sum(verdict.seconds for verdict in verdicts)
         except CallFailed as error:
             _log.warning("HA watch: %s", error)
             verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
+            busy = self._clock() - self._began
+        self._rested = self._clock() + _REST * busy
         self._take(reading, verdicts)
 
     def _take(self, reading: _Reading, verdicts: Iterable[Verdict]) -> None:

@@ -72,7 +72,7 @@ class PauseStore(StoreAccess):
             return {row.cluster: row.age for row in found}
 
     def resumptions(self) -> tuple[tuple[str, float], ...]:
-        """List when migrations were resumed, in seconds since the epoch by the database's clock, by cluster."""
+        """List when migrations were resumed: by cluster, in seconds since the epoch by the database."""
         with self._transaction() as rows:
             query = rows.select(resumptions, resumptions.c.cluster, resumptions.c.set_at)
             return tuple(

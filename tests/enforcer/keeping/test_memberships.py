@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,16 +13,13 @@ from msgspec.structs import replace
 from ovirtsdk4 import types
 
 from ovirt_enforcer.keeping.memberships import MembershipKeeper
-from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.lost_memberships import losses
-from ovirt_placement.config import EngineSettings
+from ovirt_placement.config import Config, EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.intents import Store
 from ovirt_placement.store.memberships import MembershipStore
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
@@ -30,9 +27,9 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.disturbances import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, SOFT_TOGETHER, cluster, group, host, label, snapshot, vm
-from tests.scenarios.stage import START
+from tests.scenarios.stage import START, daemon_of
 
-#: A dry run.
+#: It only observes.
 SETTINGS = EnforcerSettings()
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -60,19 +57,22 @@ class Bench:
         self.connection = connection
         self.url = url
         self.now = 0.0
+        self.parts = ExitStack()
         #: What is read next, in place of what the engine holds then.
         self.readings: list[Snapshot] = []
         self.restart()
 
     def restart(self) -> None:
         """A new process: it knows what the store holds, and nothing else."""
+        self.parts.close()
         self.store = MembershipStore(self.url, engine="default", patience_seconds=5)
-        intents = Store(self.url, engine="default", patience_seconds=5)
         keeper = MembershipKeeper(
             self.store, partial(add_event, self.connection), self.clock, SETTINGS.interval_seconds
         )
-        executor = Executor(self.connection, intents, SETTINGS, self.clock)
-        self.daemon = Daemon(SETTINGS, self.read, intents, executor, self.clock, watchers=(keeper,))
+        sections = {"engine": {"url": self.server.api_url}, "store": {"url": self.url}}
+        config = Config(sections, "the test")
+        whole = daemon_of(config, self.connection, self.clock, self.read, watchers=(keeper,))
+        self.daemon = self.parts.enter_context(whole)
 
     def clock(self) -> float:
         return self.now
@@ -112,7 +112,9 @@ def opened(state: Snapshot, url: str) -> Iterator[Bench]:
     settings = EngineSettings(url=server.api_url, username="admin@internal")
     try:
         with EngineConnection(settings, {"OVIRT_PASSWORD": "password"}) as connection:
-            yield Bench(engine, server, connection, url)
+            bench = Bench(engine, server, connection, url)
+            with bench.parts:
+                yield bench
     finally:
         server.close()
 

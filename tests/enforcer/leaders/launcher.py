@@ -16,8 +16,8 @@ from pathlib import Path
 
 import ovirt_enforcer.cli.main
 from ovirt_enforcer.service import assembly
-from ovirt_enforcer.service.planners import PlannersHere
 from tests.enforcer.migrating.crash.launcher import Points, watch_requests, watch_store
+from tests.enforcer.planners_here import PlannersHere
 
 #: The thread in which the enforcer does its work.
 LOOP = "loop"

@@ -1,4 +1,4 @@
-"""A group that is moved at once: where the engine takes some of it and refuses another, each is told as it was."""
+"""A group that is moved at once: where the engine takes some of it and refuses one, each is told."""
 
 from __future__ import annotations
 

@@ -164,9 +164,9 @@ def test_a_plan_is_told_once_and_counted_each_time(bench: Bench) -> None:
 def test_a_held_step_is_counted_each_time_and_told_when_its_gate_is_another(bench: Bench) -> None:
     bench.plan(step("b"))
     for _ in range(3):
-        bench.recorder.held("p1", {1: ("window", "only at night")})
-    bench.recorder.held("p1", {1: ("mode", "observe")})
-    bench.recorder.held("p1", {})
+        bench.recorder.held("p1", CLUSTER, {1: ("window", "only at night")})
+    bench.recorder.held("p1", CLUSTER, {1: ("mode", "observe")})
+    bench.recorder.held("p1", CLUSTER, {})
     assert bench.value("closed_total", gate="window") == 3
     assert [line["gate"] for line in bench.audited("held")] == ["window", "mode"]
     (plan,) = bench.history.plans(since_seconds=60)
@@ -177,9 +177,9 @@ def test_violations_are_told_by_family_and_hardness_until_they_are_mended(bench:
     def told(name: str = CLUSTER) -> float | None:
         return bench.value("violations", cluster=name, family="vm_affinity", hardness="hard")
 
-    bench.metrics.looked_at(state("h2"), CLUSTER)
+    bench.recorder.looked_at(state("h2"), CLUSTER)
     assert told() == 2
-    bench.metrics.looked_at(state("h1"), CLUSTER)
+    bench.recorder.looked_at(state("h1"), CLUSTER)
     assert told() == 1
     bench.metrics.keep_only(set())
     assert told() is None

@@ -22,7 +22,10 @@ from tests.scenarios.stage import START
 #: Two hosts with a VM of 6 GiB each and a spare one: one of the three may fail.
 STATE = snapshot(
     cluster("c1", name="blue", ha_reservation=True, ha_failures=1),
-    *(host(name, cluster="c1", memory_mb=10240, free_mb=9000) for name in ("h1", "h2", "h3")),
+    *(
+        host(name, cluster="c1", memory_mb=10240, free_mb=free)
+        for name, free in (("h1", 3500), ("h2", 3500), ("h3", 9600))
+    ),
     vm("a", "h1", cluster="c1", memory_mb=6144, guaranteed_mb=6144, ha=True),
     vm("b", "h2", cluster="c1", memory_mb=6144, guaranteed_mb=6144, ha=True),
     vm("big", cluster="c1", memory_mb=8192, guaranteed_mb=8192, pinned_hosts=("h3",)),
@@ -61,13 +64,55 @@ def enforcer(server: Server, tmp_path: Path) -> Iterator[Enforcer]:
         yield process
 
 
-def test_a_host_fails_and_recovers(engine: Engine, enforcer: Enforcer) -> None:
+def is_safe(enforcer: Enforcer, expected: bool) -> None:
     page = page_named_in(enforcer.log)
-    eventually(lambda: samples(page).get(("ovirt_enforcer_ha_safe", "blue")) == 1)
-    assert samples(page)["ovirt_enforcer_ha_failures_survived", "blue"] == 1
+    eventually(lambda: samples(page).get(("ovirt_enforcer_ha_safe", "blue")) == expected)
+
+
+def descriptions(engine: Engine) -> list[str]:
+    events = [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
+    return [event.description or "" for event in sorted(events, key=lambda event: event.id)]
+
+
+@pytest.mark.slow
+def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_told_once_each(
+    engine: Engine, enforcer: Enforcer
+) -> None:
+    is_safe(enforcer, True)
+    found = samples(page_named_in(enforcer.log))
+    assert found["ovirt_enforcer_ha_failures_survived", "blue"] == 1
+    assert found["ovirt_enforcer_ha_vms_without_home", "blue"] == 0
     assert told(engine) == []
-    engine.hosts.fail("h3")
+
+    engine.hosts.deactivate("h3")
     engine.advance(60)
     eventually(lambda: told(engine) == ["alert"])
-    print(enforcer.log)
-    print([event.description for event in engine.queries.events() if event.origin == "ovirt-placement"])
+    (event,) = descriptions(engine)
+    assert "if host h1 failed, no home would be left for 1 VM (6144 MiB): a" in event
+    assert "if host h2 failed, no home would be left for 1 VM (6144 MiB): b" in event
+    engine.hosts.activate("h3")
+    engine.advance(60)
+    eventually(lambda: told(engine) == ["alert", "normal"])
+
+    edit = {
+        "name": "here",
+        "hosts_rule": {"enabled": True, "positive": True, "enforcing": True},
+        "vms": ["a"],
+        "hosts": ["h1"],
+    }
+    group = engine.affinity_groups.add("c1", msgspec.convert(edit, AffinityGroupEdit))
+    eventually(lambda: told(engine) == ["alert", "normal", "alert"])
+    assert "if host h1 failed" in descriptions(engine)[-1]
+    assert "if host h2 failed" not in descriptions(engine)[-1]
+    engine.affinity_groups.remove(group.id)
+    eventually(lambda: told(engine) == ["alert", "normal"] * 2)
+
+    engine.vms.start("big")
+    engine.advance(60)
+    eventually(lambda: told(engine) == [*["alert", "normal"] * 2, "alert"])
+    engine.vms.stop("big")
+    engine.advance(60)
+    eventually(lambda: told(engine) == ["alert", "normal"] * 3)
+    is_safe(enforcer, True)
+    assert told(engine) == ["alert", "normal"] * 3
+    enforcer.end()

@@ -13,6 +13,7 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, Move
 from ovirt_placement.store.broken_rules import BrokenRuleStore
+from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore, Outcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
@@ -50,6 +51,7 @@ class Parts:
         self.pauses = PauseStore(url, engine=engine, patience_seconds=30)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=30)
         self.broken = BrokenRuleStore(url, engine=engine, patience_seconds=30)
+        self.ha = HaAnnouncementStore(url, engine=engine, patience_seconds=30)
 
     def fill(self) -> None:
         """Write something into every table; the ids are those of every other engine."""
@@ -68,6 +70,10 @@ class Parts:
             self.approvals.offer("c", plan, MOVES, self.engine)
             self.approvals.approve("p1", set_by=self.engine)
         self.broken.look("c", ["g1"], cycle_seconds=60, enough=3)
+        self.announce(1)
+
+    def announce(self, number: int) -> None:
+        self.ha.announce(number=number, cluster="c", kind="ha_alert", facts={"by": self.engine}, settles=True)
 
     def prepare(self, vm: str, correlation_id: str) -> int:
         return self.intents.prepare(
@@ -94,6 +100,9 @@ class Parts:
         self.approvals.offer("c", "p3", MOVES, "anew")
         self.approvals.withdraw("c")
         self.broken.look("c", [], cycle_seconds=60, enough=3)
+        self.announce(2)
+        self.ha.mark_told(1)
+        self.ha.renumber(2, 3)
         (lost,) = self.memberships.lost()
         self.memberships.mark_told("v1", lost.since)
         self.memberships.change(MembershipChange(regained=(lost,)))
@@ -189,7 +198,7 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert rows_of(url, THEIRS) == rows
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
-    assert left == {"key_revision", "leases", "resumptions", "approvals"}
+    assert left == {"key_revision", "leases", "resumptions", "approvals", "ha_announcements"}
 
 
 def test_what_one_has_the_other_does_not_see(parts: tuple[Parts, Parts]) -> None:

@@ -143,11 +143,11 @@ def test_an_upgrade_that_fails_leaves_all_as_it_was(url: str, version: int) -> N
     make_former(url, version)
     before, shape_before = rows(url, version), shape(url)
     with database(url) as connection:  # in the way of what is made last
-        connection.exec_driver_sql("CREATE TABLE held_steps (x INTEGER)")
-    with pytest.raises(UserError, match="held_steps"):
+        connection.exec_driver_sql("CREATE TABLE ha_announcements (x INTEGER)")
+    with pytest.raises(UserError, match="ha_announcements"):
         upgrade(url)
     with database(url) as connection:
-        connection.exec_driver_sql("DROP TABLE held_steps")
+        connection.exec_driver_sql("DROP TABLE ha_announcements")
     assert version_of(url) == [version]
     assert (rows(url, version), shape(url)) == (before, shape_before)
     upgrade(url)

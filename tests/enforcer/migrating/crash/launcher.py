@@ -21,8 +21,8 @@ from sqlalchemy.engine.default import DefaultDialect
 import ovirt_enforcer.cli.main
 import ovirt_simulator.cli
 from ovirt_enforcer.service import assembly
-from ovirt_enforcer.service.planners import PlannersHere
 from ovirt_placement.engine.connection.sso import SdkConnection
+from tests.enforcer.planners_here import PlannersHere
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
 

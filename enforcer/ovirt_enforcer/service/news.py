@@ -1,0 +1,74 @@
+"""Tells of what lasts only when it begins and when it ends: rules, the breaker, an engine that is away.
+
+What it knows is lost with the process: a rule that is broken still is then told once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ovirt_enforcer.gates.breaker import BreakerGate
+from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_placement.answers.names import group_name
+from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.violations import Violation
+from ovirt_service.saying import Said
+
+#: What lasts is told again after a day.
+_QUIET_SECONDS: Final = 24 * 3600.0
+#: One cycle that fails is no news.
+_FAILURES: Final = 2
+
+
+class News:
+    """What was told last, so that the same is not told again."""
+
+    def __init__(self, notifications: Notifications) -> None:
+        self._notifications = notifications
+        self._said = Said(_QUIET_SECONDS)
+        #: The rules that are broken, by cluster: their groups, with a name for people.
+        self._broken: dict[str, dict[tuple[str, ...], str]] = {}
+        self._failures = 0
+
+    def broken(self, snapshot: Snapshot, cluster: str, violations: Iterable[Violation]) -> None:
+        """Tell of the hard rules that are broken now and were not, and the other way round."""
+        before, name = self._broken.get(cluster, {}), snapshot.cluster_by_id[cluster].name
+        now = self._broken[cluster] = {
+            one.groups: " and ".join(group_name(group, snapshot) for group in one.groups)
+            for one in violations
+            if one.hard
+        }
+        for groups, rule in now.items():
+            if self._said.is_news((cluster, groups)):
+                self._notifications.tell(Kind.RULE_BROKEN, cluster_id=cluster, cluster=name, rule=rule)
+        for groups in before.keys() - now.keys():
+            self._said.is_over((cluster, groups))
+            rule = before[groups]
+            self._notifications.tell(Kind.RULE_MENDED, cluster_id=cluster, cluster=name, rule=rule)
+
+    def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
+        """Tell of a breaker that has opened; `reasons` are gates with their words."""
+        for gate, reason in reasons:
+            if gate == BreakerGate.name and self._said.is_news((cluster, gate)):
+                self._notifications.tell(Kind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason)
+
+    def began(self, cluster: str) -> None:
+        """Take note that the breaker of a cluster has let something through."""
+        self._said.is_over((cluster, BreakerGate.name))
+
+    def failed(self, error: Exception) -> None:
+        """Tell of an engine that is away, once cycles in a row have failed since it is."""
+        if isinstance(error, EngineAway | NoSnapshot):
+            self._failures += 1
+            if self._failures >= _FAILURES and self._said.is_news("engine"):
+                self._notifications.tell(Kind.ENGINE_AWAY, reason=str(error))
+
+    def read(self) -> None:
+        """Tell that the engine answers again, if it was told that it did not."""
+        self._failures = 0
+        if self._said.is_over("engine"):
+            self._notifications.tell(Kind.ENGINE_BACK)

@@ -1,0 +1,98 @@
+"""Each notice is one event of the engine, whatever numbers others use and whenever the answer gets lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.notifications import engine_events
+from ovirt_enforcer.notifications.courier import NotDelivered, NumberTaken, Rejected
+from ovirt_enforcer.notifications.engine_events import EngineEvents
+from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.notice import Notice
+from ovirt_enforcer.notifications.settings import NotificationSettings
+from ovirt_placement.config import EngineSettings
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import cluster, host, snapshot
+from tests.configuration import write_password
+from tests.scenarios.stage import START
+
+NOTICE = Notice(Kind.RULE_BROKEN, {"engine": "e", "cluster": "blue", "rule": "affinity group near"}, "c1")
+
+
+@pytest.fixture
+def engine() -> Engine:
+    state = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"))
+    return Engine.from_snapshot(state, clock=START, settings=PROMPT)
+
+
+@pytest.fixture
+def server(engine: Engine) -> Iterator[Server]:
+    server = serve(engine)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def channel(server: Server, tmp_path: Path) -> EngineEvents:
+    settings = EngineSettings(
+        url=server.api_url, username="admin@internal", password_file=write_password(tmp_path)
+    )
+    return EngineEvents(settings, NotificationSettings().sentence)
+
+
+def ours(engine: Engine) -> list[str]:
+    events = [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
+    return [event.description or "" for event in sorted(events, key=lambda event: event.id)]
+
+
+def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: EngineEvents) -> None:
+    channel.send(NOTICE)
+    (event,) = (event for event in engine.queries.events() if event.origin == "ovirt-placement")
+    assert event.description == "affinity group near in cluster blue is broken"
+    assert event.cluster is not None
+    assert (event.severity, event.cluster.id) == ("warning", "c1")
+
+
+def test_a_number_that_somebody_else_has_used_loses_nothing(engine: Engine, channel: EngineEvents) -> None:
+    channel.send(NOTICE)
+    channel.send(replace(NOTICE, kind=Kind.RULE_MENDED))
+    assert ours(engine) == [
+        "affinity group near in cluster blue is broken",
+        "affinity group near in cluster blue holds again",
+    ]
+
+
+def test_one_that_may_have_been_sent_before_is_our_own(engine: Engine, channel: EngineEvents) -> None:
+    channel.send(NOTICE)
+    channel.send(replace(NOTICE, fresh=False, written=True))
+    assert len(ours(engine)) == 1
+    with pytest.raises(NumberTaken):
+        channel.send(replace(NOTICE, written=True))
+
+
+def test_an_answer_that_is_lost_makes_no_second_event(
+    engine: Engine, channel: EngineEvents, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = engine_events.add_event
+
+    def lost(*arguments: object, **named: object) -> bool:
+        add(*arguments, **named)  # type: ignore[arg-type]
+        raise engine_events.EngineAway("no answer", request_sent=True)
+
+    monkeypatch.setattr(engine_events, "add_event", lost)
+    with pytest.raises(NotDelivered, match="no answer"):
+        channel.send(NOTICE)
+    monkeypatch.setattr(engine_events, "add_event", add)
+    channel.send(NOTICE)
+    assert len(ours(engine)) == 1
+
+
+def test_what_the_engine_refuses_is_not_tried_again(channel: EngineEvents) -> None:
+    with pytest.raises(Rejected):
+        channel.send(replace(NOTICE, cluster="no-such-cluster"))

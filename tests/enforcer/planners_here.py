@@ -1,0 +1,27 @@
+"""Plans that are made at once, in the daemon's own thread, for tests on a simulated clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ovirt_enforcer.planning.plan import Plan
+from ovirt_enforcer.service.planners import Planning, Question, plan_of
+from ovirt_placement.model import Snapshot
+
+
+class PlannersHere:
+    """Stands for `PlannersBeside`."""
+
+    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+        return _Made(plan_of(snapshot, question))
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    plan: Plan
+
+    def result(self) -> Plan:
+        return self.plan
+
+    def cancel(self) -> None:
+        """There is nothing to end."""

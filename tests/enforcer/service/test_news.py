@@ -1,0 +1,112 @@
+"""What happens is told when it begins and when it ends, and not over and over between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.notice import Notice, Receipt
+from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.news import News
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import Store
+from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+
+
+class Told(Notifications):
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: list[Notice] = []
+
+    def send(self, notice: Notice) -> Receipt:
+        # Every sentence can be made of what is known.
+        assert self.sentence(notice.kind, notice.facts)
+        assert ABOUT[notice.kind].facts <= notice.facts.keys() | {"engine"}
+        self.notices.append(notice)
+        return super().send(notice)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [notice.kind for notice in self.notices]
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def news(told: Told) -> News:
+    return News(told)
+
+
+def look(news: News, place_of_b: str) -> None:
+    state = snapshot(
+        host("h1"),
+        host("h2"),
+        vm("a", "h1"),
+        vm("b", place_of_b),
+        vm("c", "h2"),
+        group("pair", TOGETHER, "a b", name="near"),
+        group("wish", SOFT_TOGETHER, "a c"),
+    )
+    news.broken(state, CLUSTER, find_violations(state, CLUSTER))
+
+
+def test_a_hard_rule_is_told_when_it_breaks_and_when_it_is_mended(told: Told, news: News) -> None:
+    for place in ("h1", "h2", "h2", "h1", "h1", "h2"):
+        look(news, place)
+    assert told.kinds == [Kind.RULE_BROKEN, Kind.RULE_MENDED, Kind.RULE_BROKEN]
+    assert told.notices[0].facts == {"cluster": CLUSTER, "rule": "affinity group near"}
+
+
+def test_an_engine_that_is_away_is_told_with_the_second_failure_in_a_row(told: Told, news: News) -> None:
+    away = NoSnapshot("no answer")
+    news.failed(away)
+    news.read()
+    news.failed(away)
+    assert told.kinds == []
+    for _ in range(5):
+        news.failed(away)
+    news.failed(ValueError("something else"))
+    news.read()
+    news.read()
+    assert told.kinds == [Kind.ENGINE_AWAY, Kind.ENGINE_BACK]
+
+
+def test_a_breaker_is_told_once_until_it_has_let_something_through(told: Told, news: News) -> None:
+    for left in (900, 800):
+        news.held("c1", "blue", [("window", "not now"), ("breaker", f"the next is tried in {left} s")])
+    assert told.kinds == [Kind.BREAKER_OPEN]
+    news.began("c1")
+    news.held("c1", "blue", [("breaker", "the next is tried in 1800 s")])
+    assert told.kinds == [Kind.BREAKER_OPEN] * 2
+
+
+def test_the_recorder_tells_of_leaders_approvals_and_failures(told: Told, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    store, history = (part(url, engine="default", patience_seconds=5) for part in (Store, HistoryStore))
+    assert isinstance(store, Store)
+    assert isinstance(history, HistoryStore)
+    recorder = Recorder(history, Metrics(), told, "me")
+    recorder.look(snapshot(host("h1", name="red"), vm("a", "h1", name="web")))
+    recorder.leading(3)
+    recorder.leading(0)
+    recorder.waits("p1", CLUSTER)
+    intent = store.prepare(vm="a", cluster=CLUSTER, source="h2", target="h1", correlation_id="one")
+    recorder.ended(store.fail(intent.id, "no memory"))
+    assert told.kinds == [Kind.LEADER_CHANGED, Kind.PLAN_WAITS, Kind.MIGRATION_FAILED]
+    assert told.notices[0].facts == {"leader": "me", "epoch": "3"}
+    failed = told.notices[2]
+    assert (failed.facts["vm"], failed.facts["host"], failed.facts["reason"]) == ("web", "red", "no memory")
+    assert (failed.cluster, failed.vm) == (CLUSTER, "a")
+    store.close()
+    history.close()

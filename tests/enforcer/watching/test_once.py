@@ -1,0 +1,149 @@
+"""Killed at any point, or followed by another, the watch tells the engine each alert and all-clear once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from tests.configuration import write_configuration
+from tests.enforcer.migrating.crash.test_crash import PROCESSES
+from tests.enforcer.watching import launcher
+from tests.enforcer.watching.test_watch import STATE, told
+from tests.proxy.running import eventually
+from tests.scenarios.stage import START
+
+SETTINGS = """\
+[enforcer]
+interval_seconds = 0.2
+events_seconds = 3600
+lease_seconds = 1.0
+[enforcer.ha]
+hold_seconds = 0.0
+"""
+#: All around what has an effect: what is written, what is sent, and what is noted as told.
+POINTS = (
+    "before INSERT INTO ha_announcements",
+    "after INSERT INTO ha_announcements",
+    "before POST /events",
+    "before UPDATE ha_announcements SET",
+    "after UPDATE ha_announcements SET",
+)
+#: Sent, and not noted.
+SENT = "after POST /events"
+NOTED = "after UPDATE ha_announcements SET"
+
+
+class Watch:
+    """An enforcer's process in a world that has become unsafe or safe."""
+
+    def __init__(self, folder: Path, name: str, where: str, deadly: bool, configuration: Path) -> None:
+        self._log, self.points = folder / f"{name}.log", folder / f"{name}.points"
+        arguments = ["run", "--config", str(configuration)]
+        self._process = PROCESSES.Process(
+            target=launcher.run_enforcer, args=(self._log, self.points, where, deadly, arguments)
+        )
+        self._process.start()
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    @property
+    def passed(self) -> list[str]:
+        return self.points.read_text().splitlines() if self.points.exists() else []
+
+    @property
+    def killed(self) -> bool:
+        return self._process.exitcode == -signal.SIGKILL
+
+    @property
+    def stopped(self) -> bool:
+        return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+
+    def wake(self) -> None:
+        assert self._process.pid is not None
+        psutil.Process(self._process.pid).send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+class World:
+    def __init__(self, folder: Path, engine: Engine, url: str) -> None:
+        self.engine = engine
+        self._folder = folder
+        self._configuration = write_configuration(folder, url, more=SETTINGS)
+
+    @contextmanager
+    def watch(self, name: str, where: str = "", *, deadly: bool = True) -> Iterator[Watch]:
+        found = Watch(self._folder, name, where, deadly, self._configuration)
+        try:
+            yield found
+        finally:
+            found.kill()
+
+    def set_safe(self, safe: bool) -> None:
+        (self.engine.hosts.activate if safe else self.engine.hosts.deactivate)("h3")
+        self.engine.advance(60)
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[World]:
+    folder.mkdir()
+    engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
+    server = serve(engine)
+    try:
+        yield World(folder, engine, server.api_url)
+    finally:
+        server.close()
+
+
+def killed_and_followed(world: World, where: str) -> None:
+    """Kill a watch at a point of its first alert; another one takes it up, and tells what comes then."""
+    with world.watch("first", where) as first:
+        eventually(lambda: first.killed)
+        assert first.passed[-1] == where
+    with world.watch("second") as second:
+        eventually(lambda: told(world.engine) == ["alert"] and NOTED in second.passed)
+        world.set_safe(True)
+        eventually(lambda: second.passed.count(NOTED) == 2)
+        assert told(world.engine) == ["alert", "normal"], second.said
+
+
+@pytest.fixture
+def unsafe(tmp_path: Path) -> Iterator[World]:
+    with world(tmp_path / "world") as found:
+        found.set_safe(False)
+        yield found
+
+
+def test_killed_before_it_could_note_that_it_was_told(unsafe: World) -> None:
+    killed_and_followed(unsafe, SENT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", POINTS)
+def test_killed_at_any_point_it_is_told_once(where: str, unsafe: World) -> None:
+    killed_and_followed(unsafe, where)
+
+
+@pytest.mark.slow
+def test_a_leader_that_is_stopped_before_it_sends_and_woken_late_tells_nothing_twice(unsafe: World) -> None:
+    with unsafe.watch("first", "before POST /events", deadly=False) as first:
+        eventually(lambda: first.stopped)
+        with unsafe.watch("second") as second:
+            eventually(lambda: told(unsafe.engine) == ["alert"] and NOTED in second.passed)
+            first.wake()
+            eventually(lambda: SENT in first.passed and "not the leader" in first.said)
+            unsafe.set_safe(True)
+            eventually(lambda: second.passed.count(NOTED) == 2)
+            assert told(unsafe.engine) == ["alert", "normal"], f"{first.said}\n{second.said}"
