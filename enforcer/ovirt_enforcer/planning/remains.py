@@ -11,7 +11,7 @@ from ovirt_enforcer.planning.choosing.catalogue import OPTIMAL_IS_THERE
 from ovirt_enforcer.planning.deadline import Deadline
 from ovirt_enforcer.planning.legality import why_immovable
 from ovirt_enforcer.planning.plan import Remaining
-from ovirt_enforcer.planning.problem.goal import Goal
+from ovirt_enforcer.planning.problem.goal import Goal, Shape
 from ovirt_enforcer.planning.problem.problem import Problem
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
@@ -65,8 +65,7 @@ def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
     if blocking is not None:
         yield from (_sentence(end, goal, element) for element in blocking)
         if not blocking:
-            up = len(end.problem.hosts)
-            yield f"its {len(goal.vms)} running VMs need a host each, and only {up} can have one"
+            yield _by_itself(end, goal)
     elif end.proven:
         yield "no sequence of legal migrations mends it"
     else:
@@ -76,6 +75,14 @@ def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
             yield f"{vm_name(vm, end.snapshot)} stays where it is: {why}"
     free = [vm for vm in goal.vms if end.why_stays(vm) is None]
     yield from refusals(end.snapshot, end.problem, goal, free)
+
+
+def _by_itself(end: End, goal: Goal) -> str:
+    """Why a rule cannot hold, though nothing stands against it but the hosts that there are."""
+    if goal.shape is Shape.SPREAD:
+        up = len(end.problem.hosts)
+        return f"its {len(goal.vms)} running VMs need a host each, and only {up} can have one"
+    return "no host that is up would do for it"
 
 
 def _sentence(end: End, goal: Goal, element: Element) -> str:

@@ -261,10 +261,9 @@ class ClusterWork:
 
     def _begin(self, look: Look, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
-        plan = under_way.plan
+        plan, self._misfits = under_way.plan, 0
         _log.info("%s: %s", self.attention.name, report.step_text(plan.steps[place], look.snapshot))
         under_way.begin(place)
-        self._misfits = 0
         intents = self._parts.executor.begin(Task(admitted, plan.id, place + 1, look.snapshot, look.epoch))
         self._begun_ids.extend(intent.correlation_id for intent in intents)
         for intent in intents:
