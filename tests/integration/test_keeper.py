@@ -164,7 +164,7 @@ def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: 
     world.publish()
     world.enforce()
     world.until(lambda: "stays" in records.frozen(), "the first look")
-    world.until(lambda: "every hard VM rule holds" in world.enforcer_log, "the end of the first cycle")
+    world.until(lambda: "every rule holds" in world.enforcer_log, "the end of the first cycle")
     with database(records.url) as lock:
         lock.exec_driver_sql("UPDATE key_revision SET revision = revision")
         world.start("first", "h2")
