@@ -32,7 +32,7 @@ def judged(cases: Sequence[Case], folder: Path, seed: int) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_nothing_that_held_is_broken_and_the_end_is_repaired_or_cannot_be(seed: int, tmp_path: Path) -> None:
     cases = [drawn(number) for number in range(seed * _AT_ONCE, (seed + 1) * _AT_ONCE)]
     assert judged(cases, tmp_path, seed) == []

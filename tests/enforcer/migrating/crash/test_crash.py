@@ -224,7 +224,12 @@ def read(ours: Connection) -> Iterator[TextIO]:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("every", EXTENTS)
 @pytest.mark.parametrize(
-    "state", [ONE_REPAIR, TWO_REPAIRS, CLOSURE], ids=["one migration", "two at once", "a closure"]
+    "state",
+    [
+        pytest.param(ONE_REPAIR, id="one migration", marks=pytest.mark.slow),
+        pytest.param(TWO_REPAIRS, id="two at once"),
+        pytest.param(CLOSURE, id="a closure", marks=pytest.mark.slow),
+    ],
 )
 def test_killed_at_any_point_the_cluster_ends_the_same(
     state: Snapshot, every: bool, part: int, tmp_path: Path
