@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from tabulate import tabulate
 
-from ovirt_enforcer.planning.choosing import catalogue
-from ovirt_enforcer.planning.choosing.catalogue import StrategyName
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.plan import Plan
-from ovirt_enforcer.planning.planner import make_plan
-from ovirt_enforcer.planning.problem.posing import Repair, Wishes, pose
-from ovirt_enforcer.planning.problem.problem import Problem
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.choosing import catalogue
+from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
+from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate
 
 #: The last one is the size that counts; the others show how the time grows.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from types import MappingProxyType
 
-from ovirt_enforcer.planning.choosing import engine_order
 from ovirt_placement.answers import where
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.choosing import engine_order
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.affinity.unified_groups import unify

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.service.planners import Planning, Question, plan_of
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan
 
 
 class PlannersHere:

@@ -11,15 +11,15 @@ from typing import Any
 
 from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.gates.approval import moves
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.documents import NoPlan, plan_of
-from ovirt_enforcer.planning.fitting import misfit
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.cli.keys.state import setter_name
 from ovirt_placement.cli.store import opened
+from ovirt_placement.planning import report
+from ovirt_placement.planning.documents import NoPlan, plan_of
+from ovirt_placement.planning.fitting import misfit
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.history import HistoryStore

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from ovirt_enforcer.planning.problem.posing import Repair
+from ovirt_placement.planning.problem.posing import Repair
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

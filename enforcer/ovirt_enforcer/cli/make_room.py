@@ -7,12 +7,12 @@ import time
 from typing import Any
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.make_room import Room, make_room
 from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.cli.question import find, read_state, show_json
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.make_room import Room, make_room
 from ovirt_service.errors import UserError
 
 #: Exit statuses, beside 0 where the VM can start as things are and 2 for a mistake.

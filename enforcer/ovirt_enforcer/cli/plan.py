@@ -10,19 +10,20 @@ from typing import NamedTuple
 
 import msgspec
 
+from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.current_gates import current_gates
-from ovirt_enforcer.planning import configured, report
-from ovirt_enforcer.planning.choosing import catalogue
-from ovirt_enforcer.planning.choosing.catalogue import StrategyName
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.plan import Plan
-from ovirt_enforcer.planning.planner import make_plan
-from ovirt_enforcer.planning.problem.posing import Repair, Wishes
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.planning import report
+from ovirt_placement.planning.choosing import catalogue
+from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.posing import Repair, Wishes
 
 #: Exit statuses, beside 0 where nothing is broken and 2 for a mistake.
 MENDS_ALL = 3

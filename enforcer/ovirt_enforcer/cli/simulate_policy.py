@@ -7,12 +7,9 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
+from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.current_gates import current_gates
-from ovirt_enforcer.planning import configured
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.planner import Held
-from ovirt_enforcer.planning.problem.posing import Wishes
 from ovirt_enforcer.rehearsing import telling
 from ovirt_enforcer.rehearsing.course import Outcome
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
@@ -21,6 +18,9 @@ from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.planner import Held
+from ovirt_placement.planning.problem.posing import Wishes
 
 #: Exit statuses, beside 0 where all clusters settle and 2 for a mistake.
 LOOP = 3

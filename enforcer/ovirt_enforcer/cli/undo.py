@@ -7,9 +7,6 @@ import time
 
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.cli.current_gates import current_gates
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.names import vm_name
@@ -17,6 +14,9 @@ from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
 from ovirt_service.errors import UserError

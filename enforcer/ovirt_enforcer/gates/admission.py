@@ -16,10 +16,10 @@ from ovirt_enforcer.gates.catalogue import GATES
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.mode import ModeGate
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.inventory.client.intents import with_intents
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState
 
 #: Without this no `Admitted` can be made, and it does not leave this file.

@@ -13,8 +13,8 @@ from typing import Final
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_ago
 from ovirt_enforcer.gates.modes import why_as_strict
-from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.approvals import Approval, Move
 
 #: What waits is approved of by this.

@@ -13,8 +13,8 @@ from typing import Final
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import begun_ago, failed
-from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS
 from ovirt_service.back_off import BackOff

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import begun_within, fits
-from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.planning.plan import Step
 
 
 class ClusterCycleLimitGate(Gate):

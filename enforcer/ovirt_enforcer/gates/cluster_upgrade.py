@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_enforcer.gates.gate import Facts, Gate
-from ovirt_enforcer.planning.plan import Step
+from ovirt_placement.planning.plan import Step
 
 
 class ClusterUpgradeGate(Gate):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import fits
-from ovirt_enforcer.planning.plan import Step
+from ovirt_placement.planning.plan import Step
 
 
 class EngineAtOnceGate(Gate):

@@ -12,9 +12,9 @@ from typing import ClassVar, final
 from ovirt_enforcer.gates.history import asked
 from ovirt_enforcer.gates.movement import Movement, movements
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ovirt_enforcer.gates.gate import Facts, Gate
-from ovirt_enforcer.planning.plan import Step
+from ovirt_placement.planning.plan import Step
 
 _STATUSES: Final = {
     "maintenance": "is in maintenance",

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.movement import Movement
-from ovirt_enforcer.planning.plan import Step
 from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_placement.planning.plan import Step
 
 
 class MovementGate(Gate):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ovirt_enforcer.gates.gate import Facts, Gate
-from ovirt_enforcer.planning.legality import legal
-from ovirt_enforcer.planning.plan import Step
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.plan import Step
 
 
 class LegalityGate(Gate):

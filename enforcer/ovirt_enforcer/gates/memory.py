@@ -10,11 +10,11 @@ from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.broken_rules import BrokenRuleStore

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.modes import why_as_strict, why_group_as_strict
 from ovirt_enforcer.gates.naming import group_ids
-from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.settings import Mode
+from ovirt_placement.planning.plan import Step
 
 
 class ModeGate(Gate):

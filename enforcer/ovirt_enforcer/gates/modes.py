@@ -7,9 +7,9 @@ from typing import Final
 from ovirt_enforcer.gates.gate import Facts
 from ovirt_enforcer.gates.naming import plain_group_name, value_of
 from ovirt_enforcer.gates.purpose import why_for_nothing
-from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.settings import Mode
 from ovirt_placement.answers.names import group_name
+from ovirt_placement.planning.plan import Step
 
 #: From the strictest.
 _STRICT_FIRST: Final = (Mode.OBSERVE, Mode.APPROVE, Mode.ENFORCE)

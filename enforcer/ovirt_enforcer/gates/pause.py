@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ovirt_enforcer.gates.gate import Facts, Gate
-from ovirt_enforcer.planning.plan import Step
+from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ovirt_enforcer.planning.plan import Plan, Step
+from ovirt_placement.planning.plan import Plan, Step
 
 #: Why nothing is to be done for a group; None if something may.
 WhyNot = Callable[[str], str | None]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.naming import named
-from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.windows import Window
 from ovirt_placement.model import Cluster
+from ovirt_placement.planning.plan import Step
 
 
 class TimeWindowsGate(Gate):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, IntentState
 

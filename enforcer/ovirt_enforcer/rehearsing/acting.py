@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.choosing import catalogue as strategies
-from ovirt_enforcer.planning.choosing.catalogue import StrategyName
-from ovirt_enforcer.planning.choosing.engine_gain import gains
-from ovirt_enforcer.planning.choosing.engine_order import tiers
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.plan import Step
-from ovirt_enforcer.planning.planner import Held, make_plan
-from ovirt_enforcer.planning.problem.posing import Repair, Wishes
 from ovirt_enforcer.rehearsing.balancing import Balance
 from ovirt_enforcer.rehearsing.course import Actor, Migration
 from ovirt_enforcer.rehearsing.scene import Asking, Scene
 from ovirt_enforcer.rehearsing.scheduling import Scheduler, takes_effect
 from ovirt_placement.answers.names import group_name
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.choosing import catalogue as strategies
+from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.choosing.engine_gain import gains
+from ovirt_placement.planning.choosing.engine_order import tiers
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.planner import Held, make_plan
+from ovirt_placement.planning.problem.posing import Repair, Wishes
 from ovirt_placement.rules.standing import SnapshotStanding
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.planning.deadline import Deadline
 from ovirt_enforcer.rehearsing.playing import Cast, Play, play
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.rules.affinity.host_groups import legacy_groups
 
 #: A loop without some of the groups is looked for in so many rounds of it, and so many migrations more.

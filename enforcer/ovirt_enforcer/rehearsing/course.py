@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ovirt_enforcer.planning.plan import Struct
+from ovirt_placement.planning.plan import Struct
 
 
 class Actor(StrEnum):

@@ -9,15 +9,15 @@ from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.planner import Held
-from ovirt_enforcer.planning.problem.posing import Wishes
 from ovirt_enforcer.rehearsing.acting import BalanceTurn, EnforcerTurn, EngineTurn
 from ovirt_enforcer.rehearsing.balancing import balance_of
 from ovirt_enforcer.rehearsing.course import Actor, Migration, Outcome
 from ovirt_enforcer.rehearsing.scene import Scene
 from ovirt_enforcer.rehearsing.scheduling import Scheduler
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.planner import Held
+from ovirt_placement.planning.problem.posing import Wishes
 
 
 class Cast(NamedTuple):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.planning.deadline import NEVER, Deadline
-from ovirt_enforcer.planning.planner import Held
-from ovirt_enforcer.planning.problem.posing import DEFAULT_WISHES, Wishes
 from ovirt_enforcer.rehearsing.balancing import balance_of
 from ovirt_enforcer.rehearsing.causes import causes
 from ovirt_enforcer.rehearsing.course import Loop, Outcome, Rehearsal
 from ovirt_enforcer.rehearsing.playing import Cast, Play, actors_of, play
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.planner import Held
+from ovirt_placement.planning.problem.posing import DEFAULT_WISHES, Wishes
 
 #: After so many migrations it is given up.
 MOST_MIGRATIONS = 1000

@@ -17,9 +17,6 @@ from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.migrating.executor import Executor, Task
 from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.fitting import misfit
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.planners import Planners, Planning
@@ -27,6 +24,9 @@ from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.names import group_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.fitting import misfit
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
 from ovirt_service.saying import Said

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ovirt_enforcer import configured
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.migrating import circles, refusals
 from ovirt_enforcer.migrating.circles import Undone
 from ovirt_enforcer.migrating.projection import Projection, projected
-from ovirt_enforcer.planning import configured
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.service.planners import Question
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent
 
 #: How far back the history must go for all that is asked of it here.

@@ -14,16 +14,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.beside import Call, CallFailed, preload
-from ovirt_enforcer.planning.choosing import catalogue
-from ovirt_enforcer.planning.choosing.catalogue import StrategyName
-from ovirt_enforcer.planning.deadline import Deadline
-from ovirt_enforcer.planning.plan import Plan
-from ovirt_enforcer.planning.planner import make_plan
-from ovirt_enforcer.planning.problem.posing import Wishes
 from ovirt_enforcer.rehearsing import telling
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
 from ovirt_enforcer.watching import judging
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.choosing import catalogue
+from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.posing import Wishes
 
 #: At the least so many plans are made at once; they share the CPUs, and more wait.
 _LEAST_AT_ONCE: Final = 4

@@ -12,10 +12,10 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.gates.history import REFUSED
-from ovirt_enforcer.planning import report
-from ovirt_enforcer.planning.plan import Plan
-from ovirt_enforcer.planning.planner import make_plan
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.leases import LeaseStore

@@ -10,8 +10,8 @@ import pytest
 
 from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.gates.approval import moves
-from ovirt_enforcer.planning.plan import Plan
 from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import Approval
 from ovirt_placement.store.intents import IntentState
 from tests.builders import CLUSTER, host, snapshot, vm

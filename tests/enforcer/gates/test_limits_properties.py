@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.gates.admission import Closed
-from ovirt_enforcer.planning.plan import Step
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.planning.plan import Step
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import cluster, host, snapshot, vm
 

@@ -14,10 +14,10 @@ import pytest
 
 from ovirt_enforcer.gates.admission import Closed, Gates
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_placement import config
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.intents import Store

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_enforcer.migrating.under_way import UnderWay
-from ovirt_enforcer.planning.plan import Plan, Step
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_enforcer.planning.deadline import NEVER, Deadline
-from ovirt_enforcer.planning.problem.posing import Repair, Wishes
 from ovirt_enforcer.rehearsing.course import Actor, Migration, Outcome, Rehearsal
 from ovirt_enforcer.rehearsing.playing import Cast, play
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
 from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.problem.posing import Repair, Wishes
 from tests.builders import (
     APART,
     CLUSTER,
@@ -30,7 +30,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.enforcer.planning.choosing.clusters import drawn
+from tests.placement.planning.choosing.clusters import drawn
 
 BOTH = Wishes(repair=frozenset(Repair))
 HOSTS = (host("h1"), host("h2"), host("h3"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.planning.choosing.engine_gain import gains
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
 from ovirt_enforcer.rehearsing.scene import Scene
+from ovirt_placement.planning.choosing.engine_gain import gains
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, cluster, group, host, snapshot, vm
 
 BUSY = snapshot(

@@ -7,8 +7,8 @@ from collections import deque
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from tests.enforcer.planning.brute_force import BruteForce
 from tests.enforcer.safety.cases import Case
+from tests.placement.planning.brute_force import BruteForce
 
 
 def of_cluster(snapshot: Snapshot, case: Case) -> Snapshot:

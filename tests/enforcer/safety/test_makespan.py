@@ -15,8 +15,8 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
-from tests.enforcer.planning.choosing.test_spread import pairs_that_must_part
-from tests.enforcer.planning.ordering.repair import MOVES, repair
+from tests.placement.planning.choosing.test_spread import pairs_that_must_part
+from tests.placement.planning.ordering.repair import MOVES, repair
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
 #: What counts here is what hosts can do: two migrations at once.

@@ -8,10 +8,10 @@ from multiprocessing.connection import wait
 
 import pytest
 
-from ovirt_enforcer.planning.choosing.catalogue import StrategyName
-from ovirt_enforcer.planning.problem.posing import Wishes
 from ovirt_enforcer.service.planners import PlannersBeside, Planning, PlanningFailed, Question
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.problem.posing import Wishes
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.

@@ -1,0 +1,96 @@
+"""Holds each step of an order against all rules that count, in the state that the steps before it lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.sentences import sentence
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.legality import legal, vetoes
+from ovirt_placement.planning.ordering.duration import Pace, step_seconds
+from ovirt_placement.planning.ordering.order import OrderedMove
+from ovirt_placement.planning.plan import Refused, Step
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.rules.index import share
+
+
+class Certified(NamedTuple):
+    """Steps that the rules let pass, one after the other, the state after them, and the first one refused."""
+
+    steps: tuple[Step, ...]
+    end: Snapshot
+    refused: Step | None
+
+
+def certify(snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove]) -> Certified:
+    """The steps of an order as far as all rules let them pass."""
+    steps: list[Step] = []
+    standing = Standing(problem)
+    for ordered in moves:
+        bare = _step(standing, ordered)
+        step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))
+        if not legal(snapshot, step):
+            return Certified(tuple(steps), snapshot, step)
+        snapshot = apply(snapshot, step)
+        steps.append(step)
+    return Certified(tuple(steps), snapshot, None)
+
+
+def apply(snapshot: Snapshot, step: Step) -> Snapshot:
+    """The snapshot as it is once a step has succeeded."""
+    freed = dict.fromkeys((*step.sources, step.target), 0)
+    for vm, source in zip(step.vms, step.sources, strict=True):
+        freed[source] += snapshot.vm_by_id[vm].memory_mb
+        freed[step.target] -= snapshot.vm_by_id[vm].memory_mb
+    vms, hosts = snapshot.vm_by_id, snapshot.host_by_id
+    moved = {vm: replace(vms[vm], host=step.target) for vm in step.vms}
+    changed = {
+        host: replace(hosts[host], free_mb=hosts[host].free_mb + memory_mb)
+        for host, memory_mb in freed.items()
+        if host in hosts
+    }
+    after = replace(
+        snapshot, vms=tuple({**vms, **moved}.values()), hosts=tuple({**hosts, **changed}.values())
+    )
+    share(after, snapshot)
+    return after
+
+
+def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], Refused]:
+    """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
+    because = tuple(
+        dict.fromkeys(
+            f"{rule.name}: {sentence(reason, snapshot)}"
+            for rule, reason in vetoes(snapshot, cluster, step.vms, step.target)
+        )
+    )
+    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, because=because))
+
+
+def _step(standing: Standing, ordered: OrderedMove) -> Step:
+    """The move as a step; the standing goes along."""
+    move = ordered.move
+    sources = tuple(standing.where(vm) for vm in move.vms)
+    before = dict.fromkeys(_broken_ids(standing, move))
+    standing.move(move.vms, move.host)
+    after = set(_broken_ids(standing, move))
+    return Step(
+        vms=move.vms,
+        sources=sources,
+        target=move.host,
+        groups=tuple(before),
+        mends=tuple(group for group in before if group not in after),
+        after=ordered.after,
+    )
+
+
+def _broken_ids(standing: Standing, move: Move) -> Iterator[str]:
+    """Groups of broken rules that any of the VMs belongs to."""
+    for vm in move.vms:
+        for goal in standing.problem.goals_of.get(vm, ()):
+            if standing.broken(goal):
+                yield from goal.constraint.groups

@@ -1,0 +1,52 @@
+"""What every strategy answers: which VMs end where, how good that is, and what was proven of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.score import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An end that keeps every hard rule that holds at the start and fits on every host."""
+
+    #: VMs that end elsewhere than they start, with their hosts.
+    where: Mapping[str, str]
+    score: Score
+    #: No end is better than this, as far as is proven; equal to `score` where this one is the best. It says
+    #: nothing of the way there.
+    bound: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Moves that are legal one after the other."""
+
+    moves: tuple[Move, ...]
+    #: No legal sequence leaves less broken, and none as little with fewer migrations.
+    proven: bool
+
+
+class Strategy(Protocol):
+    """One way to choose."""
+
+    #: As the configuration names it.
+    name: str
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        """The best end found before the deadline; at worst the start itself."""
+        ...
+
+
+@runtime_checkable
+class Routing(Protocol):
+    """A strategy that can also look for the way itself, where no way leads to the end that it chose."""
+
+    def route(self, problem: Problem, choice: Choice, deadline: Deadline) -> Route | None:
+        """Legal migrations, one after the other, to the best that can be reached; None if none were found."""
+        ...

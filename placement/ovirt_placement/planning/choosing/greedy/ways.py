@@ -1,0 +1,215 @@
+"""Ways to mend one goal or to empty a host a little: each a set of moves, the most promising first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from ovirt_placement.planning.choosing.draft import Draft
+from ovirt_placement.planning.choosing.greedy.meeting import meeting_hosts
+from ovirt_placement.planning.choosing.hosts import EmptiestFirst, allowed, best_hosts
+from ovirt_placement.planning.problem.goal import Goal, Shape
+
+#: VMs that end elsewhere, with their hosts.
+Way = Mapping[str, str]
+
+#: So many VMs of a host are tried for a single one whose going makes room.
+_MOST_SINGLES = 6
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Proposes ways in a draft as it stands when asked. `width` is how many hosts are tried for a VM."""
+
+    draft: Draft
+    order: EmptiestFirst
+    width: int
+    #: VMs that are not to be moved any more.
+    settled: set[str]
+
+    def mending(self, goal: Goal) -> Iterator[Way]:
+        """Ways after which the goal holds, whatever else they break."""
+        if goal.shape is Shape.GATHER:
+            return self._gathering(goal)
+        if goal.shape is Shape.SPREAD:
+            return self._parting(goal)
+        return self._to_hosts(goal) if goal.shape is Shape.HOSTS else self._trying(goal)
+
+    def making_room(
+        self, host: str, missing_mb: int, crowding: tuple[int, int] | None = None
+    ) -> Iterator[Way]:
+        """Ways to take from a host what does not fit, or what cuts into its headroom beyond `crowding`."""
+
+        def missing() -> bool:
+            if crowding is None:
+                return host in self.draft.overfull
+            return self.draft.crowding_of(host) > crowding
+
+        blocks = self._leavers(host)
+        enough = [block for block in blocks if self.draft.size_mb(block) >= missing_mb]
+        for block in enough[:_MOST_SINGLES]:
+            yield from self._one_to_each(block, but=(host,))
+        if len(enough) < _MOST_SINGLES:
+            largest_first = sorted(blocks, key=lambda block: -self.draft.size_mb(block) / len(block))
+            yield from self._until(missing, largest_first, host)
+
+    # -- a goal of each shape
+
+    def _to_hosts(self, goal: Goal) -> Iterator[Way]:
+        wrong = self._blocks(vm for vm in goal.vms if not goal.right(self.draft.where(vm)))
+        if wrong is None:
+            return
+        if goal.constraint.positive:
+            yield from self._each_to_its_best(wrong, among=goal.listed)
+        else:
+            yield from self._each_to_its_best(wrong, but=goal.listed)
+
+    def _parting(self, goal: Goal) -> Iterator[Way]:
+        members: defaultdict[str, list[str]] = defaultdict(list)
+        crowd = self.draft.standing.crowd(goal)
+        for vm in goal.vms:
+            if crowd[self.draft.where(vm)] > 1:
+                members[self.draft.where(vm)].append(vm)
+        crowds = [sorted(vms, key=self._weight) for vms in members.values()]
+        first_pair = crowds[0]
+        for staying in reversed(first_pair):
+            leaving = [vm for vm in first_pair if vm != staying]
+            blocks = self._blocks(chain(leaving, *(vms[:-1] for vms in crowds[1:])))
+            if blocks is None or any(len(set(block) & set(goal.vms)) > 1 for block in blocks):
+                continue
+            # With no host free of members, one of them must go on from where another comes.
+            free = tuple(self._each_to_its_best(blocks, but=crowd))
+            yield from free or self._each_to_its_best(blocks, among=crowd)
+            if len(first_pair) > self.width or len(crowds) > 1:
+                return
+
+    def _gathering(self, goal: Goal) -> Iterator[Way]:
+        draft = self.draft
+        hosts = allowed(draft, goal.vms)
+        meeting = meeting_hosts(draft.problem, goal) if goal.hard and not goal.held else None
+        if meeting is not None and not meeting:
+            return
+        fixed = {draft.where(vm) for vm in goal.vms if vm in self.settled}
+        if fixed:
+            hosts &= fixed
+        ranked: list[tuple[bool, bool, int, int, str]] = []
+        crowd = draft.standing.crowd(goal)
+        for host in [*crowd, *(self._meeting_hosts(goal) if not fixed else ())]:
+            if host in hosts and (meeting is None or host in meeting or host not in crowd):
+                coming = [vm for vm in goal.vms if draft.where(vm) != host]
+                memory_mb = draft.size_mb(coming)
+                full = draft.room_mb(host) < memory_mb
+                ranked.append((full, host not in crowd, len(coming), memory_mb, host))
+        hopeful = (
+            rank for rank in sorted(ranked) if not rank[0] or self._can_make_room(goal, rank[-1], rank[3])
+        )
+        for *_, host in islice(hopeful, 2 * self.width):
+            blocks = self._blocks(vm for vm in goal.vms if draft.where(vm) != host)
+            if blocks is not None and all(host in allowed(draft, block) for block in blocks):
+                yield {vm: host for block in blocks for vm in block}
+
+    def _can_make_room(self, goal: Goal, host: str, memory_mb: int) -> bool:
+        """Whether so much would fit, if all VMs left that may and are no members."""
+        members = frozenset(goal.vms)
+        leaving_mb = sum(
+            self.draft.problem.memory_mb[vm]
+            for vm in self.draft.residents(host)
+            if vm not in members and vm not in self.settled and self.draft.problem.targets[vm]
+        )
+        return self.draft.room_mb(host) + leaving_mb >= memory_mb
+
+    def _meeting_hosts(self, goal: Goal) -> Iterable[str]:
+        """Hosts without any member on which all of them could meet."""
+        crowd = self.draft.standing.crowd(goal)
+        return best_hosts(self.draft, self.order, goal.vms, self.width, but=crowd)
+
+    def _trying(self, goal: Goal) -> Iterator[Way]:
+        """Of a rule that says no more than whether it holds."""
+        for vm in goal.constraint.offenders(self.draft.standing):
+            if vm not in self.settled:
+                yield from self._one_to_each(self.draft.block(vm))
+
+    # -- VMs to hosts
+
+    def _each_to_its_best(
+        self, blocks: Sequence[tuple[str, ...]], among: Iterable[str] | None = None, but: Iterable[str] = ()
+    ) -> Iterator[Way]:
+        """All blocks to hosts, each to its best after those before it; the first also to others."""
+        among = None if among is None else frozenset(among)
+        but = frozenset(but)
+        if not blocks:
+            return
+        first, *rest = blocks
+        for host in best_hosts(self.draft, self.order, first, self.width, among, but):
+            mark = self.draft.mark
+            self.draft.move(first, host)
+            way = dict.fromkeys(first, host)
+            for block in rest:
+                found = best_hosts(self.draft, self.order, block, 1, among, but)
+                if not found:
+                    break
+                self.draft.move(block, found[0])
+                way |= dict.fromkeys(block, found[0])
+            else:
+                self.draft.back_to(mark)
+                yield way
+                continue
+            self.draft.back_to(mark)
+
+    def _one_to_each(self, block: tuple[str, ...], but: tuple[str, ...] = ()) -> Iterator[Way]:
+        for host in best_hosts(self.draft, self.order, block, self.width, but=but):
+            yield dict.fromkeys(block, host)
+
+    def _until(
+        self, missing: Callable[[], bool], blocks: Iterable[tuple[str, ...]], host: str
+    ) -> Iterator[Way]:
+        """Blocks one after the other, until nothing is missing any more."""
+        mark = self.draft.mark
+        way: dict[str, str] = {}
+        for block in blocks:
+            found = best_hosts(self.draft, self.order, block, 1, but=(host,))
+            if found and self.draft.room_mb(found[0]) >= self.draft.size_mb(block):
+                self.draft.move(block, found[0])
+                way |= dict.fromkeys(block, found[0])
+            if not missing():
+                break
+        enough = not missing()
+        self.draft.back_to(mark)
+        if enough and way:
+            yield way
+
+    def _leavers(self, host: str) -> list[tuple[str, ...]]:
+        """Blocks that may leave a host: those that moved anyway, then those that no goal minds."""
+        found = {
+            self.draft.block(vm): None
+            for vm in self.draft.residents(host)
+            if vm not in self.settled and self.draft.problem.targets[vm]
+        }
+        free = [block for block in found if self.settled.isdisjoint(block)]
+        return sorted(free, key=lambda block: (*self._ties(block), self.draft.size_mb(block)))
+
+    def _ties(self, block: tuple[str, ...]) -> tuple[int, int]:
+        moved = self.draft.standing.moved
+        goals = self.draft.problem.goals_of
+        return sum(vm not in moved for vm in block), sum(len(goals.get(vm, ())) for vm in block)
+
+    def _blocks(self, vms: Iterable[str]) -> list[tuple[str, ...]] | None:
+        """The VMs with those that must come along, each once; None if one may not be moved."""
+        blocks = list(dict.fromkeys(self.draft.block(vm) for vm in vms))
+        for block in blocks:
+            if not self.settled.isdisjoint(block):
+                return None
+        return blocks
+
+    def _weight(self, vm: str) -> tuple[bool, int, int, int]:
+        """VMs that had better stay come last."""
+        block = self.draft.block(vm)
+        stays = vm in self.settled or not self.draft.problem.targets[vm]
+        return (
+            stays,
+            sum(one not in self.draft.standing.moved for one in block),
+            self.draft.size_mb(block),
+            len(self.draft.problem.goals_of.get(vm, ())),
+        )

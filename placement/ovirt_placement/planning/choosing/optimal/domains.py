@@ -1,0 +1,81 @@
+"""Fewer hosts, fewer variables: of hosts that are alike to a part, only as many as it can need."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from ovirt_placement.planning.choosing.optimal.model import goals_of
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.planning.problem.standing import Standing
+
+
+def reduced(
+    standing: Standing,
+    reach: Reach,
+    vms: Collection[str],
+    order: Sequence[str],
+    more: int = 0,
+) -> Mapping[str, tuple[str, ...]]:
+    """The hosts that each of these VMs is offered: all that differ, and enough of those that are alike.
+
+    Of hosts that are alike the first in `order` are kept. Without regard to room nothing is lost by it.
+    """
+    problem = standing.problem
+    moving = sorted(vm for vm in vms if len(reach.of(vm)) > 1)
+    goals = goals_of(problem, moving)
+    needed = _needed(goals, moving) + more
+    marks = _marks(standing, goals, moving)
+    kinds: defaultdict[object, int] = defaultdict(int)
+    kept: set[str] = set()
+    reaches = list({id(one): one for one in map(frozenset, {reach.of(vm)[1:] for vm in moving})}.values())
+    for host in order:
+        mark = marks.get(host)
+        kind = (mark, tuple(host in one for one in reaches), tuple(_listed(goals, host)))
+        kinds[kind] += 1
+        if kinds[kind] <= needed:
+            kept.add(host)
+    return {
+        vm: tuple(
+            host for host in reach.of(vm) if host in kept or host in (problem.where[vm], standing.where(vm))
+        )
+        for vm in moving
+    }
+
+
+def _needed(goals: Collection[Goal], moving: Collection[str]) -> int:
+    """Hosts of one kind that an end can need: a VM that nothing but peers draw needs none of its own."""
+    gathers = sum(goal.shape is Shape.GATHER for goal in goals)
+    driven = {vm for goal in goals if goal.shape is not Shape.GATHER for vm in goal.vms}
+    return max(1, min(len(moving), len(driven.intersection(moving)) + gathers))
+
+
+def _marks(standing: Standing, goals: Collection[Goal], moving: Collection[str]) -> Mapping[str, object]:
+    """What tells a host from others: which movable VMs are there, and how many of each goal stay there."""
+    problem = standing.problem
+    free = set(moving)
+    starting: defaultdict[str, list[object]] = defaultdict(list)
+    for vm in moving:
+        starting[problem.where[vm]].append(vm)
+    for goal in goals:
+        fixed = Counter(standing.where(vm) for vm in goal.vms if vm not in free)
+        for host, count in fixed.items():
+            starting[host].append((goal.number, min(count, 2)))
+    return {host: tuple(marks) for host, marks in starting.items()}
+
+
+def _listed(goals: Collection[Goal], host: str) -> list[bool]:
+    return [goal.right(host) for goal in goals if goal.shape is Shape.HOSTS]
+
+
+def roomiest(standing: Standing) -> list[str]:
+    """Hosts that may take VMs, the emptiest first; those that are kept for failover are the last."""
+    problem = standing.problem
+    place = {host: number for number, host in enumerate(problem.hosts)}
+
+    def rank(host: str) -> tuple[bool, float, int]:
+        free = standing.free_mb(host) / max(1, problem.size_mb[host])
+        return host in problem.failover, -round(free, 3), place[host]
+
+    return sorted(problem.hosts, key=rank)

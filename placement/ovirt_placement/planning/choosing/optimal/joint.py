@@ -1,0 +1,133 @@
+"""The end and the way to it decided as one, where no way was found to the best end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
+from ovirt_placement.planning.choosing.optimal.ends import Value, field_of, length_of_value, put
+from ovirt_placement.planning.choosing.optimal.model import Model, Scope, goals_of
+from ovirt_placement.planning.choosing.optimal.passage import Passage, in_sequence
+from ovirt_placement.planning.choosing.optimal.stages import Stages
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.ordering.direct import direct_moves
+from ovirt_placement.planning.problem.onwards import after
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.planning.problem.score import score
+from ovirt_placement.planning.problem.standing import Standing
+
+#: Times at which moves may begin: longer chains of moves that wait for each other are not found.
+_TIMES = 40
+#: Larger models than this are not built: pairs of VMs that might come to one host.
+_MOST_PAIRS = 150_000
+_MOST_BYSTANDERS = 40
+#: Hosts that are offered beyond those that an end without regard to room can need.
+_MORE_HOSTS = 4
+#: The share of the time that is left for each way to look at it.
+_SCOPE_SHARE = 0.6
+
+
+class Joint:
+    """A problem, and an end that no order of straight moves was found to."""
+
+    def __init__(self, problem: Problem, where: Mapping[str, str]) -> None:
+        self._problem = problem
+        self._where = where
+        self._reach = Reach(problem)
+        movable = {vm for vm in problem.memory_mb if len(self._reach.of(vm)) > 1}
+        few = {vm for vm in movable if vm in where or problem.goals_of.get(vm)}
+        #: VMs to be decided anew: those that move or have goals, and those near to what is stuck.
+        self._scopes = sorted((few, near(problem, self._reach, where) & movable), key=len)
+
+    def reach(self, deadline: Deadline) -> tuple[Move, ...] | None:
+        """Straight moves to an end that is as good."""
+        for number, scope in enumerate(self._scopes):
+            if scope not in self._scopes[:number]:
+                found = self._solve(scope, deadline.within(_SCOPE_SHARE), exactly=True)
+                if found is not None:
+                    return found
+        return None
+
+    def best(self, deadline: Deadline) -> tuple[Move, ...] | None:
+        """The best that straight moves were found to come to."""
+        for scope in reversed(self._scopes):
+            found = self._solve(scope, deadline, exactly=False)
+            if found is not None:
+                return found
+        return None
+
+    def _solve(self, scope: Collection[str], deadline: Deadline, *, exactly: bool) -> tuple[Move, ...] | None:
+        """The others go first, each to its host; then those of the scope to where it is best for them."""
+        others = {vm: host for vm, host in self._where.items() if vm not in scope}
+        first = tuple(direct_moves(Standing(self._problem), others))
+        if sum(len(move.vms) for move in first) < len(others) or deadline.over:
+            return None
+        problem = after(self._problem, first)
+        standing, reach = Standing(problem), Reach(problem)
+        put(standing, {vm: host for vm, host in self._where.items() if vm in scope})
+        domains = reduced(standing, reach, scope, roomiest(standing), more=_MORE_HOSTS)
+        if self._pairs(domains) > _MOST_PAIRS:
+            return None
+        model = Model(Scope(standing, reach, domains))
+        for detour in model.detours:
+            model.cp.add(detour == 0)
+        passage = Passage(model, _TIMES)
+        stages = Stages(model, workers=2, evenly=not exactly, asked=passage.time)
+        solved = stages.reach(_value(model), deadline) if exactly else stages.solve(deadline)
+        if solved is None:
+            return None
+        moves = (*first, *in_sequence(problem, solved.where, solved.asked))
+        return moves if _legal(self._problem, moves) else None
+
+    def _pairs(self, domains: Mapping[str, tuple[str, ...]]) -> int:
+        coming = dict.fromkeys(self._problem.hosts, 0)
+        for hosts in domains.values():
+            for host in hosts[1:]:
+                coming[host] += 1
+        return sum(count * count for count in coming.values())
+
+
+def near(problem: Problem, reach: Reach, where: Mapping[str, str]) -> set[str]:
+    """VMs that straight moves leave on the way, with those that share goals or hosts with them."""
+    standing = Standing(problem)
+    direct_moves(standing, where)
+    stuck = {vm for vm, host in where.items() if standing.where(vm) != host}
+    found = {peer for vm in stuck for goal in problem.goals_of.get(vm, ()) for peer in goal.vms} | stuck
+    hosts = {where[vm] for vm in stuck} | {problem.where[vm] for vm in stuck}
+    found |= {vm for vm, host in where.items() if host in hosts or problem.where[vm] in hosts}
+    found |= {peer for vm in found for goal in problem.goals_of.get(vm, ()) for peer in goal.vms}
+    beside = sorted(
+        (vm for host in sorted(hosts) for vm in problem.on.get(host, ()) if vm in problem.memory_mb),
+        key=lambda vm: (bool(problem.goals_of.get(vm)), vm),
+    )
+    return found | set(beside[:_MOST_BYSTANDERS])
+
+
+def _value(model: Model) -> Value:
+    """What the end that the model's standing has is worth, as far as the model decides it."""
+    standing, problem = model.scope.standing, model.problem
+    counts = [0] * length_of_value(problem)
+    for goal in goals_of(problem, model.scope.domains):
+        if (goal.wanted or goal.held) and standing.broken(goal):
+            counts[field_of(goal)] += 1
+    ended = score(standing)
+    counts[1], counts[-1] = ended.crowding_mb + ended.crowding_cpu, ended.migrations
+    return tuple(counts)
+
+
+def _legal(problem: Problem, moves: Sequence[Move]) -> bool:
+    """Whether each move is legal when its turn comes."""
+    standing = Standing(problem)
+    for move in moves:
+        if len(move.vms) > 1:
+            legal = any(
+                goal.vms == move.vms and standing.legal_closure(goal, move.host)
+                for goal in problem.goals_of[move.vms[0]]
+            )
+        else:
+            legal = standing.legal(move.vms[0], move.host)
+        if not legal:
+            return False
+        standing.move(move.vms, move.host)
+    return True

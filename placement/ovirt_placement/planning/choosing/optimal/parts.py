@@ -1,0 +1,83 @@
+"""Takes a problem apart: VMs that goals tie together, of those parts in which something is to be mended."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ovirt_placement.planning.choosing.optimal.model import goals_of
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.planning.problem.standing import Standing
+
+
+@dataclass(frozen=True)
+class Part:
+    """Movable VMs that goals tie together, and these goals; all others only take room from them."""
+
+    vms: tuple[str, ...]
+    goals: tuple[Goal, ...]
+
+    @property
+    def broken(self) -> tuple[Goal, ...]:
+        """What is to be mended."""
+        return tuple(goal for goal in self.goals if goal.wanted and not goal.held)
+
+
+def parts_of(problem: Problem, reach: Reach) -> list[Part]:
+    """All parts in which something is to be mended and somebody can move."""
+    seen: set[str] = set()
+    found: list[Part] = []
+    for goal in problem.goals:
+        if goal.wanted and not goal.held and goal.shape is not Shape.OTHER:
+            for vm in goal.vms:
+                if vm not in seen and len(reach.of(vm)) > 1:
+                    vms = _tied(problem, reach, vm)
+                    seen |= vms
+                    found.append(Part(tuple(sorted(vms)), tuple(goals_of(problem, vms))))
+    return sorted(found, key=lambda part: (min(goal.level for goal in part.broken), part.vms))
+
+
+def _tied(problem: Problem, reach: Reach, first: str) -> set[str]:
+    """VMs that may move and share goals with the first one, or with one that does."""
+    found, waiting = {first}, [first]
+    read: set[int] = set()
+    while waiting:
+        for goal in problem.goals_of.get(waiting.pop(), ()):
+            if goal.number in read or (not goal.wanted and not goal.held):
+                continue
+            read.add(goal.number)
+            fresh = [vm for vm in goal.vms if vm not in found and len(reach.of(vm)) > 1]
+            found.update(fresh)
+            waiting.extend(fresh)
+    return found
+
+
+def offenders(part: Part, problem: Problem) -> set[str]:
+    """Those VMs of a part whose moving can mend something, if all goes well."""
+    found: set[str] = set()
+    for goal in part.broken:
+        if goal.shape is Shape.SPREAD:
+            by_host: defaultdict[str, list[str]] = defaultdict(list)
+            for vm in goal.vms:
+                by_host[problem.where[vm]].append(vm)
+            found.update(vm for there in by_host.values() if len(there) > 1 for vm in there)
+        elif goal.shape is Shape.GATHER:
+            found.update(goal.vms)
+        else:
+            found.update(vm for vm in goal.vms if not goal.right(problem.where[vm]))
+    return found.intersection(part.vms)
+
+
+def least_migrations(goals: Iterable[Goal], start: Standing) -> int:
+    """Migrations that mending all of these goals takes at the least: of goals without common VMs, the sum."""
+    surplus = {goal: goal.constraint.surplus(start) for goal in goals}
+    total = 0
+    used: set[str] = set()
+    for goal in sorted(surplus, key=lambda goal: (-surplus[goal], goal.number)):
+        if used.isdisjoint(goal.vms):
+            used.update(goal.vms)
+            total += surplus[goal]
+    return total

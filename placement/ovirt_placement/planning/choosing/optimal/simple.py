@@ -1,0 +1,55 @@
+"""Parts so simple that their best end can be read off: one positive group, with room where most of it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ovirt_placement.planning.choosing.optimal.parts import Part
+from ovirt_placement.planning.problem.goal import Shape
+from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.planning.problem.standing import Standing
+
+
+def gathered(
+    part: Part, standing: Standing, reach: Reach, *, headroom: bool = True
+) -> Mapping[str, str] | None:
+    """The fewest VMs to the host that has most; None if that is not so simple.
+
+    Where headroom is kept, no end of the part is better, whatever room there is.
+    """
+    if len(part.goals) != 1 or part.goals[0].shape is not Shape.GATHER:
+        return None
+    (goal,) = part.goals
+    problem = standing.problem
+    crowd = Counter(problem.where[vm] for vm in goal.vms)
+    most = max(crowd.values())
+    ends = []
+    for host in sorted(crowd):
+        coming = [vm for vm in goal.vms if problem.where[vm] != host]
+        memory_mb = sum(problem.memory_mb.get(vm, 0) for vm in coming)
+        cpu = sum(problem.cpu.get(vm, 0.0) for vm in coming)
+        spare_mb = standing.free_mb(host) - problem.free_mb.get(host, 0) + problem.spare_mb.get(host, 0)
+        if (
+            crowd[host] == most
+            and memory_mb <= standing.free_mb(host)
+            and (not headroom or (memory_mb <= spare_mb and cpu <= _spare_cpu(standing, host, cpu)))
+            and all(host in reach.of(vm) for vm in coming)
+            and (not goal.hard or host in reach.company(goal))
+        ):
+            ends.append((memory_mb, host in problem.failover, memory_mb - standing.free_mb(host), host))
+    if not ends:
+        return None
+    host = min(ends)[-1]
+    return {vm: host for vm in goal.vms if problem.where[vm] != host}
+
+
+def _spare_cpu(standing: Standing, host: str, unknown: float) -> float:
+    """What is left of a host's CPU above its headroom; `unknown` where nobody knows."""
+    problem = standing.problem
+    if host not in problem.spare_cpu:
+        return unknown
+    spare = problem.spare_cpu[host]
+    for vm, target in standing.moved.items():
+        spare -= problem.cpu.get(vm, 0.0) * ((target == host) - (problem.where[vm] == host))
+    return spare

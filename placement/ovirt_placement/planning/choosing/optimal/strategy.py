@@ -1,0 +1,61 @@
+"""The optimal strategy: part by part, then what does not reach its bound together, as long as time lasts."""
+
+from __future__ import annotations
+
+from ovirt_placement.planning.choosing.choice import Choice, Route
+from ovirt_placement.planning.choosing.optimal.construction import Construction
+from ovirt_placement.planning.choosing.optimal.improvement import improve
+from ovirt_placement.planning.choosing.optimal.joint import Joint
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.exact.search import shortest
+from ovirt_placement.planning.problem.goal import Shape
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.planning.problem.score import Score, score
+
+#: The share of the time in which every part gets its first end.
+_FIRST_SHARE = 0.6
+#: The share of the time in which straight moves to an end as good as the bound are looked for.
+_REACHING_SHARE = 0.75
+
+
+class Optimal:
+    """CP-SAT: exact where its time suffices, and it says so; else the best found, with a bound."""
+
+    name = "optimal"
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        construction = Construction(problem, Reach(problem))
+        construction.run(deadline.within(_FIRST_SHARE))
+        bound = improve(construction, deadline)
+        standing = construction.standing
+        reached = score(standing)
+        hard, crowding, *soft, migrations = bound
+        return Choice(
+            dict(standing.moved),
+            reached,
+            Score(
+                hard=hard,
+                crowding_mb=min(crowding, reached.crowding_mb),
+                crowding_cpu=max(0, crowding - reached.crowding_mb),
+                soft=tuple(soft),
+                migrations=migrations,
+                memory_mb=0,
+                fullest=0,
+            ),
+        )
+
+    def route(self, problem: Problem, choice: Choice, deadline: Deadline) -> Route | None:
+        """For good where the problem is small; else straight to an end as good as the bound, or nearly so."""
+        bound = choice.bound
+        value = (bound.hard, bound.crowding_mb + bound.crowding_cpu, *bound.soft, bound.migrations)
+        moves = shortest(problem, value[:-1], deadline)
+        if moves is not None:
+            return Route(moves, proven=True)
+        if any(goal.shape is Shape.OTHER for goal in problem.goals):
+            return None
+        joint = Joint(problem, choice.where)
+        moves = joint.reach(deadline.within(_REACHING_SHARE))
+        if moves is None:
+            moves = joint.best(deadline)
+        return None if moves is None else Route(moves, proven=False)

@@ -1,0 +1,84 @@
+"""The strategy `random`: one conflicting rule, drawn by lot, each of its VMs tried once.
+
+So the document of the engine's enforcer has it. Within a rule between VMs, the crowds from which one goes
+come in the engine's own order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from ovirt_placement.planning.choosing.choice import Choice
+from ovirt_placement.planning.choosing.draft import Draft
+from ovirt_placement.planning.choosing.engine_order import buckets
+from ovirt_placement.planning.choosing.greedy.bound import bound
+from ovirt_placement.planning.choosing.hosts import EmptiestFirst
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.score import score
+
+
+class Random:
+    """The same seed has the same choice for the same problem; whoever plans again gives another."""
+
+    name = "random"
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        """An end with VMs of one rule elsewhere, each by a legal migration; the start, if there is none."""
+        dice = random.Random(self._seed)  # noqa: S311 - dice, not secrets
+        draft = Draft(problem)
+        goals = [goal for goal in draft.standing.broken_goals() if goal.wanted]
+        dice.shuffle(goals)
+        for goal in goals:
+            if deadline.over or _tried(draft, goal, dice):
+                break
+        return Choice(dict(draft.standing.moved), score(draft.standing), bound(problem))
+
+
+def _tried(draft: Draft, goal: Goal, dice: random.Random) -> bool:
+    """Move VMs of a goal until it holds, each once; whether that was worth it. If not, nothing is moved."""
+    cost, order = draft.cost, EmptiestFirst(draft)
+    for vm in _in_turn(draft, goal, dice):
+        if not draft.standing.broken(goal):
+            break
+        host = next((host for host in order if _helps(draft, goal, vm, host)), None)
+        if host is not None:
+            source = draft.where(vm)
+            draft.move((vm,), host)
+            order.update((source, host))
+    if draft.cost < cost:
+        return True
+    draft.back_to(0)
+    return False
+
+
+def _in_turn(draft: Draft, goal: Goal, dice: random.Random) -> Iterator[str]:
+    """The VMs that stand wrong: by the engine's buckets, by lot inside each."""
+    movable = [vm for vm in goal.vms if draft.problem.targets[vm]]
+    if goal.constraint.family == "vm_affinity":
+        tiers = [list(tier) for tier in buckets(goal.constraint, draft.standing, movable)]
+    else:
+        wrong = goal.constraint.offenders(draft.standing)
+        tiers = [[vm for vm in movable if vm in wrong]]
+    for tier in tiers:
+        dice.shuffle(tier)
+        yield from tier
+
+
+def _helps(draft: Draft, goal: Goal, vm: str, host: str) -> bool:
+    """Whether a VM may migrate to a host and does what the goal asks of it there."""
+    if not draft.standing.legal(vm, host):
+        return False
+    if goal.shape is Shape.HOSTS:
+        return goal.right(host)
+    crowd = draft.standing.crowd(goal)
+    if goal.shape is Shape.GATHER:
+        return crowd.get(host, 0) >= crowd[draft.where(vm)]
+    if goal.shape is Shape.SPREAD:
+        return crowd[draft.where(vm)] > 1 and not crowd.get(host, 0)
+    return goal.constraint.admits(vm, host, draft.standing)

@@ -1,0 +1,192 @@
+"""Plans the fewest migrations that let a VM start which fits nowhere: certified as every plan is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count, islice
+
+from ovirt_placement.answers.sentences import sentence
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.certifying import certify
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.legality import vetoes
+from ovirt_placement.planning.openings import Openings
+from ovirt_placement.planning.ordering.direct import closures
+from ovirt_placement.planning.ordering.order import OrderedMove
+from ovirt_placement.planning.ordering.waits import waits
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.problem.posing import Wishes, pose
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.rules.solving.budget import Budget
+
+#: What stands in for the name of a strategy.
+_NAME = "make-room"
+#: Standings that are looked at.
+_MOST = 4_000
+#: A cluster with no more of these is searched as a whole.
+_FEW_VMS = 12
+_FEW_HOSTS = 6
+#: In larger ones: hosts that are looked at, VMs that may leave each, and hosts that these may go to.
+_NEAREST = 4
+_LEAVING = 3
+_SPARE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What it takes to start a VM."""
+
+    vm: str
+    #: Where it could start afterwards; None if nothing was found that lets it start.
+    host: str | None
+    plan: Plan
+    #: Why each host refuses it as things are, as sentences with names; none, if one takes it.
+    because: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+def make_room(snapshot: Snapshot, vm: str, held: Collection[str] = (), deadline: Deadline = NEVER) -> Room:
+    """The migrations after which some host passes every filter for the start of a VM that does not run.
+
+    No hard rule that holds is broken on the way. VMs in `held` stay where they are.
+    """
+    cluster = snapshot.vm_by_id[vm].cluster
+    problem = pose(snapshot, cluster, held, wishes=Wishes(repair=frozenset()))
+    search = _Search(snapshot, problem, vm)
+    moves, host, proven = search.run(deadline, Budget(_MOST))
+    ordered = [OrderedMove(*pair) for pair in zip(moves, waits(problem, moves), strict=True)]
+    certified = certify(snapshot, problem, ordered)
+    if host is None or certified.refused is not None:
+        plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
+        return Room(vm, None, plan, tuple(_refusals(snapshot, problem, vm)))
+    plan = Plan(
+        cluster=cluster,
+        strategy=_NAME,
+        steps=certified.steps,
+        proven=proven and not problem.guessed,
+        at_least=search.at_least,
+    )
+    return Room(vm, host, plan)
+
+
+def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for host in problem.hosts:
+        found = vetoes(snapshot, problem.cluster, (vm,), host)
+        yield host, tuple(dict.fromkeys(sentence(reason, snapshot) for _, reason in found))
+
+
+#: VMs that are elsewhere than at the start, with their hosts.
+_State = frozenset[tuple[str, str]]
+#: The migrations that it takes at least, broken rules, memory moved in MiB, and a number to tell equals by.
+_Open = tuple[int, tuple[int, ...], int, int, _State]
+
+
+class _Search:
+    """Best-first: the migrations made, and those that the nearest host needs at least."""
+
+    def __init__(self, snapshot: Snapshot, problem: Problem, vm: str) -> None:
+        self._snapshot = snapshot
+        self._problem = problem
+        self._vm = vm
+        self._standing = Standing(problem)
+        self._openings = Openings(snapshot, problem, vm)
+        self._small = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
+        nearest = self._openings.nearest(self._standing)
+        self.at_least = nearest[0][0] if nearest else 0
+        self._came_by: dict[_State, tuple[_State, Move]] = {}
+        self._migrations: dict[_State, int] = {frozenset(): 0}
+
+    def run(self, deadline: Deadline, budget: Budget) -> tuple[list[Move], str | None, bool]:
+        """Moves, where the VM could start after them, and whether no fewer let it start (or none at all)."""
+        serial = count()
+        start: _State = frozenset()
+        queue: list[_Open] = [(self.at_least, (), 0, next(serial), start)]
+        while queue and budget.left > 0 and not deadline.over:
+            estimate, _, _, _, state = heappop(queue)
+            budget.spend()
+            self._place(state)
+            nearest = self._openings.nearest(self._standing)
+            moves = self._way(state)
+            host = self._opening(moves, [host for near, host in nearest if near == 0])
+            if host is not None:
+                return moves, host, self._small or estimate == self.at_least
+            for move in self._moves([host for _, host in nearest]):
+                self._push(queue, state, move, next(serial))
+        return [], None, self._small and not queue
+
+    def _push(
+        self,
+        queue: list[tuple[int, tuple[int, ...], int, int, _State]],
+        state: _State,
+        move: Move,
+        serial: int,
+    ) -> None:
+        standing, problem = self._standing, self._problem
+        migrations = self._migrations[state] + len(move.vms)
+        before = [(vm, standing.where(vm)) for vm in move.vms]
+        standing.move(move.vms, move.host)
+        reached = frozenset(standing.moved.items())
+        nearest = self._openings.nearest(standing)
+        if nearest and migrations < self._migrations.get(reached, migrations + 1):
+            self._migrations[reached] = migrations
+            self._came_by[reached] = (state, move)
+            moved_mb = sum(problem.memory_mb[vm] for vm, _ in reached)
+            heappush(queue, (migrations + nearest[0][0], standing.violations(), moved_mb, serial, reached))
+        for vm, host in before:
+            standing.move((vm,), host)
+
+    def _opening(self, moves: Sequence[Move], hosts: Sequence[str]) -> str | None:
+        """Of hosts that nothing more must leave, the first that all rules let the VM start on."""
+        if not hosts:
+            return None
+        certified = certify(self._snapshot, self._problem, [OrderedMove(move, ()) for move in moves])
+        if certified.refused is not None:
+            return None
+        allowed = (
+            host
+            for host in hosts
+            if next(vetoes(certified.end, self._problem.cluster, (self._vm,), host), None) is None
+        )
+        return next(allowed, None)
+
+    def _way(self, state: _State) -> list[Move]:
+        moves: list[Move] = []
+        while state in self._came_by:
+            state, move = self._came_by[state]
+            moves.append(move)
+        return moves[::-1]
+
+    def _place(self, state: _State) -> None:
+        wanted = dict(state)
+        for vm in [*self._standing.moved, *wanted]:
+            self._standing.move((vm,), wanted.get(vm, self._problem.where[vm]))
+
+    # -- what may help
+
+    def _moves(self, nearest: Sequence[str]) -> Iterator[Move]:
+        standing, problem = self._standing, self._problem
+        hosts = sorted(problem.hosts, key=lambda host: -standing.free_mb(host))
+        vms = sorted(problem.memory_mb)
+        if not self._small:
+            vms = list(dict.fromkeys(vm for host in nearest[:_NEAREST] for vm in self._leaving(host)))
+        for vm in vms:
+            legal = (host for host in hosts if standing.legal(vm, host))
+            yield from (Move((vm,), host) for host in islice(legal, None if self._small else _SPARE))
+        tied = sorted({*vms, *self._openings.peers})
+        groups = {goal.number: goal for vm in tied for goal in closures(standing, vm)}
+        for goal in groups.values():
+            for host in hosts:
+                if standing.legal_closure(goal, host):
+                    yield Move(goal.vms, host)
+
+    def _leaving(self, host: str) -> Iterator[str]:
+        """Rivals; of the others the smallest that make room alone, and the largest."""
+        yield from self._openings.rivals_on(self._standing, host)
+        movable = self._openings.movable_on(self._standing, host)
+        lacking_mb = self._openings.lacking_mb(self._standing, host)
+        if lacking_mb > 0:
+            enough = [vm for vm in movable if self._problem.memory_mb[vm] >= lacking_mb]
+            yield from enough[-_LEAVING:]
+            yield from movable[:_LEAVING]

@@ -1,0 +1,66 @@
+"""Orders what can go straight to its host: one legal move after another, no VM moved twice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+from ovirt_placement.planning.problem.goal import HARD, Goal, Shape
+from ovirt_placement.planning.problem.problem import Move
+from ovirt_placement.planning.problem.standing import Standing
+
+
+def direct_moves(
+    standing: Standing, where: Mapping[str, str], chance: random.Random | None = None
+) -> list[Move]:
+    """Legal moves that bring as many VMs as may go straight to their hosts in `where`; `standing` goes along.
+
+    What mends a hard rule goes first; or, to see whether that fares better, all go as it happens.
+    """
+    waiting = {vm for vm, host in where.items() if standing.where(vm) != host}
+    asked = sorted(waiting, key=lambda vm: (not _mends(standing, vm), vm))
+    moves: list[Move] = []
+    while asked:
+        if chance is not None:
+            chance.shuffle(asked)
+        next_round: dict[str, None] = {}
+        for vm in asked:
+            move = straight(standing, vm, where) if vm in waiting else None
+            if move is not None:
+                source = standing.where(vm)
+                standing.move(move.vms, move.host)
+                moves.append(move)
+                waiting.difference_update(move.vms)
+                next_round.update(dict.fromkeys(_woken(standing, move, source, waiting, where)))
+        asked = [vm for vm in next_round if vm in waiting]
+    return moves
+
+
+def _mends(standing: Standing, vm: str) -> bool:
+    return any(goal.hard and standing.broken(goal) for goal in standing.problem.goals_of.get(vm, ()))
+
+
+def straight(standing: Standing, vm: str, where: Mapping[str, str]) -> Move | None:
+    host = where[vm]
+    if standing.legal(vm, host):
+        return Move((vm,), host)
+    for goal in closures(standing, vm):
+        if all(where.get(member) == host for member in goal.vms) and standing.legal_closure(goal, host):
+            return Move(goal.vms, host)
+    return None
+
+
+def closures(standing: Standing, vm: str) -> Iterator[Goal]:
+    """Hard positive groups of a VM that stand whole on one host: these may only move at once."""
+    for goal in standing.problem.goals_of.get(vm, ()):
+        if goal.level == HARD and goal.shape is Shape.GATHER and len(standing.crowd(goal)) == 1:
+            yield goal
+
+
+def _woken(
+    standing: Standing, move: Move, source: str, waiting: set[str], where: Mapping[str, str]
+) -> Iterator[str]:
+    """VMs that a move may have freed the way for: those bound for the host it left, and its peers."""
+    goals = {goal.number: goal for vm in move.vms for goal in standing.problem.goals_of.get(vm, ())}
+    peers = {vm for goal in goals.values() if goal.hard for vm in goal.vms}
+    yield from sorted(vm for vm in waiting if where[vm] == source or vm in peers)

@@ -1,0 +1,228 @@
+"""Puts moves into a legal sequence: straight ones first, then detours for what blocks itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.ordering.detours import find_detours
+from ovirt_placement.planning.ordering.direct import closures, direct_moves
+from ovirt_placement.planning.ordering.scope import around, whole
+from ovirt_placement.planning.ordering.ties import tied
+from ovirt_placement.planning.problem.goal import Shape
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.score import score
+from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.rules.solving.budget import Budget
+
+#: Standings that searches look at, a millisecond each: of a small cluster as a whole; else in all.
+_WHOLE = 20_000
+_PARTS = 4_000
+#: And in a search around a few VMs: at first, for those of a knot, and for all that are stuck.
+_A_LITTLE, _MORE, _MOST = 100, 600, 3_000
+#: Migrations up to which those are looked for that a plan with stuck VMs can do without.
+_MOST_TO_TRIM = 100
+#: How often all is begun anew where something is stuck.
+_ATTEMPTS = 8
+#: VMs that are searched together.
+_MOST_TOGETHER = 8
+#: VMs of one knot that are searched together where all are too many.
+_OF_A_KNOT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Legal moves, one by one."""
+
+    moves: tuple[Move, ...]
+    stuck: frozenset[str]
+    #: No legal way with fewer migrations leads all VMs to their hosts.
+    proven: bool
+
+    @property
+    def migrations(self) -> int:
+        return sum(len(move.vms) for move in self.moves)
+
+
+def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Sequence:
+    """A way with few migrations; where every VM gets straight to its host there is no shorter one."""
+    best = _straight(problem, where)
+    return best if not best.stuck else _without_the_useless(problem, _least_stuck(problem, where, deadline))
+
+
+def _least_stuck(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Sequence:
+    """By detours, where straight moves do not lead all VMs to their hosts."""
+    best = Sequence((), frozenset(where), proven=False)
+    scope = whole(Standing(problem))
+    if scope is not None:
+        found = find_detours(Standing(problem), where, scope, deadline.within(0.5), Budget(_WHOLE))
+        stuck = _stuck(_end(problem, found.moves), where)
+        best = Sequence(found.moves, stuck, found.exhausted and not _guessed(problem, where))
+        if found.exhausted:
+            return best
+    budget = Budget(_PARTS)
+    best = _better(problem, _with_detours(problem, where, _Effort(deadline, budget)), best)
+    for attempt in range(_ATTEMPTS):
+        if not best.stuck or deadline.over:
+            break
+        chance = random.Random(attempt)  # noqa: S311 - plans are to be the same each time
+        best = _better(problem, best, _by_chance(problem, where, _Effort(deadline, budget), chance))
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """What may be spent on all searches together."""
+
+    deadline: Deadline
+    budget: Budget
+
+    @property
+    def over(self) -> bool:
+        return self.deadline.over or self.budget.left <= 0
+
+
+def _straight(problem: Problem, where: Mapping[str, str]) -> Sequence:
+    standing = Standing(problem)
+    moves = direct_moves(standing, where)
+    stuck = _stuck(standing, where)
+    return Sequence(tuple(moves), stuck, proven=not stuck)
+
+
+def _with_detours(problem: Problem, where: Mapping[str, str], effort: _Effort) -> Sequence:
+    """Each part that blocks itself by a search of its own, before others fill what is free; then the rest."""
+    standing = Standing(problem)
+    moves: list[Move] = []
+    tangled = [part for part in tied(problem, where) if _straight(problem, _only(where, part)).stuck]
+    shortest = len(tangled) == 1 or not any(_gathers(problem, vm) for part in tangled for vm in part)
+    for part in tangled:
+        found = _around(standing, where, part, effort, _MORE) if len(part) <= _MOST_TOGETHER else None
+        moves.extend(found or ())
+        # What does not get there straight needs one migration more at least.
+        shortest = shortest and found is not None and sum(len(move.vms) for move in found) == len(part) + 1
+    moves.extend(direct_moves(standing, where))
+    moves.extend(_disentangled(standing, where, effort))
+    stuck = _stuck(standing, where)
+    return Sequence(tuple(moves), stuck, shortest and not stuck and not _guessed(problem, where))
+
+
+def _by_chance(
+    problem: Problem, where: Mapping[str, str], effort: _Effort, chance: random.Random
+) -> Sequence:
+    """As another sequence of straight moves lets it be: it may fill other hosts too early."""
+    standing = Standing(problem)
+    moves = direct_moves(standing, where, chance)
+    moves.extend(_disentangled(standing, where, effort))
+    return Sequence(tuple(moves), _stuck(standing, where), proven=False)
+
+
+def _disentangled(standing: Standing, where: Mapping[str, str], effort: _Effort) -> Iterator[Move]:
+    """One knot after another, those that take little search first."""
+    while (more := _next_detour(standing, where, effort)) is not None:
+        yield from more
+        yield from direct_moves(standing, where)
+
+
+def _next_detour(standing: Standing, where: Mapping[str, str], effort: _Effort) -> list[Move] | None:
+    """Moves that bring some more VMs to their hosts: those of one knot, else all at once."""
+    stuck = _stuck(standing, where)
+    knots = list(dict.fromkeys(_knot(standing, where, stuck, vm) for vm in sorted(stuck)))
+    tries = [(knot, most) for most in (_A_LITTLE, _MORE) for knot in knots]
+    if 0 < len(stuck) <= _MOST_TOGETHER:
+        tries.append((tuple(sorted(stuck)), _MOST))
+    for few, most in tries:
+        found = _around(standing, where, few, effort, most)
+        if found is not None:
+            return found
+    return None
+
+
+def _knot(
+    standing: Standing, where: Mapping[str, str], stuck: Collection[str], first: str
+) -> tuple[str, ...]:
+    """A VM with those that are still on the host that it is bound for, and so on."""
+    knot = [first]
+    for one in knot:
+        for other in sorted(stuck):
+            if other not in knot and standing.where(other) == where[one] and len(knot) < _OF_A_KNOT:
+                knot.append(other)
+    return tuple(sorted(knot))
+
+
+def _around(
+    standing: Standing, where: Mapping[str, str], few: tuple[str, ...], effort: _Effort, most: int
+) -> list[Move] | None:
+    """The way of a few VMs to their hosts, with `standing` at its end; None if none was found."""
+    if effort.over:
+        return None
+    with effort.budget.share(most) as share:
+        found = find_detours(standing, where, around(standing, where, few), effort.deadline, share)
+    if not found.arrives:
+        return None
+    for move in found.moves:
+        standing.move(move.vms, move.host)
+    return list(found.moves)
+
+
+def _better(problem: Problem, one: Sequence, other: Sequence) -> Sequence:
+    """That which leaves less broken, then that which strands fewer VMs, then the shorter one."""
+
+    def merit(tried: Sequence) -> tuple[object, ...]:
+        return *score(_end(problem, tried.moves))[:4], len(tried.stuck), tried.migrations
+
+    return min(one, other, key=merit)
+
+
+def _without_the_useless(problem: Problem, tried: Sequence) -> Sequence:
+    """Where VMs are stuck, some moves were for them alone: as many fall as the others do without."""
+    if not tried.stuck or tried.migrations > _MOST_TO_TRIM:
+        return tried
+    moves = tried.moves
+    for vm in [move.vms[0] for move in reversed(moves)]:
+        fewer = tuple(move for move in moves if move.vms[0] != vm)
+        if _is_legal(problem, fewer) and score(_end(problem, fewer))[:4] <= score(_end(problem, moves))[:4]:
+            moves = fewer
+    dropped = {vm for move in tried.moves for vm in move.vms} - {vm for move in moves for vm in move.vms}
+    return Sequence(moves, tried.stuck | dropped, tried.proven)
+
+
+def _is_legal(problem: Problem, moves: Iterable[Move]) -> bool:
+    standing = Standing(problem)
+    for move in moves:
+        if not _may(standing, move):
+            return False
+        standing.move(move.vms, move.host)
+    return True
+
+
+def _may(standing: Standing, move: Move) -> bool:
+    if len(move.vms) == 1:
+        return standing.legal(move.vms[0], move.host)
+    return any(standing.legal_closure(goal, move.host) for goal in closures(standing, move.vms[0]))
+
+
+def _end(problem: Problem, moves: Iterable[Move]) -> Standing:
+    standing = Standing(problem)
+    for move in moves:
+        standing.move(move.vms, move.host)
+    return standing
+
+
+def _stuck(standing: Standing, where: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(vm for vm, host in where.items() if standing.where(vm) != host)
+
+
+def _only(where: Mapping[str, str], vms: Iterable[str]) -> dict[str, str]:
+    return {vm: where[vm] for vm in vms}
+
+
+def _gathers(problem: Problem, vm: str) -> bool:
+    return any(goal.hard and goal.shape is Shape.GATHER for goal in problem.goals_of.get(vm, ()))
+
+
+def _guessed(problem: Problem, where: Mapping[str, str]) -> bool:
+    """Whether rules are about that only they themselves can tell."""
+    goals = (goal for vm in where for goal in problem.goals_of.get(vm, ()))
+    return problem.guessed or any(goal.hard and goal.shape is Shape.OTHER for goal in goals)

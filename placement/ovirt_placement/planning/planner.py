@@ -1,0 +1,145 @@
+"""Plans the repair of one cluster: pure, and certified by the rules step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.certifying import Certified, apply, certify, refusal
+from ovirt_placement.planning.choosing import catalogue
+from ovirt_placement.planning.choosing.choice import Strategy
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.ordering.schedule import Limits, schedule
+from ovirt_placement.planning.plan import Plan, Refused, Step
+from ovirt_placement.planning.problem.posing import DEFAULT_WISHES, NOTHING_REFUSED, Wishes, pose
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.score import crowded
+from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.planning.remains import End, remains
+from ovirt_placement.planning.reservation import safe_part, worse
+from ovirt_placement.planning.solving import Solution, solve
+
+#: Which VMs are to be left alone for now: with the reason of each, where it is known.
+Held = Mapping[str, str] | Collection[str]
+
+#: So often a plan is made anew without a step that some rule refuses; after that, it ends before the step.
+_MOST_REFUSALS = 20
+#: And so often without the targets of one that would harm highly available VMs.
+_MOST_HARMFUL = 3
+#: The share of the time that is left for a plan; the rest is for what may refuse it, and for reasons.
+_SOLVING_SHARE = 0.9
+
+
+class _Attempt(NamedTuple):
+    problem: Problem
+    solution: Solution
+    certified: Certified
+
+
+def make_plan(
+    snapshot: Snapshot,
+    cluster: str,
+    held: Held = (),
+    *,
+    refused: Collection[tuple[str, str]] = NOTHING_REFUSED,
+    wishes: Wishes = DEFAULT_WISHES,
+    strategy: Strategy | None = None,
+    deadline: Deadline = NEVER,
+    explained: bool = True,
+) -> Plan:
+    """The migrations that leave the least broken in a cluster, and of such the fewest that were found.
+
+    VMs in `held` stay where they are; `refused` are VMs with hosts that the engine would not have. Every step
+    is held against all rules that count in the cluster, and against the engine's own filters; one that they
+    refuse is dropped, and the plan made anew without it. Without a deadline the work is bounded,
+    not the time. Why rules stay broken takes time to find out, and is left out if not `explained`.
+    """
+    strategy = strategy or catalogue.strategy()
+    asking = _Asking(snapshot, cluster, held, frozenset(refused), wishes, strategy, explained)
+    problem = asking.pose()
+    if all(goal.held or not goal.wanted for goal in problem.goals):
+        left = remains(End(snapshot, problem, held, proven=True), deadline, explained=explained)
+        return Plan(cluster=cluster, strategy=strategy.name, remaining=left)
+    dropped: dict[tuple[str, str], Refused] = {}
+    harmful: set[tuple[str, str]] = set()
+    attempt = asking.attempt(problem, deadline)
+    for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
+        step = attempt.certified.refused
+        if step is not None and len(dropped) < _MOST_REFUSALS:
+            dropped |= refusal(attempt.certified.end, cluster, step)
+        elif worse(snapshot, attempt.certified.steps, cluster) and len(harmful) < _MOST_HARMFUL:
+            harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
+        else:
+            break
+        attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
+    return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), deadline)
+
+
+class _Asking(NamedTuple):
+    """What a plan is asked for."""
+
+    snapshot: Snapshot
+    cluster: str
+    held: Held
+    refused: frozenset[tuple[str, str]]
+    wishes: Wishes
+    strategy: Strategy
+    explained: bool
+
+    def pose(self, refused: Collection[tuple[str, str]] = NOTHING_REFUSED) -> Problem:
+        return pose(self.snapshot, self.cluster, self.held, {*self.refused, *refused}, self.wishes)
+
+    def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
+        solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE))
+        return _Attempt(problem, solution, certify(self.snapshot, problem, solution.moves))
+
+    def plan(self, attempt: _Attempt, dropped: tuple[Refused, ...], deadline: Deadline) -> Plan:
+        problem, solution, certified = attempt
+        steps, end = certified.steps, certified.end
+        whole = certified.refused is None
+        if worse(self.snapshot, steps, self.cluster):
+            steps, whole = safe_part(self.snapshot, steps, self.cluster), False
+            end = _after(self.snapshot, steps)
+        # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
+        dropped_any = problem.refused != self.refused
+        proven = solution.proven and whole and not (problem.guessed or dropped_any)
+        left = pose(end, self.cluster, self.held, self.refused, self.wishes)
+        return Plan(
+            cluster=self.cluster,
+            strategy=self.strategy.name,
+            steps=steps,
+            remaining=remains(End(end, left, self.held, proven), deadline, explained=self.explained),
+            refused=dropped,
+            crowded=_crowded(problem, steps),
+            proven=proven,
+            at_least=solution.at_least if whole and not dropped_any else 0,
+            seconds=schedule(steps, Limits()).makespan,
+        )
+
+
+def holds(snapshot: Snapshot, plan: Plan, held: Held = (), wishes: Wishes = DEFAULT_WISHES) -> bool:
+    """Whether the steps of a plan are still legal, one after the other, and still lead to what it says."""
+    for step in plan.steps:
+        if any(vm in held for vm in step.vms) or not legal(snapshot, step):
+            return False
+        snapshot = apply(snapshot, step)
+    problem = pose(snapshot, plan.cluster, held, wishes=wishes)
+    left = {
+        (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in problem.goals if not goal.held
+    }
+    return left == {(one.family, one.groups, one.hard) for one in plan.remaining}
+
+
+def _after(snapshot: Snapshot, steps: Sequence[Step]) -> Snapshot:
+    for step in steps:
+        snapshot = apply(snapshot, step)
+    return snapshot
+
+
+def _crowded(problem: Problem, steps: Sequence[Step]) -> tuple[str, ...]:
+    standing = Standing(problem)
+    for step in steps:
+        standing.move(step.vms, step.target)
+    return crowded(standing)

@@ -1,0 +1,56 @@
+"""Split positive groups that are to end where none of them is: they gather elsewhere first, and go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.reach import Reach
+
+
+def meeting_hosts(problem: Problem, reach: Reach, goal: Goal) -> list[str]:
+    """Hosts to which all members can come one by one, that with the most members first."""
+    crowd = Counter(problem.where[vm] for vm in goal.vms)
+    return sorted(
+        (host for host in reach.company(goal) if all(host in reach.of(vm) for vm in goal.vms)),
+        key=lambda host: (-crowd[host], -problem.free_mb.get(host, 0), host),
+    )
+
+
+def is_fresh(reach: Reach, goal: Goal, host: str) -> bool:
+    """Whether a split hard positive group may come to a host only whole: some of it see no peer there."""
+    if not goal.hard or goal.held or goal.shape is not Shape.GATHER:
+        return False
+    return host not in reach.company(goal)
+
+
+def detour(problem: Problem, reach: Reach, goal: Goal, host: str) -> int | None:
+    """Migrations that coming to such a host costs beyond one for each VM; None if no way leads there."""
+    meeting = meeting_hosts(problem, reach, goal)
+    if not meeting or not reach.moves_whole(goal):
+        return None
+    to_meet = sum(problem.where[vm] != meeting[0] for vm in goal.vms)
+    return to_meet + sum(problem.where[vm] == host for vm in goal.vms)
+
+
+def detouring(problem: Problem, reach: Reach, where: Mapping[str, str]) -> list[tuple[Goal, str]]:
+    """Groups that an end brings to hosts where none of them was, with these hosts."""
+    goals = {goal.number: goal for vm in where for goal in problem.goals_of.get(vm, ())}
+    found = []
+    for _, goal in sorted(goals.items()):
+        ends = {where.get(vm, problem.where[vm]) for vm in goal.vms}
+        if len(ends) == 1 and is_fresh(reach, goal, host := ends.pop()):
+            found.append((goal, host))
+    return found
+
+
+def meeting_first(problem: Problem, where: Mapping[str, str]) -> Mapping[str, str]:
+    """The end with such groups where they meet; the same end, if there are none."""
+    reach = Reach(problem)
+    met = dict(where)
+    for goal, _ in detouring(problem, reach, where):
+        for host in meeting_hosts(problem, reach, goal)[:1]:
+            met |= dict.fromkeys(goal.vms, host)
+    return {vm: host for vm, host in met.items() if host != problem.where[vm]}

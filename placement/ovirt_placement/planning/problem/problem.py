@@ -1,0 +1,72 @@
+"""The data of a problem: hosts with their room, VMs with their needs, and the goals, as at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ovirt_placement.planning.problem.goal import Goal
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A migration of one VM, or of a whole positive group at once (its closure), to `host`."""
+
+    vms: tuple[str, ...]
+    host: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The start. VMs that may not move are in `where` and have no `targets`."""
+
+    cluster: str
+    #: Hosts that may take VMs, the best first; the order decides between choices that are equal in all else.
+    hosts: tuple[str, ...]
+    #: MiB that each of `hosts` can still hand out; more is refused.
+    free_mb: Mapping[str, int]
+    #: MiB that each of `hosts` can take and still keep its headroom; negative if it has less now.
+    spare_mb: Mapping[str, int]
+    #: The same of CPU, in percent of one core; hosts without statistics are not in it.
+    spare_cpu: Mapping[str, float]
+    #: All that each host has, in the same units: what shares are taken of.
+    size_mb: Mapping[str, int]
+    size_cpu: Mapping[str, float]
+    #: What runs there now, in percent of one core; hosts without statistics are not in it.
+    used_cpu: Mapping[str, float]
+    #: What each VM takes on a host: MiB, and percent of one core (0 where nobody says).
+    memory_mb: Mapping[str, int]
+    cpu: Mapping[str, float]
+    #: The host that each VM runs on or is about to start on. Members of other clusters are among them.
+    where: Mapping[str, str]
+    #: Hosts that a VM is on its way to.
+    pending: Mapping[str, tuple[str, ...]]
+    #: Hosts that a VM may migrate to, as far as room and other VMs let it: by all filters whose answer stays,
+    #: the engine's own among them. Made when asked for. Its own host may be among them.
+    targets: Mapping[str, frozenset[str]]
+    #: All rules of the cluster with running members, hard and soft.
+    goals: tuple[Goal, ...]
+    #: Of each VM that is in any, its goals.
+    goals_of: Mapping[str, tuple[Goal, ...]]
+    #: Of each VM, those that share a hard positive group with it: what the engine's own filter looks at.
+    peers: Mapping[str, frozenset[str]]
+    #: VMs with hosts that are left out: some rule, or the engine, has refused them.
+    refused: frozenset[tuple[str, str]]
+    #: Whether a filter is in force that other VMs sway and that no goal describes: then nothing is proven.
+    guessed: bool = False
+    #: Hosts kept for failover: targets only where no other will do.
+    failover: frozenset[str] = frozenset()
+
+    @cached_property
+    def on(self) -> Mapping[str, tuple[str, ...]]:
+        """VMs of the cluster by the host that they are on at the start."""
+        found: dict[str, list[str]] = {}
+        for vm, host in self.where.items():
+            found.setdefault(host, []).append(vm)
+        return {host: tuple(vms) for host, vms in found.items()}
+
+    @cached_property
+    def levels(self) -> int:
+        """How many levels of goals there are: one for hard rules, and one for each priority of soft ones."""
+        return 1 + max((goal.level for goal in self.goals), default=0)

@@ -1,0 +1,108 @@
+"""Where VMs may end at all: by their targets, and by what the engine lets no sequence of migrations do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.problem import Problem
+
+
+class Reach:
+    """Hosts on which each VM may end, its own first; found when asked for."""
+
+    def __init__(self, problem: Problem, *, other: bool = False) -> None:
+        """`other` says whether VMs with rules of `Shape.OTHER` may move, which no model knows."""
+        self._problem = problem
+        self._other = other
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._may_gather: dict[int, bool] = {}
+        self._company: dict[int, frozenset[str]] = {}
+        self._fixed: dict[int, frozenset[str]] = {}
+
+    def of(self, vm: str) -> tuple[str, ...]:
+        """All hosts on which a VM may end: one, if it cannot move."""
+        known = self._known.get(vm)
+        if known is None:
+            own = self._problem.where[vm]
+            targets = self._targets(vm)
+            known = (own, *(host for host in self._problem.hosts if host in targets and host != own))
+            self._known[vm] = known
+        return known
+
+    def moves_whole(self, goal: Goal) -> bool:
+        """Whether a hard positive group, once it stands whole, may migrate whole to another host."""
+        known = self._may_gather.get(goal.number)
+        if known is None:
+            known = self._may_gather[goal.number] = self._closes(goal)
+        return known
+
+    def company(self, goal: Goal) -> frozenset[str]:
+        """Hosts to which any member of a positive group may come alone, as far as its peers decide it."""
+        known = self._company.get(goal.number)
+        if known is None:
+            all_places = (places(self._problem, circle) for circle in circles(self._problem, goal))
+            known = self._company[goal.number] = frozenset.intersection(*all_places)
+        return known
+
+    def _targets(self, vm: str) -> frozenset[str]:
+        targets = self._problem.targets[vm]
+        for goal in self._problem.goals_of.get(vm, ()):
+            if not targets:
+                break
+            if goal.shape is Shape.OTHER and not self._other:
+                return frozenset()
+            if not goal.hard or len(goal.vms) < 2:
+                continue
+            if goal.shape is Shape.SPREAD:
+                targets -= self._fixed_hosts(goal)
+            elif goal.shape is Shape.GATHER and not self.moves_whole(goal):
+                # One by one its members come only to where others are; a whole group cannot be left.
+                targets = frozenset() if goal.held else targets & places(self._problem, goal.vms)
+        return targets
+
+    def _closes(self, goal: Goal) -> bool:
+        members, problem = frozenset(goal.vms), self._problem
+        return all(
+            problem.targets[vm]
+            and not any(peer in problem.where for peer in problem.peers.get(vm, frozenset()) - members)
+            and not any(
+                other.hard and other.shape is Shape.SPREAD and len(members.intersection(other.vms)) > 1
+                for other in problem.goals_of.get(vm, ())
+            )
+            for vm in goal.vms
+        )
+
+    def _fixed_hosts(self, goal: Goal) -> frozenset[str]:
+        """Hosts that members hold who never leave them."""
+        known = self._fixed.get(goal.number)
+        if known is None:
+            staying = [vm for vm in goal.vms if not self._problem.targets[vm]]
+            known = places(self._problem, staying)
+            self._fixed[goal.number] = known
+        return known
+
+
+def circles(problem: Problem, goal: Goal) -> list[frozenset[str]]:
+    """All members; and those of them that groups tie together by VMs that run.
+
+    Through a VM that is down the engine sees no tie: it sends a VM to peers of its own circle alone. One
+    that has none may join any member.
+    """
+    left = dict.fromkeys(goal.vms)
+    found = [frozenset(goal.vms)]
+    while left:
+        circle = waiting = {next(iter(left))}
+        while waiting:
+            waiting = {peer for vm in waiting for peer in problem.peers.get(vm, ()) if peer in left} - circle
+            circle = circle | waiting
+        for vm in circle:
+            del left[vm]
+        if len(circle) > 1:
+            found.append(frozenset(circle))
+    return found
+
+
+def places(problem: Problem, vms: Iterable[str]) -> frozenset[str]:
+    """Hosts where any of these VMs is, or is on its way to."""
+    return frozenset(host for vm in vms for host in (problem.where[vm], *problem.pending.get(vm, ())))

@@ -1,0 +1,91 @@
+"""How good an end is: hard rules, headroom, soft rules by priority, migrations, memory moved, evenness."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.standing import Standing
+
+
+class Score(NamedTuple):
+    """Less is better, from the first field to the last.
+
+    Headroom stands before soft rules: it is given up for hard rules alone, and no more of it than must be.
+    """
+
+    #: Broken hard rules that count.
+    hard: int
+    #: By how much what was placed cuts into the headroom of its targets: MiB, and percent of a core.
+    crowding_mb: int
+    crowding_cpu: int
+    #: Broken soft rules that count, by level, the highest priority first.
+    soft: tuple[int, ...]
+    #: VMs that end elsewhere.
+    migrations: int
+    #: MiB of these.
+    memory_mb: int
+    #: The fullest target: the share of its memory or CPU that is taken, whichever is more, in thousandths.
+    fullest: int
+
+
+def score(standing: Standing) -> Score:
+    """Of a standing that is the end of a plan; VMs that went and came back count nothing."""
+    problem, moved = standing.problem, standing.moved
+    memory_in, cpu_in = _taken_in(standing)
+    hard, *soft = standing.violations()
+    return Score(
+        hard=hard,
+        crowding_mb=sum(crowding(memory_in[host], problem.spare_mb[host]) for host in memory_in),
+        crowding_cpu=sum(
+            crowding(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in cpu_in
+        ),
+        soft=tuple(soft),
+        migrations=len(moved),
+        memory_mb=sum(problem.memory_mb[vm] for vm in moved),
+        fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in memory_in), default=0),
+    )
+
+
+def crowded(standing: Standing) -> tuple[str, ...]:
+    """Targets of which what was placed takes some headroom, in the order of the hosts."""
+    problem = standing.problem
+    memory_in, cpu_in = _taken_in(standing)
+    return tuple(
+        host
+        for host in problem.hosts
+        if host in memory_in
+        and (
+            crowding(memory_in[host], problem.spare_mb[host])
+            or crowding(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
+        )
+    )
+
+
+def crowding(taken_in: float, spare: float) -> int:
+    """What the plan takes of a host's headroom; what was gone before it is not its doing."""
+    return max(0, round(taken_in - max(0.0, spare)))
+
+
+def fill(problem: Problem, host: str, memory_in: int, cpu_in: float) -> int:
+    """The share of a host that is taken once a plan has put so much there, in thousandths.
+
+    One that is kept for failover counts as full before.
+    """
+    memory = 1.0 - (problem.free_mb[host] - memory_in) / max(1, problem.size_mb[host])
+    used = problem.used_cpu.get(host)
+    cpu = 0.0 if used is None else (used + cpu_in) / max(1.0, problem.size_cpu[host])
+    return round(1000 * max(memory, cpu)) + 1000 * (host in problem.failover)
+
+
+def _taken_in(standing: Standing) -> tuple[dict[str, int], dict[str, float]]:
+    """What each target of a plan has more than at the start, in MiB and percent of a core."""
+    problem = standing.problem
+    memory = dict.fromkeys(standing.moved.values(), 0)
+    cpu = dict.fromkeys(memory, 0.0)
+    for vm, target in standing.moved.items():
+        for host, sign in ((target, 1), (problem.where[vm], -1)):
+            if host in memory:
+                memory[host] += sign * problem.memory_mb[vm]
+                cpu[host] += sign * problem.cpu[vm]
+    return memory, cpu

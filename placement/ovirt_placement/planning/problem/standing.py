@@ -1,0 +1,197 @@
+"""Where the VMs of a problem are after some moves, kept up to date: what is broken, and what is legal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.problem import Move, Problem
+
+
+class Standing:
+    """The problem after some moves. `move` changes it in place; a move back undoes one."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._moved: dict[str, str] = {}
+        self._free_mb: dict[str, int] = dict(problem.free_mb)
+        self._crowds: dict[int, Counter[str]] = {}
+        #: What breaks a goal, counted: hosts with too many members, or members on a wrong host.
+        self._faults: dict[int, int] = {}
+        self._broken = {goal.number for goal in problem.goals if not goal.held}
+        self._violations = [0] * problem.levels
+        for goal in problem.goals:
+            self._violations[goal.level] += goal.wanted and not goal.held
+
+    # -- where VMs are; the first three are what constraints ask
+
+    def runs_on(self, vm: str) -> str | None:
+        return self._moved.get(vm) or self.problem.where.get(vm)
+
+    def destinations(self, vm: str) -> tuple[str, ...]:
+        return self.problem.pending.get(vm) or self._present(vm)
+
+    def occupied(self, vm: str) -> tuple[str, ...]:
+        return (*self.problem.pending.get(vm, ()), *self._present(vm))
+
+    def where(self, vm: str) -> str:
+        return self._moved.get(vm) or self.problem.where[vm]
+
+    @property
+    def moved(self) -> Mapping[str, str]:
+        """VMs that are elsewhere than at the start, with their hosts."""
+        return self._moved
+
+    def free_mb(self, host: str) -> int:
+        """MiB that a host can still hand out; a host that is not up has none."""
+        return self._free_mb.get(host, 0)
+
+    def crowd(self, goal: Goal) -> Mapping[str, int]:
+        """How many running members of a goal each host has."""
+        return self._crowd(goal)
+
+    # -- what is broken
+
+    def broken(self, goal: Goal) -> bool:
+        return goal.number in self._broken
+
+    def broken_goals(self) -> tuple[Goal, ...]:
+        return tuple(self.problem.goals[number] for number in sorted(self._broken))
+
+    def violations(self) -> tuple[int, ...]:
+        """Broken goals that count, by level: wanted ones, and those that held at the start."""
+        return tuple(self._violations)
+
+    # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly broken
+
+    def legal(self, vm: str, host: str) -> bool:
+        """Whether `vm` may migrate to `host` now."""
+        return (
+            self.where(vm) != host
+            and host in self.problem.targets[vm]
+            and self.free_mb(host) >= self.problem.memory_mb[vm]
+            and all(self._admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.hard)
+            and self._joins(self.problem.peers.get(vm, ()), host)
+            and not self._newly_breaks(Move((vm,), host))
+        )
+
+    def legal_closure(self, goal: Goal, host: str) -> bool:
+        """Whether a hard positive group that stands whole on one host may migrate at once to `host`."""
+        vms, problem = goal.vms, self.problem
+        members = frozenset(vms)
+        return (
+            goal.hard
+            and goal.shape is Shape.GATHER
+            and len(self._crowd(goal)) == 1
+            and all(self.where(vm) != host and host in problem.targets[vm] for vm in vms)
+            and self.free_mb(host) >= sum(problem.memory_mb[vm] for vm in vms)
+            and not any(
+                self.destinations(peer) for vm in vms for peer in problem.peers.get(vm, frozenset()) - members
+            )
+            and not any(self._parts(other, vms, host) for vm in vms for other in problem.goals_of.get(vm, ()))
+            and not self._newly_breaks(Move(vms, host))
+        )
+
+    def move(self, vms: Iterable[str], host: str) -> None:
+        """Put VMs on a host, legal or not."""
+        for vm in vms:
+            source = self.where(vm)
+            if source == host:
+                continue
+            goals = self.problem.goals_of.get(vm, ())
+            for goal in goals:
+                self._crowd(goal)
+            if self.problem.where[vm] == host:
+                del self._moved[vm]
+            else:
+                self._moved[vm] = host
+            self._hand_over(source, host, self.problem.memory_mb[vm])
+            for goal in goals:
+                self._recount(goal, source, host)
+
+    def _hand_over(self, source: str, target: str, memory_mb: int) -> None:
+        if source in self._free_mb:
+            self._free_mb[source] += memory_mb
+        if target in self._free_mb:
+            self._free_mb[target] -= memory_mb
+
+    def _recount(self, goal: Goal, source: str, target: str) -> None:
+        crowd = self._crowd(goal)
+        faults = self._faults[goal.number]
+        crowd[target] += 1
+        crowd[source] -= 1
+        if goal.shape is Shape.SPREAD:
+            faults += (crowd[target] == 2) - (crowd[source] == 1)
+        elif goal.shape is Shape.HOSTS:
+            faults += goal.right(source) - goal.right(target)
+        if not crowd[source]:
+            del crowd[source]
+        if goal.shape is Shape.GATHER:
+            faults = len(crowd) - 1
+        elif goal.shape is Shape.OTHER:
+            faults = not goal.constraint.keeps(self)
+        self._faults[goal.number] = faults
+        self._note(goal, broken=faults > 0)
+
+    def _note(self, goal: Goal, *, broken: bool) -> None:
+        if broken is (goal.number in self._broken):
+            return
+        (self._broken.add if broken else self._broken.discard)(goal.number)
+        if goal.wanted or goal.held:
+            self._violations[goal.level] += 1 if broken else -1
+
+    def _crowd(self, goal: Goal) -> Counter[str]:
+        """Counted when it is first asked for, which must be before a member moves."""
+        crowd = self._crowds.get(goal.number)
+        if crowd is None:
+            crowd = self._crowds[goal.number] = Counter(self.where(vm) for vm in goal.vms)
+            self._faults[goal.number] = goal.faults(crowd)
+        return crowd
+
+    def _present(self, vm: str) -> tuple[str, ...]:
+        host = self.runs_on(vm)
+        return () if host is None else (host,)
+
+    def _admits(self, goal: Goal, vm: str, host: str) -> bool:
+        """As the filters judge: by the whole constraint, where peers are on their way; quickly else."""
+        if goal.shape is Shape.HOSTS:
+            return goal.right(host)
+        if goal.shape is Shape.OTHER or self.problem.pending:
+            return goal.constraint.admits(vm, host, self)
+        crowd = self._crowd(goal)
+        others = len(goal.vms) > 1
+        return not others or (host in crowd) is (goal.shape is Shape.GATHER)
+
+    def _joins(self, peers: Iterable[str], host: str) -> bool:
+        """Whether the engine's own filter sees a peer there, or none anywhere."""
+        alone = True
+        for peer in peers:
+            hosts = self.destinations(peer)
+            if host in hosts:
+                return True
+            alone = alone and not hosts
+        return alone
+
+    def _parts(self, goal: Goal, vms: tuple[str, ...], host: str) -> bool:
+        """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""
+        if not goal.hard or goal.shape is Shape.GATHER:
+            return False
+        if goal.shape is Shape.HOSTS:
+            return not goal.right(host)
+        if goal.shape is Shape.SPREAD and len(set(goal.vms).intersection(vms)) > 1:
+            return True
+        return not all(goal.constraint.admits(vm, host, self) for vm in vms if vm in goal.vms)
+
+    def _newly_breaks(self, move: Move) -> bool:
+        """Whether a hard goal that holds now would be broken; the filters see most of that, but not all."""
+        goals = {goal.number: goal for vm in move.vms for goal in self.problem.goals_of.get(vm, ())}
+        holding = [goal for goal in goals.values() if goal.hard and not self.broken(goal)]
+        if not holding:
+            return False
+        sources = [self.where(vm) for vm in move.vms]
+        self.move(move.vms, move.host)
+        breaks = any(map(self.broken, holding))
+        for vm, source in zip(move.vms, sources, strict=True):
+            self.move((vm,), source)
+        return breaks

@@ -1,0 +1,105 @@
+"""What stays broken after a plan, of every family, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from ovirt_placement.answers.names import group_name, host_name, vm_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.blocked.elements import Element, Kind
+from ovirt_placement.planning.blocked.refusals import refusals
+from ovirt_placement.planning.choosing.catalogue import OPTIMAL_IS_THERE
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.legality import why_immovable
+from ovirt_placement.planning.plan import Remaining
+from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.problem import Problem
+
+#: Rules that are explained by what blocks them; of more, only what refuses their VMs is told.
+_MOST_EXPLAINED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a plan leads to, posed anew, and whether all other plans were ruled out."""
+
+    snapshot: Snapshot
+    problem: Problem
+    held: Mapping[str, str] | Collection[str]
+    proven: bool
+
+    def why_stays(self, vm: str) -> str | None:
+        """Why a VM is not moved, wherever to; None if it may be."""
+        if vm in self.held:
+            return self.held[vm] if isinstance(self.held, Mapping) else "it is left alone for now"
+        return why_immovable(self.snapshot, self.snapshot.vm_by_id[vm])
+
+
+def remains(end: End, deadline: Deadline, *, explained: bool = True) -> tuple[Remaining, ...]:
+    """Every violation; nobody explains what nobody was asked to mend, or anything if not `explained`."""
+    broken = [goal for goal in end.problem.goals if not goal.held]
+    told = [goal for goal in broken if goal.wanted][:_MOST_EXPLAINED] if explained else []
+    return tuple(_remaining(end, goal, deadline, explained=goal in told) for goal in broken)
+
+
+def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> Remaining:
+    constraint = goal.constraint
+    return Remaining(
+        groups=constraint.groups,
+        family=constraint.family,
+        asks=constraint.asks,
+        hard=goal.hard,
+        vms=goal.vms,
+        because=tuple(dict.fromkeys(_because(end, goal, deadline))) if explained else (),
+    )
+
+
+def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
+    blocking = None
+    if OPTIMAL_IS_THERE and not deadline.over:
+        # Only here, so that all else works without OR-Tools.
+        from ovirt_placement.planning.blocked.core import core
+
+        blocking = core(end.problem, goal, deadline)
+    if blocking is not None:
+        yield from (_sentence(end, goal, element) for element in blocking)
+        if not blocking:
+            yield _by_itself(end, goal)
+    elif end.proven:
+        yield "no sequence of legal migrations mends it"
+    else:
+        yield "no sequence of legal migrations that mends it was found; not all could be tried"
+    for vm in goal.vms:
+        if why := end.why_stays(vm):
+            yield f"{vm_name(vm, end.snapshot)} stays where it is: {why}"
+    free = [vm for vm in goal.vms if end.why_stays(vm) is None]
+    yield from refusals(end.snapshot, end.problem, goal, free)
+
+
+def _by_itself(end: End, goal: Goal) -> str:
+    """Why a rule cannot hold, though nothing stands against it but the hosts that there are."""
+    if goal.shape is Shape.SPREAD:
+        up = len(end.problem.hosts)
+        return f"its {len(goal.vms)} running VMs need a host each, and only {up} can have one"
+    return "no host that is up would do for it"
+
+
+def _sentence(end: End, goal: Goal, element: Element) -> str:
+    first, snapshot = element.ids[0], end.snapshot
+    if element.goal is not None:
+        names = " and ".join(group_name(group, snapshot) for group in element.ids)
+        shared = [vm for vm in element.goal.vms if vm in goal.vms] or element.goal.vms
+        return f"{_vms(shared, snapshot)} must also run {element.goal.constraint.asks} ({names})"
+    if element.kind is Kind.STAYS:
+        why = end.why_stays(first) or "no host lets it in"
+        return f"{vm_name(first, snapshot)} stays where it is: {why}"
+    if element.kind is Kind.TARGETS:
+        hosts = ", ".join(sorted(host_name(host, snapshot) for host in end.problem.targets[first]))
+        return f"{vm_name(first, snapshot)} may only go to {hosts}"
+    return f"{host_name(first, snapshot)} has {end.problem.free_mb[first]} MiB free"
+
+
+def _vms(vms: Collection[str], snapshot: Snapshot) -> str:
+    names = [vm_name(vm, snapshot) for vm in vms]
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]

@@ -1,0 +1,161 @@
+"""Plans as an administrator reads them, with names, and as data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ovirt_placement.answers.names import group_name, host_name, vm_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan, Refused, Remaining, Step
+
+#: The version of the data.
+FORMAT = 1
+
+
+def text(plan: Plan, snapshot: Snapshot) -> str:
+    """A plan in lines: what it comes to, each step with its reason, what stays broken and why."""
+    lines = [f"Cluster {snapshot.cluster_by_id[plan.cluster].name}: {_summary(plan)}"]
+    lines += steps_text(plan, snapshot)
+    if plan.crowded:
+        lines.append(f"  Takes of the headroom of {_hosts(plan.crowded, snapshot)}: a hard rule needs it")
+    for rule in plan.remaining:
+        lines.append(f"  Stays broken: {rule_text(rule, snapshot)} ({_vms(rule.vms, snapshot)})")
+        lines += (f"    - {reason}" for reason in rule.because)
+    return "\n".join(lines)
+
+
+def steps_text(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
+    """The steps, numbered from 1, with those that each waits for."""
+    for number, step in enumerate(plan.steps, 1):
+        yield f"  {number}. {step_text(step, snapshot)}{_after(step)}"
+
+
+def _summary(plan: Plan) -> str:
+    if not plan.steps and not plan.remaining:
+        return "every rule holds."
+    if not plan.steps:
+        return (
+            "no migration mends what is broken."
+            if plan.proven
+            else "no way to mend what is broken was found."
+        )
+    count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
+    if plan.proven:
+        return f"{count}, the fewest that mend all that can be mended ({plan.strategy})."
+    needed = f"at least {plan.at_least} {'is' if plan.at_least == 1 else 'are'} needed, and "
+    return f"{count} ({plan.strategy}); {needed if plan.at_least else ''}not all plans could be tried."
+
+
+def rule_text(rule: Remaining, snapshot: Snapshot) -> str:
+    """Which rule it is, with what it asks."""
+    return f"{_groups(rule.groups, snapshot)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
+
+
+def step_text(step: Step, snapshot: Snapshot) -> str:
+    """Who goes where, and what for."""
+    moves = ", ".join(
+        f"{vm_name(vm, snapshot)} from {host_name(source, snapshot)}"
+        for vm, source in zip(step.vms, step.sources, strict=True)
+    )
+    together = " (at once, as one group)" if step.closure else ""
+    return f"{moves} to {host_name(step.target, snapshot)}{together}: {reason_text(step, snapshot)}"
+
+
+def dropped_text(dropped: Refused, snapshot: Snapshot) -> str:
+    """A step that the search took for legal and a rule refuses."""
+    because = "; ".join(dropped.because) or "the rules refuse it"
+    return f"dropped from the plan: {step_text(dropped.step, snapshot)}: {because}"
+
+
+def reason_text(step: Step, snapshot: Snapshot) -> str:
+    """What a step is for."""
+    if step.mends:
+        return f"mends {_groups(step.mends, snapshot)}"
+    if step.groups:
+        return f"helps to mend {_groups(step.groups, snapshot)}"
+    return "makes room for the next steps"
+
+
+def _after(step: Step) -> str:
+    if not step.after:
+        return ""
+    return f" (after {', '.join(str(number + 1) for number in step.after)})"
+
+
+def document(plans: Iterable[Plan], snapshot: Snapshot) -> dict[str, Any]:
+    """Plans for programs: ids with names beside them."""
+    plans = list(plans)
+    return {
+        "format": FORMAT,
+        "strategy": plans[0].strategy if plans else None,
+        "clusters": [data(plan, snapshot) for plan in plans],
+    }
+
+
+def data(plan: Plan, snapshot: Snapshot) -> dict[str, Any]:
+    """The plan of one cluster. `after` are places in `steps`, from 0."""
+    return {
+        "id": plan.id,
+        "cluster": {"id": plan.cluster, "name": snapshot.cluster_by_id[plan.cluster].name},
+        "strategy": plan.strategy,
+        "migrations": plan.migrations,
+        "proven": plan.proven,
+        "at_least": plan.at_least,
+        "seconds": plan.seconds,
+        "steps": [_step_data(step, snapshot) for step in plan.steps],
+        "remaining": [_remaining_data(rule, snapshot) for rule in plan.remaining],
+        "crowded": [_host_data(host, snapshot) for host in plan.crowded],
+        "refused": [
+            {"step": _step_data(one.step, snapshot), "because": list(one.because)} for one in plan.refused
+        ],
+    }
+
+
+def _step_data(step: Step, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "vms": [
+            {"id": vm, "name": vm_name(vm, snapshot), "from": _host_data(source, snapshot)}
+            for vm, source in zip(step.vms, step.sources, strict=True)
+        ],
+        "from": _host_data(step.sources[0], snapshot),
+        "to": _host_data(step.target, snapshot),
+        "reason": reason_text(step, snapshot),
+        "after": list(step.after),
+        "seconds": step.seconds,
+        "closure": step.closure,
+        "groups": [_group_data(group, snapshot) for group in step.groups],
+        "mends": [_group_data(group, snapshot) for group in step.mends],
+    }
+
+
+def _remaining_data(rule: Remaining, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "groups": [_group_data(one, snapshot) for one in rule.groups],
+        "family": rule.family,
+        "asks": rule.asks,
+        "hard": rule.hard,
+        "vms": [{"id": vm, "name": vm_name(vm, snapshot)} for vm in rule.vms],
+        "because": list(rule.because),
+    }
+
+
+def _host_data(host: str, snapshot: Snapshot) -> dict[str, str]:
+    return {"id": host, "name": host_name(host, snapshot)}
+
+
+def _group_data(group: str, snapshot: Snapshot) -> dict[str, str]:
+    known = snapshot.label_by_id.get(group) or snapshot.group_by_id.get(group)
+    return {"id": group, "name": known.name if known else group}
+
+
+def _groups(groups: Iterable[str], snapshot: Snapshot) -> str:
+    return " and ".join(group_name(group, snapshot) for group in groups)
+
+
+def _vms(vms: Iterable[str], snapshot: Snapshot) -> str:
+    return ", ".join(vm_name(vm, snapshot) for vm in vms)
+
+
+def _hosts(hosts: Iterable[str], snapshot: Snapshot) -> str:
+    return ", ".join(host_name(host, snapshot) for host in hosts)

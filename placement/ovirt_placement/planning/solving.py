@@ -1,0 +1,99 @@
+"""From a problem to moves in order: chosen by a strategy, ordered, chosen again where no way leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ovirt_placement.planning.choosing.choice import Routing, Strategy
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.ordering.order import OrderedMove
+from ovirt_placement.planning.ordering.sequence import sequence
+from ovirt_placement.planning.ordering.waits import waits
+from ovirt_placement.planning.problem.gathering import meeting_first
+from ovirt_placement.planning.problem.onwards import after
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.score import Score, score
+from ovirt_placement.planning.problem.standing import Standing
+
+#: Hard, crowding, soft by level, migrations; of a sequence, a VM that is migrated twice counts twice.
+_Value = tuple[int, ...]
+_Moves = tuple[Move, ...]
+
+#: Shares of the time that is left: for a choice, for a way to another end, and for an order of moves.
+_CHOOSING_SHARE = 0.6
+_ROUTING_SHARE = 0.8
+_ORDERING_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Moves in order, with what is known about their number."""
+
+    moves: tuple[OrderedMove, ...]
+    #: No legal sequence leaves less broken, and none as little with fewer migrations.
+    proven: bool
+    #: Migrations that any plan needs that mends as much.
+    at_least: int
+
+
+def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
+    """The best moves that a strategy comes to before the deadline."""
+    choice = strategy.choose(problem, deadline.within(_CHOOSING_SHARE))
+    bound = _value_of(choice.bound)
+    moves = _moves(problem, choice.where, deadline)
+    value = _value(problem, moves)
+    proven = value <= bound
+    if not proven and isinstance(strategy, Routing):
+        route = strategy.route(problem, choice, deadline.within(_ROUTING_SHARE))
+        if route is not None and (route.proven or _value(problem, route.moves) < value):
+            moves, proven = route.moves, route.proven or _value(problem, route.moves) <= bound
+    if not proven:
+        moves = _onwards(problem, moves, strategy, deadline)
+    value = _value(problem, moves)
+    at_least = value[-1] if proven else bound[-1] if value[:-1] <= bound[:-1] else 0
+    return Solution(tuple(map(OrderedMove, moves, waits(problem, moves))), proven, at_least)
+
+
+def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:
+    """Plan again from where the moves lead, as long as that mends something."""
+    value = _value(problem, moves)
+    while not deadline.over:
+        there = after(problem, moves)
+        choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
+        longer = (*moves, *_moves(there, choice.where, deadline))
+        reached = _value(problem, longer)
+        if reached[:-1] >= value[:-1]:
+            break
+        moves, value = longer, reached
+    return moves
+
+
+def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
+    """In order; a split group that ends where none of it was, meets first where some of it are."""
+    met = meeting_first(problem, where)
+    straight = _in_order(problem, where, deadline)
+    if met == where:
+        return straight
+    first = _in_order(problem, met, deadline)
+    there = after(problem, first)
+    on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
+    rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
+    return min(
+        straight, (*first, *_in_order(there, rest, deadline)), key=lambda moves: _value(problem, moves)
+    )
+
+
+def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
+    return sequence(problem, where, deadline.within(_ORDERING_SHARE)).moves
+
+
+def _value(problem: Problem, moves: Sequence[Move]) -> _Value:
+    standing = Standing(problem)
+    for move in moves:
+        standing.move(move.vms, move.host)
+    return (*_value_of(score(standing))[:-1], sum(len(move.vms) for move in moves))
+
+
+def _value_of(one: Score) -> _Value:
+    return (one.hard, one.crowding_mb + one.crowding_cpu, *one.soft, one.migrations)

@@ -1,0 +1,122 @@
+"""Plans the way back from a plan: its VMs to the hosts that they came from, as far as the rules let them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.names import group_name, host_name
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.certifying import certify, refusal
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.legality import why_immovable
+from ovirt_placement.planning.ordering.ordering import order
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.problem.posing import Wishes, pose
+from ovirt_placement.planning.remains import End, remains
+from ovirt_placement.rules.violations import Violation, find_violations
+
+#: The word for it where a plan names its strategy.
+STRATEGY = "undo"
+
+
+class Moved(NamedTuple):
+    """A VM that a plan moved: the host where it began, and the one where the plan left it."""
+
+    vm: str
+    source: str
+    target: str
+
+
+class Undoing(NamedTuple):
+    """The way back, and why VMs do not go it, by id."""
+
+    plan: Plan
+    kept: Mapping[str, str]
+
+
+def plan_back(
+    snapshot: Snapshot,
+    cluster: str,
+    moved: tuple[Moved, ...],
+    held: Mapping[str, str],
+    deadline: Deadline = NEVER,
+) -> Undoing:
+    """The moves that bring VMs back to where they were, each of which the rules let pass.
+
+    No hard rule is broken at the end that holds now: the VMs that would break it stay. VMs in `held` do, too,
+    with that as the reason, and those that somebody else has moved since.
+    """
+    kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, held)) is not None}
+    homes = {one.vm: one.source for one in moved if one.vm not in kept and not _is_home(snapshot, one)}
+    while broken := _broken_anew(snapshot, cluster, homes):
+        for vm in [vm for vm in homes if vm in broken]:
+            kept[vm] = broken[vm]
+            del homes[vm]
+    refused: frozenset[tuple[str, str]] = frozenset()
+    while True:
+        problem = pose(snapshot, cluster, held, refused)
+        found = order(problem, homes, deadline)
+        certified = certify(snapshot, problem, found.moves)
+        if certified.refused is None:
+            break
+        because = refusal(certified.end, cluster, certified.refused)
+        if because.keys() <= refused:
+            break
+        refused |= because.keys()
+        for vm, host in because:
+            if homes.get(vm) == host:
+                kept[vm] = "; ".join(because[vm, host].because) or "the rules refuse it"
+                del homes[vm]
+    after = {vm.id: vm.host for vm in certified.end.vms}
+    lost = {vm: "no legal way leads there" for vm, host in homes.items() if after[vm] != host}
+    proven = found.proven and not lost
+    asks_no_repair = pose(certified.end, cluster, held, refused, Wishes(repair=frozenset()))
+    plan = Plan(
+        cluster=cluster,
+        strategy=STRATEGY,
+        steps=certified.steps,
+        remaining=remains(End(certified.end, asks_no_repair, held, proven), deadline),
+        proven=proven,
+        at_least=len(homes) - len(lost),
+    )
+    return Undoing(plan, {**kept, **lost})
+
+
+def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, held: Mapping[str, str]) -> str | None:
+    """Why a VM cannot go back, whatever the others do."""
+    vm, home = snapshot.vm_by_id.get(moved.vm), snapshot.host_by_id.get(moved.source)
+    if vm is None or vm.host is None or vm.cluster != cluster:
+        return "it is gone, down, or in another cluster"
+    if vm.host == moved.source:
+        return None
+    if vm.host != moved.target:
+        return f"somebody else moved it since: it is on {host_name(vm.host, snapshot)}"
+    if home is None or not home.up:
+        return f"its former host {host_name(moved.source, snapshot)} is not up"
+    return held.get(moved.vm) or why_immovable(snapshot, vm)
+
+
+def _is_home(snapshot: Snapshot, moved: Moved) -> bool:
+    return snapshot.vm_by_id[moved.vm].host == moved.source
+
+
+def _broken_anew(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, str]:
+    """VMs whose way back would break a hard rule that holds now, with that as the reason."""
+    end = replace(
+        snapshot,
+        vms=tuple(replace(vm, host=homes[vm.id]) if vm.id in homes else vm for vm in snapshot.vms),
+    )
+    now = {_identity(violation) for violation in find_violations(snapshot, cluster) if violation.hard}
+    return {
+        vm: f"it would break {' and '.join(group_name(group, snapshot) for group in violation.groups)}"
+        for violation in find_violations(end, cluster)
+        if violation.hard and _identity(violation) not in now
+        for vm in violation.constraint.vms
+    }
+
+
+def _identity(violation: Violation) -> tuple[str, tuple[str, ...]]:
+    return violation.constraint.family, violation.groups

@@ -1,0 +1,89 @@
+"""Where VMs may go: asked once for VMs that are alike, and right for each of them."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Rule, Snapshot
+from ovirt_placement.planning.legality import filters_of, request_for
+from ovirt_placement.planning.problem.posing import pose
+from tests.builders import CLUSTER, cluster, group, host, label, snapshot, vm
+
+
+def drawn(seed: int) -> Snapshot:
+    """VMs with few and many CPUs, some pinned, under host rules and legacy labels."""
+    dice = random.Random(seed)
+    hosts = [f"h{number}" for number in range(5)]
+    vms = [f"v{number}" for number in range(12)]
+    return snapshot(
+        cluster(compatibility=dice.choice(("4.3", "4.7"))),
+        *(
+            host(name, cores=dice.choice((2, 4, 16)), status=dice.choice(("up", "up", "maintenance")))
+            for name in hosts
+        ),
+        *(
+            vm(
+                name,
+                dice.choice(hosts),
+                vcpus=dice.choice((1, 3, 8)),
+                migratable=dice.random() < 0.8,
+                pinned_hosts=tuple(dice.sample(hosts, dice.choice((0, 0, 2)))),
+            )
+            for name in vms
+        ),
+        *(
+            group(
+                f"g{number}",
+                vms=" ".join(dice.sample(vms, 4)),
+                hosts_rule=Rule(enabled=True, positive=dice.random() < 0.5, enforcing=dice.random() < 0.7),
+                hosts=" ".join(dice.sample(hosts, dice.randint(0, 3))),
+            )
+            for number in range(4)
+        ),
+        label("l", " ".join(dice.sample(vms, 3)), " ".join(dice.sample(hosts, 2)), implicit=True),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**9))
+def test_fixed_filters_say_the_same_of_vms_that_are_alike(seed: int) -> None:
+    state = drawn(seed)
+    hosts = tuple(known.id for known in state.hosts)
+    for rule in filters_of(state, CLUSTER):
+        if rule.alike is None:
+            continue
+        answers: dict[object, set[tuple[bool, ...]]] = {}
+        for known in state.vms:
+            assert rule.filter is not None
+            verdicts = rule.filter(state, request_for(state, CLUSTER, (known.id,), hosts))
+            answers.setdefault(rule.alike(state, known.id), set()).add(
+                tuple(verdict.accepted for verdict in verdicts)
+            )
+        assert all(len(found) == 1 for found in answers.values())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**9))
+def test_targets_are_what_every_fixed_filter_lets_pass(seed: int) -> None:
+    state = drawn(seed)
+    targets = pose(state, CLUSTER, refused=[("v0", "h0"), ("v1", "h1")]).targets
+    fixed = [rule for rule in filters_of(state, CLUSTER) if rule.fixed]
+    up = [known.id for known in state.hosts if known.up]
+    for known in state.vms:
+        passed = set(up)
+        for rule in fixed:
+            assert rule.filter is not None
+            request = request_for(state, CLUSTER, (known.id,), tuple(up))
+            passed &= {verdict.host for verdict in rule.filter(state, request) if verdict.accepted}
+        passed &= set(known.pinned_hosts or up)
+        passed -= {"h0"} if known.id == "v0" else {"h1"} if known.id == "v1" else set()
+        assert targets[known.id] in (passed, frozenset())
+        assert bool(targets[known.id]) <= known.migratable
+
+
+def test_a_list_of_start_hosts_is_kept_to() -> None:
+    state = snapshot(host("h1"), host("h2"), host("h3"), vm("a", "h1", pinned_hosts=("h1", "h2")))
+    assert pose(state, CLUSTER).targets["a"] == {"h1", "h2"}

@@ -1,0 +1,192 @@
+"""Cases at which an earlier planner failed: too slow, wrongly proven, blind to a family, all on one host."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import msgspec
+import pytest
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.posing import Repair, Wishes
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    snapshot,
+    vm,
+)
+
+ALL = Wishes(repair=frozenset(Repair))
+#: What a plan of a large group may take, of the processor's time; other tests run beside it.
+PATIENCE_SECONDS = 5
+#: The same where it has a thousand steps, each of which all rules judge.
+MORE_PATIENCE_SECONDS = 20
+
+
+def planned(state: Snapshot, wishes: Wishes = ALL, seconds: float = 20.0) -> Plan:
+    until = time.monotonic() + seconds
+    plan = make_plan(state, CLUSTER, wishes=wishes, deadline=Deadline(lambda: until - time.monotonic()))
+    for step in plan.steps:
+        assert legal(state, step)
+        state = apply(state, step)
+    return plan
+
+
+def quickly_planned(state: Snapshot, patience_seconds: float = PATIENCE_SECONDS) -> Plan:
+    began = time.process_time()
+    plan = make_plan(state, CLUSTER, wishes=ALL, deadline=Deadline(lambda: 20.0))
+    assert time.process_time() - began < patience_seconds
+    return plan
+
+
+def moves(plan: Plan) -> list[str]:
+    return [f"{' '.join(step.vms)} to {step.target}" for step in plan.steps]
+
+
+def test_one_collision_in_a_negative_group_of_a_thousand_vms() -> None:
+    names = [f"v{number:04}" for number in range(1000)]
+    state = snapshot(
+        *(host(f"h{number:04}") for number in range(1002)),
+        *(vm(name, f"h{max(1, number):04}") for number, name in enumerate(names)),
+        group("g", APART, " ".join(names)),
+    )
+    plan = quickly_planned(state)
+    assert plan.migrations == 1
+    assert plan.remaining == ()
+    assert plan.proven
+
+
+def test_a_positive_group_of_sixty_vms_on_six_hosts() -> None:
+    names = [f"v{number:02}" for number in range(60)]
+    state = snapshot(
+        *(host(f"h{number}", memory_mb=131072, free_mb=65536) for number in range(6)),
+        *(vm(name, f"h{number % 6}") for number, name in enumerate(names)),
+        group("g", TOGETHER, " ".join(names)),
+    )
+    plan = quickly_planned(state)
+    assert plan.migrations == 50
+    assert plan.remaining == ()
+    assert plan.proven
+
+
+@pytest.mark.slow
+def test_a_positive_group_of_a_thousand_vms_on_fifty_hosts() -> None:
+    names = [f"v{number:04}" for number in range(1000)]
+    state = snapshot(
+        *(host(f"h{number:02}", memory_mb=2**22, free_mb=2**21) for number in range(50)),
+        *(vm(name, f"h{number % 50:02}") for number, name in enumerate(names)),
+        group("g", TOGETHER, " ".join(names)),
+    )
+    plan = quickly_planned(state, MORE_PATIENCE_SECONDS)
+    assert plan.migrations == 980
+    assert plan.remaining == ()
+    assert plan.crowded == (plan.steps[0].target,)  # by their CPU
+
+
+def test_of_hard_groups_that_contradict_each_other_the_rest_is_mended_by_one_move() -> None:
+    state = snapshot(
+        host("h1"), host("h2"), host("h3"),
+        vm("a", "h1"), vm("b", "h1"), vm("c", "h1"),
+        group("with", TOGETHER, "a b"), group("without", APART, "a b"), group("other", APART, "a c"),
+    )  # fmt: skip
+    plan = planned(state)
+    assert moves(plan) in (["c to h2"], ["c to h3"])
+    assert [rule.groups for rule in plan.remaining] == [("without",)]
+    assert plan.proven
+
+
+def test_a_pair_gathers_on_the_host_that_one_of_them_must_be_on() -> None:
+    state = snapshot(
+        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h3"),
+        group("with", TOGETHER, "a b"), group("on", vms="a", hosts_rule=TOGETHER, hosts="h3"),
+    )  # fmt: skip
+    plan = planned(state, Wishes())
+    assert moves(plan) == ["a to h3"]
+    assert plan.remaining == ()
+
+
+def test_a_pair_that_stands_together_goes_whole_to_the_host_of_one() -> None:
+    state = snapshot(
+        host("h1"), host("h3"), vm("a", "h1"), vm("b", "h1"),
+        group("with", TOGETHER, "a b"), group("on", vms="a", hosts_rule=TOGETHER, hosts="h3"),
+    )  # fmt: skip
+    plan = planned(state, Wishes())
+    assert moves(plan) == ["a b to h3"]
+    assert plan.steps[0].closure
+    assert plan.remaining == ()
+
+
+def test_a_soft_host_rule_is_mended_where_that_is_asked_for() -> None:
+    state = snapshot(
+        host("h1"), host("h2"), vm("a", "h1"),
+        group("near", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
+    )  # fmt: skip
+    assert moves(planned(state)) == ["a to h2"]
+    assert moves(planned(state, Wishes())) == []
+
+
+def test_no_vm_goes_to_a_host_whose_cpu_is_taken_while_another_will_do() -> None:
+    state = snapshot(
+        host("h1"), host("busy", cpu_percent=99, free_mb=60000), host("h3", free_mb=8000),
+        vm("a", "h1", vcpus=4, usage_cpu_percent=80), vm("b", "h1", migratable=False),
+        group("g", APART, "a b"),
+    )  # fmt: skip
+    headroom = Wishes(memory_headroom=0.1, cpu_headroom=0.1)
+    plan = planned(state, headroom)
+    assert moves(plan) == ["a to h3"]
+    assert plan.crowded == ()
+
+
+def test_headroom_is_given_up_for_a_hard_rule_alone_and_said() -> None:
+    parts = (host("h1"), host("h2", cpu_percent=99), vm("a", "h1", vcpus=4, usage_cpu_percent=80))
+    other = vm("b", "h1", migratable=False)
+    headroom = Wishes(repair=frozenset(Repair), cpu_headroom=0.1)
+    hard = planned(snapshot(*parts, other, group("g", APART, "a b")), headroom)
+    assert (moves(hard), hard.crowded) == (["a to h2"], ("h2",))
+    near = group("near", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2")
+    soft = planned(snapshot(*parts, other, near), headroom)
+    assert (moves(soft), soft.crowded) == ([], ())
+
+
+def test_thirty_pairs_that_part_do_not_all_go_to_one_host() -> None:
+    """15 hosts with 400 VMs, of which each has some free memory."""
+    hosts = [host(f"h{number:02}", memory_mb=2**18, free_mb=50_000 + number) for number in range(15)]
+    names = [f"v{number:03}" for number in range(400)]
+    state = snapshot(
+        *hosts,
+        *(vm(name, f"h{number // 2 % 15:02}", memory_mb=4096, vcpus=2) for number, name in enumerate(names)),
+        *(group(f"g{pair:02}", APART, f"{names[2 * pair]} {names[2 * pair + 1]}") for pair in range(30)),
+    )
+    plan = planned(state, Wishes(memory_headroom=0.1, cpu_headroom=0.1))
+    assert plan.migrations == 30
+    assert plan.remaining == ()
+    arrivals = Counter(step.target for step in plan.steps)
+    assert max(arrivals.values()) <= 4
+
+
+def test_ha_reservation_is_not_made_worse() -> None:
+    """On h2, the emptier one, it would take the room that big needs there if h3 failed."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=20480, free_mb=0),
+        host("h2", memory_mb=16384, free_mb=10240),
+        host("h3", memory_mb=16384, free_mb=9216),
+        vm("big", "h3", memory_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h1", memory_mb=5120),
+        vm("b", "h1", memory_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False),
+        group("g", APART, "a b"),
+    )
+    assert moves(planned(state)) == ["a to h3"]
+    unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
+    assert moves(planned(unreserved)) == ["a to h2"]

@@ -1,0 +1,57 @@
+"""A cluster of the size at which others give up: the plan is legal, near its bound, and takes seconds."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.rules.violations import find_violations
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+
+#: Far above what it takes (some seconds at worst), to fail only if the search runs wild.
+PATIENCE_SECONDS = 30
+
+
+def drawn(seed: int, most_free_mb: int) -> Snapshot:
+    """40 hosts, 750 VMs and 100 groups, scattered without any regard to the rules."""
+    chance = random.Random(seed)
+    hosts = [f"h{number:02}" for number in range(40)]
+    vms = [f"v{number:03}" for number in range(750)]
+    members = vms.copy()
+    chance.shuffle(members)
+    groups = []
+    for number in range(100):
+        size = chance.randint(2, 5)
+        rule = APART if number % 2 else TOGETHER
+        groups.append(group(f"g{number}", rule, " ".join(members[:size])))
+        del members[:size]
+    return snapshot(
+        *(host(name, free_mb=chance.randint(2000, most_free_mb)) for name in hosts),
+        *(vm(name, chance.choice(hosts), memory_mb=chance.choice([1024, 2048, 4096, 8192])) for name in vms),
+        *groups,
+    )
+
+
+@pytest.mark.parametrize(("seed", "most_free_mb"), [(1, 64000), (3, 20000)])
+def test_a_large_cluster_is_planned_step_by_step_within_seconds(seed: int, most_free_mb: int) -> None:
+    state = drawn(seed, most_free_mb)
+    began = time.process_time()
+    until = time.monotonic() + PATIENCE_SECONDS
+    plan = make_plan(state, CLUSTER, deadline=Deadline(lambda: until - time.monotonic()))
+    assert time.process_time() - began < 2 * PATIENCE_SECONDS
+
+    broken = len(find_violations(state, CLUSTER))
+    for step in plan.steps:
+        assert legal(state, step)
+        state = apply(state, step)
+        before, broken = broken, len(find_violations(state, CLUSTER))
+        assert broken <= before
+    assert broken == len(plan.remaining) <= 2
+    assert plan.migrations <= max(1, plan.at_least) * 1.5

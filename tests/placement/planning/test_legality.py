@@ -1,0 +1,137 @@
+"""No plan holds a step that a unit of the policy, or the engine's own filters, would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
+from ovirt_placement.planning import certifying
+from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests.placement.rules.strategies import HOSTS, snapshots
+
+THREE_HOSTS = (host("h1"), host("h2", free_mb=20000), host("h3", free_mb=10000))
+CROWDED = (vm("a", "h1"), vm("b", "h1", migratable=False), group("g", APART, "a b"))
+
+BY_KEYS = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
+
+
+def keyed(state: Snapshot, hated: str) -> Snapshot:
+    """Where the operator keeps all VMs off one host, by keys."""
+    on_cluster = PlacementKey(
+        level="cluster", resource=CLUSTER, key_class="system", name="SAN", value=1.0, weight=-100.0
+    )
+    on_hosts = (
+        PlacementKey(level="node", resource=one, key_class="system", name="SAN", value=float(one == hated))
+        for one in ("h1", "h2", "h3")
+    )
+    return replace(state, placement_keys=(on_cluster, *on_hosts))
+
+
+def targets(plan: Plan) -> list[str]:
+    return [step.target for step in plan.steps]
+
+
+def test_hosts_that_placement_keys_refuse_are_no_targets() -> None:
+    state = keyed(snapshot(BY_KEYS, *THREE_HOSTS, *CROWDED), hated="h2")
+    plan = make_plan(state, CLUSTER)
+    assert targets(plan) == ["h3"]
+    assert plan.refused == ()
+
+
+def test_keys_bind_only_where_the_policy_enables_their_unit() -> None:
+    state = keyed(snapshot(cluster(), *THREE_HOSTS, *CROWDED), hated="h2")
+    assert targets(make_plan(state, CLUSTER)) == ["h2"]
+
+
+def test_a_plan_is_not_called_proven_where_other_vms_sway_a_filter() -> None:
+    assert not make_plan(keyed(snapshot(BY_KEYS, *THREE_HOSTS, *CROWDED), hated="h2"), CLUSTER).proven
+
+
+def test_the_engine_refuses_a_vm_of_a_group_that_must_be_on_hosts_and_lists_none() -> None:
+    state = snapshot(*THREE_HOSTS, *CROWDED, group("nowhere", vms="a", hosts_rule=TOGETHER))
+    plan = make_plan(state, CLUSTER)
+    assert plan.steps == ()
+    assert "the engine keeps VM a off this host" in "\n".join(plan.remaining[0].because)
+
+
+def test_the_engine_refuses_a_vm_whose_peer_runs_in_another_cluster() -> None:
+    state = snapshot(
+        cluster(), cluster("other"), *THREE_HOSTS, host("far", cluster="other"), *CROWDED,
+        vm("x", "far", cluster="other"), label("l", "a x"), group("with", TOGETHER, vm_labels=("l",)),
+    )  # fmt: skip
+    assert make_plan(state, CLUSTER).steps == ()
+
+
+REFUSES = ReasonKind("refuses", "does not like VM {vm} there", veto=True)
+
+
+def third_party(refuses: Callable[[Snapshot, str], bool]) -> Rule:
+    """A filter of which the search knows nothing beforehand but its answers at the start."""
+
+    def judge(state: Snapshot, request: Request) -> tuple[Verdict, ...]:
+        def reasons(place: str) -> tuple[Reason, ...]:
+            return (Reason(REFUSES, vm=request.vms[0]),) if refuses(state, place) else ()
+
+        return tuple(Verdict.of(place, reasons(place)) for place in request.candidate_hosts)
+
+    return Rule(name="ThirdParty", kind=UnitKind.FILTER, ours=False, filter=judge)
+
+
+def taken(state: Snapshot, place: str) -> bool:
+    """No host takes two VMs, whatever they are."""
+    return place != "h1" and bool(state.vms_of_host.get(place))
+
+
+def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, third_party(taken)))
+    pairs = [group("g1", APART, "a fixed"), group("g2", APART, "b fixed")]
+    state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b", "h1"), vm("fixed", "h1", migratable=False), *pairs)
+    plan = make_plan(state, CLUSTER)
+    assert sorted(targets(plan)) == ["h2", "h3"]
+    assert not plan.proven
+    (dropped,) = plan.refused
+    assert dropped.step.target == "h2"
+    assert dropped.because == (f"ThirdParty: does not like VM {dropped.step.vms[0]} there",)
+
+
+def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(certifying, "legal", lambda state, step: False)
+    plan = make_plan(snapshot(*THREE_HOSTS, *CROWDED), CLUSTER)
+    assert plan.steps == ()
+    assert {dropped.step.target for dropped in plan.refused} == {"h2", "h3"}
+
+
+@settings(max_examples=150)
+@given(snapshots(st.sampled_from([TOGETHER, APART])), st.sampled_from([None, *HOSTS]), st.booleans())
+def test_every_step_passes_every_filter_in_the_state_before_it(
+    state: Snapshot, hated: str | None, by_keys: bool
+) -> None:
+    policy = SchedulingPolicy(filters=("PlacementKeyFilter",) if by_keys else ())
+    clusters = tuple(replace(one, scheduling_policy=policy) for one in state.clusters)
+    state = replace(state, clusters=clusters)
+    if hated is not None:
+        state = keyed(state, hated)
+    plan = make_plan(state, CLUSTER)
+    for step in plan.steps:
+        assert legal(state, step)
+        request = Request(step.vms, (step.target,))
+        asked = [*catalogue.RULES, *catalogue.ENGINES_OWN]
+        for rule in asked:
+            if rule.filter is not None and (by_keys or not rule.on_request):
+                assert all(verdict.accepted for verdict in rule.filter(state, request)), rule.name
+        state = apply(state, step)

@@ -1,0 +1,98 @@
+"""Plans of tiny clusters against brute force: as good as any can be, legal at each step, reproducible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.planner import holds, make_plan
+from ovirt_placement.planning.problem.posing import Repair, Wishes
+from tests.builders import CLUSTER
+from tests.placement.planning.brute_force import BruteForce, Violations
+from tests.placement.planning.tiny_clusters import tiny_clusters
+
+ALL = Wishes(repair=frozenset(Repair))
+
+
+def planned(cluster: Snapshot) -> Plan:
+    return make_plan(cluster, CLUSTER, wishes=ALL)
+
+
+def end_of(cluster: Snapshot, plan: Plan) -> tuple[Violations, int]:
+    """Follow the plan with the oracle's eyes: each step must be one that it knows as legal."""
+    oracle = BruteForce(cluster)
+    at = oracle.start
+    migrations = 0
+    for step in plan.steps:
+        after = tuple(
+            step.target if known.id in step.vms else at[number] for number, known in enumerate(oracle.vms)
+        )
+        assert (after, len(step.vms)) in list(oracle.migrations(at)), f"illegal: {step}"
+        at = after
+        migrations += len(step.vms)
+    return oracle.score(at), migrations
+
+
+@settings(max_examples=200, deadline=None)
+@given(tiny_clusters())
+def test_no_plan_mends_more_or_needs_fewer_migrations(cluster: Snapshot) -> None:
+    plan = planned(cluster)
+    assert plan.proven
+    assert end_of(cluster, plan) == BruteForce(cluster).best()
+    assert plan.at_least == plan.migrations
+
+
+@settings(max_examples=60, deadline=None)
+@given(tiny_clusters(), st.randoms(use_true_random=False))
+def test_the_order_in_which_the_engine_lists_things_changes_nothing(cluster: Snapshot, random: Any) -> None:
+    def shuffled(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+        mixed = list(parts)
+        random.shuffle(mixed)
+        return tuple(mixed)
+
+    mixed = msgspec.structs.replace(
+        cluster,
+        hosts=shuffled(cluster.hosts),
+        vms=shuffled(cluster.vms),
+        affinity_groups=shuffled(cluster.affinity_groups),
+    )
+    assert [(step.vms, step.target) for step in planned(mixed).steps] == [
+        (step.vms, step.target) for step in planned(cluster).steps
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(tiny_clusters())
+def test_what_remains_broken_is_named_with_a_reason(cluster: Snapshot) -> None:
+    plan = planned(cluster)
+    score, _ = end_of(cluster, plan)
+    assert len(plan.remaining) == sum(score)
+    assert all(rule.because for rule in plan.remaining)
+
+
+@settings(max_examples=80, deadline=None)
+@given(tiny_clusters())
+def test_with_hard_rules_alone_to_repair_what_is_soft_is_told_and_not_explained(cluster: Snapshot) -> None:
+    plan = make_plan(cluster, CLUSTER)
+    score, _ = end_of(cluster, plan)
+    assert score[0] == BruteForce(cluster).best()[0][0]
+    assert len(plan.remaining) == sum(score)
+    assert all(bool(rule.because) is rule.hard for rule in plan.remaining)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tiny_clusters())
+def test_the_rest_of_a_plan_is_what_a_new_plan_would_cost(cluster: Snapshot) -> None:
+    """So a restart between two steps costs no migration."""
+    plan = planned(cluster)
+    if plan.steps:
+        after = apply(cluster, plan.steps[0])
+        assert planned(after).migrations == plan.migrations - len(plan.steps[0].vms)
+        rest = msgspec.structs.replace(plan, steps=plan.steps[1:])
+        assert holds(after, rest, wishes=ALL)
