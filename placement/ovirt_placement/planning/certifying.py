@@ -12,7 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.legality import legal, vetoes
 from ovirt_placement.planning.ordering.duration import Pace, step_seconds
 from ovirt_placement.planning.ordering.order import OrderedMove
-from ovirt_placement.planning.plan import Refused, Step
+from ovirt_placement.planning.plan import Errand, Refused, Step
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.rules.index import share
@@ -76,6 +76,7 @@ def _step(standing: Standing, ordered: OrderedMove) -> Step:
     move = ordered.move
     sources = tuple(standing.where(vm) for vm in move.vms)
     before = dict.fromkeys(_broken_ids(standing, move))
+    errand = _errand(standing, move)
     standing.move(move.vms, move.host)
     after = set(_broken_ids(standing, move))
     return Step(
@@ -85,7 +86,19 @@ def _step(standing: Standing, ordered: OrderedMove) -> Step:
         groups=tuple(before),
         mends=tuple(group for group in before if group not in after),
         after=ordered.after,
+        errand=errand,
     )
+
+
+def _errand(standing: Standing, move: Move) -> Errand:
+    problem = standing.problem
+    for vm in move.vms:
+        for goal in problem.goals_of.get(vm, ()):
+            if not goal.constraint.groups and standing.broken(goal):
+                return Errand.KEYS
+    if all(problem.where[vm] == move.host for vm in move.vms):
+        return Errand.BACK
+    return Errand.ON if all(vm in standing.moved for vm in move.vms) else Errand.ROOM
 
 
 def _broken_ids(standing: Standing, move: Move) -> Iterator[str]:

@@ -39,6 +39,7 @@ def _step(document: Mapping[str, Any]) -> Step:
         mends=_ids(document["mends"]),
         after=tuple(document["after"]),
         seconds=document["seconds"],
+        reserves=document.get("reserves", False),  # one of an earlier release says nothing
     )
 
 

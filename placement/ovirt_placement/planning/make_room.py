@@ -175,11 +175,10 @@ class _Search:
             legal = (host for host in hosts if standing.legal(vm, host))
             yield from (Move((vm,), host) for host in islice(legal, None if self._small else _SPARE))
         tied = sorted({*vms, *self._openings.peers})
-        groups = {goal.number: goal for vm in tied for goal in closures(standing, vm)}
-        for goal in groups.values():
+        for closure in closures(standing, tied):
             for host in hosts:
-                if standing.legal_closure(goal, host):
-                    yield Move(goal.vms, host)
+                if standing.legal_closure(closure, host):
+                    yield Move(closure, host)
 
     def _leaving(self, host: str) -> Iterator[str]:
         """Rivals; of the others the smallest that make room alone, and the largest."""

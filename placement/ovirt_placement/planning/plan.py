@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from enum import StrEnum
 from functools import cached_property
 
 import msgspec
@@ -12,6 +13,19 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable record that can be written as JSON."""
 
 
+class Errand(StrEnum):
+    """What a step is for where no group says it."""
+
+    #: It makes room for steps after it.
+    ROOM = "room"
+    #: It brings a VM back to where the plan began, or, in a plan that undoes another, where that one began.
+    BACK = "back"
+    #: It brings a VM that stepped aside on to where it may stay.
+    ON = "on"
+    #: It takes a VM to a host that its placement keys accept.
+    KEYS = "keys"
+
+
 class Step(Struct, frozen=True):
     """One migration request: of a VM, or of a whole positive group at once. Everything is given as ids."""
 
@@ -19,7 +33,7 @@ class Step(Struct, frozen=True):
     vms: tuple[str, ...]
     sources: tuple[str, ...]
     target: str
-    #: Broken groups (or legacy labels) that the VMs belong to; none, if the step only makes room for another.
+    #: Broken groups (or legacy labels) that the VMs belong to; none, if the step is for something else.
     groups: tuple[str, ...]
     #: Those of `groups` that hold afterwards.
     mends: tuple[str, ...]
@@ -27,6 +41,9 @@ class Step(Struct, frozen=True):
     after: tuple[int, ...] = ()
     #: How long the migration is thought to take.
     seconds: float = 0.0
+    errand: Errand = Errand.ROOM
+    #: Whether it is taken for the HA reservation.
+    reserves: bool = False
 
     @property
     def closure(self) -> bool:
@@ -58,6 +75,26 @@ class Refused(Struct, frozen=True):
     because: tuple[str, ...]
 
 
+class Failure(Struct, frozen=True):
+    """Hosts that must not fail together, and VMs that find no home then."""
+
+    hosts: tuple[str, ...]
+    #: The failure domains that fail, where domains do.
+    domains: tuple[str, ...]
+    vms: tuple[str, ...]
+
+
+class Reservation(Struct, frozen=True):
+    """What becomes of an HA reservation that a plan was to restore."""
+
+    #: What is not survived at the end of the plan.
+    lost: tuple[Failure, ...]
+    #: Whether all failures were judged.
+    known: bool
+    #: No legal migrations leave fewer VMs without a home, and none that leave as few are fewer.
+    proven: bool
+
+
 class Plan(Struct, frozen=True, dict=True):
     """The steps for one cluster. Every state on the way is legal in capacity and in hard rules."""
 
@@ -78,6 +115,8 @@ class Plan(Struct, frozen=True, dict=True):
     at_least: int = 0
     #: How long it is thought to take, in seconds, with two migrations from and to each host at once.
     seconds: float = 0.0
+    #: The HA reservation of the cluster; None where nobody asked for it, or there is none.
+    reservation: Reservation | None = None
     #: What would go round in circles with rules, balance and enforcer against each other, in lines; empty
     #: where nothing would, and where nobody looked.
     loop: str = ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
@@ -19,6 +21,7 @@ from ovirt_placement.planning.problem.score import crowded
 from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.planning.remains import End, remains
 from ovirt_placement.planning.reservation import safe_part, worse
+from ovirt_placement.planning.restoring.restore import Asked, restored
 from ovirt_placement.planning.solving import Solution, solve
 
 #: Which VMs are to be left alone for now: with the reason of each, where it is known.
@@ -30,12 +33,21 @@ _MOST_REFUSALS = 20
 _MOST_HARMFUL = 3
 #: The share of the time that is left for a plan; the rest is for what may refuse it, and for reasons.
 _SOLVING_SHARE = 0.9
+#: Where an HA reservation is to be restored, too, the share of the time that mending rules may take.
+_MENDING_SHARE = 0.6
 
 
-class _Attempt(NamedTuple):
+@dataclass(frozen=True)
+class _Attempt:
+    snapshot: Snapshot
     problem: Problem
     solution: Solution
     certified: Certified
+
+    @cached_property
+    def harms(self) -> bool:
+        """Whether it would make things worse for highly available VMs."""
+        return worse(self.snapshot, self.certified.steps, self.problem.cluster)
 
 
 def make_plan(
@@ -58,10 +70,19 @@ def make_plan(
     """
     strategy = strategy or catalogue.strategy()
     asking = _Asking(snapshot, cluster, held, frozenset(refused), wishes, strategy, explained)
-    problem = asking.pose()
+    if not wishes.reserve:
+        return _mending(asking, deadline)
+    plan = _mending(asking, deadline.within(_MENDING_SHARE))
+    return restored(plan, Asked(snapshot, held, asking.refused, wishes), deadline)
+
+
+def _mending(asking: _Asking, deadline: Deadline) -> Plan:
+    """The plan that mends rules."""
+    snapshot, cluster, problem = asking.snapshot, asking.cluster, asking.pose()
     if all(goal.held or not goal.wanted for goal in problem.goals):
-        left = remains(End(snapshot, problem, held, proven=True), deadline, explained=explained)
-        return Plan(cluster=cluster, strategy=strategy.name, remaining=left)
+        end = End(snapshot, problem, asking.held, proven=True)
+        left = remains(end, deadline, explained=asking.explained)
+        return Plan(cluster=cluster, strategy=asking.strategy.name, remaining=left)
     dropped: dict[tuple[str, str], Refused] = {}
     harmful: set[tuple[str, str]] = set()
     attempt = asking.attempt(problem, deadline)
@@ -69,7 +90,7 @@ def make_plan(
         step = attempt.certified.refused
         if step is not None and len(dropped) < _MOST_REFUSALS:
             dropped |= refusal(attempt.certified.end, cluster, step)
-        elif worse(snapshot, attempt.certified.steps, cluster) and len(harmful) < _MOST_HARMFUL:
+        elif len(harmful) < _MOST_HARMFUL and attempt.harms:
             harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
         else:
             break
@@ -93,13 +114,13 @@ class _Asking(NamedTuple):
 
     def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
         solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE))
-        return _Attempt(problem, solution, certify(self.snapshot, problem, solution.moves))
+        return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
 
     def plan(self, attempt: _Attempt, dropped: tuple[Refused, ...], deadline: Deadline) -> Plan:
-        problem, solution, certified = attempt
+        problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
         steps, end = certified.steps, certified.end
         whole = certified.refused is None
-        if worse(self.snapshot, steps, self.cluster):
+        if attempt.harms:
             steps, whole = safe_part(self.snapshot, steps, self.cluster), False
             end = _after(self.snapshot, steps)
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.

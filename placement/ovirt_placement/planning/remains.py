@@ -56,8 +56,10 @@ def _remaining(end: End, goal: Goal, deadline: Deadline, *, explained: bool) -> 
 
 
 def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
-    blocking = None
-    if OPTIMAL_IS_THERE and not deadline.over:
+    blocking: tuple[Element, ...] | None = None
+    if _too_many(end.problem, goal):
+        blocking = ()
+    elif OPTIMAL_IS_THERE and not deadline.over:
         # Only here, so that all else works without OR-Tools.
         from ovirt_placement.planning.blocked.core import core
 
@@ -65,7 +67,7 @@ def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
     if blocking is not None:
         yield from (_sentence(end, goal, element) for element in blocking)
         if not blocking:
-            yield _by_itself(end, goal)
+            yield _by_itself(end.problem, goal)
     elif end.proven:
         yield "no sequence of legal migrations mends it"
     else:
@@ -77,20 +79,31 @@ def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
     yield from refusals(end.snapshot, end.problem, goal, free)
 
 
-def _by_itself(end: End, goal: Goal) -> str:
+def _places(problem: Problem, goal: Goal) -> int:
+    """How many hosts its VMs can be on: those that are up, and those that they are on."""
+    return len({*problem.hosts, *(problem.where[vm] for vm in goal.vms)})
+
+
+def _too_many(problem: Problem, goal: Goal) -> bool:
+    return goal.shape is Shape.SPREAD and len(goal.vms) > _places(problem, goal)
+
+
+def _by_itself(problem: Problem, goal: Goal) -> str:
     """Why a rule cannot hold, though nothing stands against it but the hosts that there are."""
     if goal.shape is Shape.SPREAD:
-        up = len(end.problem.hosts)
-        return f"its {len(goal.vms)} running VMs need a host each, and only {up} can have one"
+        count = _places(problem, goal)
+        return f"its {len(goal.vms)} running VMs need a host each, and only {count} can have one"
     return "no host that is up would do for it"
 
 
 def _sentence(end: End, goal: Goal, element: Element) -> str:
-    first, snapshot = element.ids[0], end.snapshot
+    snapshot = end.snapshot
     if element.goal is not None:
         names = " and ".join(group_name(group, snapshot) for group in element.ids)
         shared = [vm for vm in element.goal.vms if vm in goal.vms] or element.goal.vms
-        return f"{_vms(shared, snapshot)} must also run {element.goal.constraint.asks} ({names})"
+        of_groups = f" ({names})" if names else ""
+        return f"{_vms(shared, snapshot)} must also run {element.goal.constraint.asks}{of_groups}"
+    first = element.ids[0]
     if element.kind is Kind.STAYS:
         why = end.why_stays(first) or "no host lets it in"
         return f"{vm_name(first, snapshot)} stays where it is: {why}"

@@ -7,10 +7,19 @@ from typing import Any
 
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.plan import Plan, Refused, Remaining, Step
+from ovirt_placement.planning.plan import Errand, Failure, Plan, Refused, Remaining, Reservation, Step
 
 #: The version of the data.
 FORMAT = 1
+#: What steps are for that concern no broken group.
+_ERRANDS = {
+    Errand.ROOM: "makes room for the next steps",
+    Errand.BACK: "goes back to where it was",
+    Errand.ON: "goes on from where it stepped aside to",
+    Errand.KEYS: "to a host that its placement keys accept",
+}
+#: So many failures that are not survived are told of in words; data have them all.
+_MOST_FAILURES = 10
 
 
 def text(plan: Plan, snapshot: Snapshot) -> str:
@@ -18,17 +27,48 @@ def text(plan: Plan, snapshot: Snapshot) -> str:
     lines = [f"Cluster {snapshot.cluster_by_id[plan.cluster].name}: {_summary(plan)}"]
     lines += steps_text(plan, snapshot)
     if plan.crowded:
-        lines.append(f"  Takes of the headroom of {_hosts(plan.crowded, snapshot)}: a hard rule needs it")
+        lines.append(f"  Takes of the headroom of {_hosts(plan.crowded, snapshot)}: {_needs_it(plan)}")
     for rule in plan.remaining:
         lines.append(f"  Stays broken: {rule_text(rule, snapshot)} ({_vms(rule.vms, snapshot)})")
         lines += (f"    - {reason}" for reason in rule.because)
+    if plan.reservation is not None:
+        lines += (f"  {line}" for line in reservation_text(plan.reservation, snapshot))
     return "\n".join(lines)
+
+
+def _needs_it(plan: Plan) -> str:
+    reserves = any(step.reserves for step in plan.steps)
+    return "a hard rule or the HA reservation needs it" if reserves else "a hard rule needs it"
 
 
 def steps_text(plan: Plan, snapshot: Snapshot) -> Iterator[str]:
     """The steps, numbered from 1, with those that each waits for."""
     for number, step in enumerate(plan.steps, 1):
         yield f"  {number}. {step_text(step, snapshot)}{_after(step)}"
+
+
+def reservation_text(reservation: Reservation, snapshot: Snapshot) -> Iterator[str]:
+    """What highly available VMs do not survive even then; nothing, where they survive all."""
+    if not reservation.known:
+        yield "It is not known whether the HA reservation holds: not all failures could be judged"
+    if reservation.lost:
+        yield "The HA reservation stays broken: " + (
+            "no legal migrations restore it"
+            if reservation.proven
+            else "no migrations that restore it were found; not all could be tried"
+        )
+    for failure in reservation.lost[:_MOST_FAILURES]:
+        vms = _vms(failure.vms, snapshot)
+        yield f"  - if {_failing(failure, snapshot)} failed, no home would be left for {vms}"
+    if more := len(reservation.lost[_MOST_FAILURES:]):
+        yield f"  - and {more} more failures"
+
+
+def _failing(failure: Failure, snapshot: Snapshot) -> str:
+    if failure.domains:
+        return "failure domain " + " and ".join(failure.domains)
+    names = " and ".join(host_name(host, snapshot) for host in failure.hosts)
+    return f"host{'s' * (len(failure.hosts) > 1)} {names}"
 
 
 def _summary(plan: Plan) -> str:
@@ -49,7 +89,8 @@ def _summary(plan: Plan) -> str:
 
 def rule_text(rule: Remaining, snapshot: Snapshot) -> str:
     """Which rule it is, with what it asks."""
-    return f"{_groups(rule.groups, snapshot)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
+    named = _groups(rule.groups, snapshot) or "placement keys"
+    return f"{named}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
 
 
 def step_text(step: Step, snapshot: Snapshot) -> str:
@@ -72,9 +113,11 @@ def reason_text(step: Step, snapshot: Snapshot) -> str:
     """What a step is for."""
     if step.mends:
         return f"mends {_groups(step.mends, snapshot)}"
+    if step.reserves:
+        return "for the HA reservation"
     if step.groups:
         return f"helps to mend {_groups(step.groups, snapshot)}"
-    return "makes room for the next steps"
+    return _ERRANDS[step.errand]
 
 
 def _after(step: Step) -> str:
@@ -106,6 +149,7 @@ def data(plan: Plan, snapshot: Snapshot) -> dict[str, Any]:
         "steps": [_step_data(step, snapshot) for step in plan.steps],
         "remaining": [_remaining_data(rule, snapshot) for rule in plan.remaining],
         "crowded": [_host_data(host, snapshot) for host in plan.crowded],
+        "reservation": plan.reservation and _reservation_data(plan.reservation, snapshot),
         "refused": [
             {"step": _step_data(one.step, snapshot), "because": list(one.because)} for one in plan.refused
         ],
@@ -124,6 +168,7 @@ def _step_data(step: Step, snapshot: Snapshot) -> dict[str, Any]:
         "after": list(step.after),
         "seconds": step.seconds,
         "closure": step.closure,
+        "reserves": step.reserves,
         "groups": [_group_data(group, snapshot) for group in step.groups],
         "mends": [_group_data(group, snapshot) for group in step.mends],
     }
@@ -137,6 +182,21 @@ def _remaining_data(rule: Remaining, snapshot: Snapshot) -> dict[str, Any]:
         "hard": rule.hard,
         "vms": [{"id": vm, "name": vm_name(vm, snapshot)} for vm in rule.vms],
         "because": list(rule.because),
+    }
+
+
+def _reservation_data(reservation: Reservation, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "holds": not reservation.lost if reservation.known else None,
+        "proven": reservation.proven,
+        "lost": [
+            {
+                "hosts": [_host_data(host, snapshot) for host in failure.hosts],
+                "domains": list(failure.domains),
+                "vms": [{"id": vm, "name": vm_name(vm, snapshot)} for vm in failure.vms],
+            }
+            for failure in reservation.lost
+        ],
     }
 
 

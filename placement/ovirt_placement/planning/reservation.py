@@ -24,9 +24,9 @@ def worse(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> bool:
 
 
 def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[Step, ...]:
-    """As many steps, from the first, as make nothing worse."""
+    """As many steps, from the first, as make nothing worse; the last one mends something."""
     for count in range(len(steps), 0, -1):
-        if not worse(snapshot, steps[:count], cluster):
+        if steps[count - 1].mends and not worse(snapshot, steps[:count], cluster):
             return tuple(steps[:count])
     return ()
 

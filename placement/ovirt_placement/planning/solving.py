@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.planning.choosing.choice import Routing, Strategy
@@ -13,17 +13,18 @@ from ovirt_placement.planning.ordering.waits import waits
 from ovirt_placement.planning.problem.gathering import meeting_first
 from ovirt_placement.planning.problem.onwards import after
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.score import Score, score
-from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.planning.stepwise.search import improved
+from ovirt_placement.planning.value import Value, value, value_of
 
-#: Hard, crowding, soft by level, migrations; of a sequence, a VM that is migrated twice counts twice.
-_Value = tuple[int, ...]
 _Moves = tuple[Move, ...]
 
-#: Shares of the time that is left: for a choice, for a way to another end, and for an order of moves.
+#: Shares of the time that is left: for a choice, for a way to another end (or a shorter one to as good an
+#: end), for an order of moves, and for going on rule by rule.
 _CHOOSING_SHARE = 0.6
-_ROUTING_SHARE = 0.8
+_ROUTING_SHARE = 0.35
+_SHORTENING_SHARE = 0.8
 _ORDERING_SHARE = 0.2
+_STEPWISE_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +41,44 @@ class Solution:
 def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     """The best moves that a strategy comes to before the deadline."""
     choice = strategy.choose(problem, deadline.within(_CHOOSING_SHARE))
-    bound = _value_of(choice.bound)
+    bound = value_of(choice.bound)
     moves = _moves(problem, choice.where, deadline)
-    value = _value(problem, moves)
-    proven = value <= bound
+    worth = value(problem, moves)
+    proven = worth <= bound
     if not proven and isinstance(strategy, Routing):
-        route = strategy.route(problem, choice, deadline.within(_ROUTING_SHARE))
-        if route is not None and (route.proven or _value(problem, route.moves) < value):
-            moves, proven = route.moves, route.proven or _value(problem, route.moves) <= bound
-    if not proven:
-        moves = _onwards(problem, moves, strategy, deadline)
-    value = _value(problem, moves)
-    at_least = value[-1] if proven else bound[-1] if value[:-1] <= bound[:-1] else 0
+        share = _SHORTENING_SHARE if worth[:-1] <= bound[:-1] else _ROUTING_SHARE
+        route = strategy.route(problem, choice, deadline.within(share))
+        if route is not None and (route.proven or value(problem, route.moves) < worth):
+            moves, proven = route.moves, route.proven or value(problem, route.moves) <= bound
+    if not proven and strategy.goes_on:
+        moves = _further(problem, moves, bound, strategy, deadline)
+    worth = value(problem, moves)
+    proven = proven or worth <= bound
+    at_least = worth[-1] if proven else bound[-1] if worth[:-1] <= bound[:-1] else 0
     return Solution(tuple(map(OrderedMove, moves, waits(problem, moves))), proven, at_least)
+
+
+def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
+    """Rule by rule, and by the strategy again from there, as long as that mends something."""
+    while True:
+        mended = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
+        longer = _onwards(problem, mended, strategy, deadline)
+        if longer == moves or deadline.over:
+            return longer
+        moves = longer
 
 
 def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:
     """Plan again from where the moves lead, as long as that mends something."""
-    value = _value(problem, moves)
+    worth = value(problem, moves)
     while not deadline.over:
         there = after(problem, moves)
         choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
         longer = (*moves, *_moves(there, choice.where, deadline))
-        reached = _value(problem, longer)
-        if reached[:-1] >= value[:-1]:
+        reached = value(problem, longer)
+        if reached[:-1] >= worth[:-1]:
             break
-        moves, value = longer, reached
+        moves, worth = longer, reached
     return moves
 
 
@@ -79,21 +92,8 @@ def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _M
     there = after(problem, first)
     on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
     rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
-    return min(
-        straight, (*first, *_in_order(there, rest, deadline)), key=lambda moves: _value(problem, moves)
-    )
+    return min(straight, (*first, *_in_order(there, rest, deadline)), key=lambda moves: value(problem, moves))
 
 
 def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
     return sequence(problem, where, deadline.within(_ORDERING_SHARE)).moves
-
-
-def _value(problem: Problem, moves: Sequence[Move]) -> _Value:
-    standing = Standing(problem)
-    for move in moves:
-        standing.move(move.vms, move.host)
-    return (*_value_of(score(standing))[:-1], sum(len(move.vms) for move in moves))
-
-
-def _value_of(one: Score) -> _Value:
-    return (one.hard, one.crowding_mb + one.crowding_cpu, *one.soft, one.migrations)

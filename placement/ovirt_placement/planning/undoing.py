@@ -13,7 +13,7 @@ from ovirt_placement.planning.certifying import certify, refusal
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import why_immovable
 from ovirt_placement.planning.ordering.ordering import order
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import Errand, Plan, Step
 from ovirt_placement.planning.problem.posing import Wishes, pose
 from ovirt_placement.planning.remains import End, remains
 from ovirt_placement.rules.violations import Violation, find_violations
@@ -77,12 +77,17 @@ def plan_back(
     plan = Plan(
         cluster=cluster,
         strategy=STRATEGY,
-        steps=certified.steps,
+        steps=tuple(_homeward(step, homes) for step in certified.steps),
         remaining=remains(End(certified.end, asks_no_repair, held, proven), deadline),
         proven=proven,
         at_least=len(homes) - len(lost),
     )
     return Undoing(plan, {**kept, **lost})
+
+
+def _homeward(step: Step, homes: Mapping[str, str]) -> Step:
+    back = any(homes.get(vm) == step.target for vm in step.vms)
+    return replace(step, errand=Errand.BACK) if back else step
 
 
 def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, held: Mapping[str, str]) -> str | None:

@@ -130,13 +130,12 @@ class BruteForce:
         return min((self.score(at), cost) for at, cost in cheapest.items())
 
     def migrations(self, at: Assignment) -> Iterator[tuple[Assignment, int]]:
-        """Placements one request away: of one VM, or of a whole positive group that stands together."""
-        groups = [(vm,) for vm in range(len(self.vms))]
-        groups += [
-            rule.vms
-            for rule in self.rules
-            if rule.hard and rule.kind == "together" and len({at[vm] for vm in rule.vms}) == 1
-        ]
+        """Placements one request away: of one VM, or of all that must run with it on its host at once."""
+        groups = {(vm,) for vm in range(len(self.vms))}
+        for rule in self.rules:
+            if rule.hard and rule.kind == "together":
+                groups |= {tuple(vm for vm in rule.vms if at[vm] == host) for host in at}
+        groups.discard(())
         for moving in groups:
             for host in self.hosts:
                 if all(at[vm] != host.id for vm in moving) and self.may_go(at, moving, host.id):
@@ -149,7 +148,9 @@ class BruteForce:
         used = sum(vm.memory_mb for number, vm in enumerate(self.vms) if at[number] == host)
         if used + sum(self.vms[vm].memory_mb for vm in moving) > self.total[host]:
             return False
-        if self.host[host].status != "up" or not all(self.one_may_go(at, vm, moving, host) for vm in moving):
+        if self.host[host].status != "up" or not self.with_peers(at, moving, host):
+            return False
+        if not all(self.one_may_go(at, vm, moving, host) for vm in moving):
             return False
         after = tuple(host if vm in moving else at[vm] for vm in range(len(at)))
         touched = [rule for vm in moving for rule in self.hard_of[vm]]
@@ -174,11 +175,16 @@ class BruteForce:
                     return False
             elif (host in rule.hosts) != (rule.kind == "on"):
                 return False
+        return True
+
+    def with_peers(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
+        """The engine's own filter: to where any VM is that shares a group with any of those that move."""
+        names = {self.vms[vm].id for vm in moving}
         direct = {
             at[self.index[other]]
             for group in self.positive
-            if known.id in group
-            for other in group
-            if other != known.id and other in self.index and self.index[other] not in moving
+            if group & names
+            for other in group - names
+            if other in self.index
         }
         return not direct or host in direct

@@ -10,11 +10,12 @@ import pytest
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.certifying import apply
-from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
+from ovirt_placement.planning.remains import End, remains
 from tests.builders import (
     APART,
     CLUSTER,
@@ -31,7 +32,7 @@ ALL = Wishes(repair=frozenset(Repair))
 #: What a plan of a large group may take, of the processor's time; other tests run beside it.
 PATIENCE_SECONDS = 5
 #: The same where it has a thousand steps, each of which all rules judge.
-MORE_PATIENCE_SECONDS = 20
+MORE_PATIENCE_SECONDS = 10
 
 
 def planned(state: Snapshot, wishes: Wishes = ALL, seconds: float = 20.0) -> Plan:
@@ -190,3 +191,14 @@ def test_ha_reservation_is_not_made_worse() -> None:
     assert moves(planned(state)) == ["a to h3"]
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(planned(unreserved)) == ["a to h2"]
+
+
+def test_a_negative_group_with_more_vms_than_hosts_says_so_however_large_it_is() -> None:
+    names = [f"v{number:03}" for number in range(300)]
+    state = snapshot(
+        *(host(f"h{number:03}") for number in range(200)),
+        *(vm(name, f"h{number % 200:03}") for number, name in enumerate(names)),
+        group("g", APART, " ".join(names)),
+    )
+    (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), NEVER)
+    assert left.because[0] == "its 300 running VMs need a host each, and only 200 can have one"

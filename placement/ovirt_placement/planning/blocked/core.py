@@ -91,10 +91,11 @@ class _Constraints:
         self._vms = vms
 
     def add(self, element: Element, literal: cp_model.IntVar) -> None:
-        first = element.ids[0]
         if element.goal is not None:
             self.rule(element.goal, literal)
-        elif element.kind is Kind.STAYS:
+            return
+        first = element.ids[0]
+        if element.kind is Kind.STAYS:
             self._cp.add_implication(literal, self._at[first, self._problem.where[first]])
         elif element.kind is Kind.TARGETS:
             self._keep(literal, first, {*self._problem.targets[first], self._problem.where[first]})

@@ -37,6 +37,8 @@ class Strategy(Protocol):
 
     #: As the configuration names it.
     name: str
+    #: Whether a plan goes on where its first choice has led, until nothing is mended any more.
+    goes_on: bool
 
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         """The best end found before the deadline; at worst the start itself."""

@@ -24,6 +24,7 @@ class Random:
     """The same seed has the same choice for the same problem; whoever plans again gives another."""
 
     name = "random"
+    goes_on = False
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed

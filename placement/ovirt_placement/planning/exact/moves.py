@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -20,10 +20,10 @@ class Moves:
         self._hard = {
             vm: tuple(goal for goal in self._problem.goals_of.get(vm, ()) if goal.hard) for vm in space.hosts
         }
-        self._closures = tuple(
+        self._gathering = tuple(
             goal
             for goal in self._problem.goals
-            if goal.hard and goal.shape is Shape.GATHER and self._may_close(goal)
+            if goal.hard and goal.shape is Shape.GATHER and len(goal.vms) > 1
         )
 
     def after(self, states: Numbers) -> Iterator[tuple[Move, Numbers, Numbers]]:
@@ -37,19 +37,15 @@ class Moves:
                         froms = states[legal]
                         change = (digit - self._space.digits(vm, froms)) * self._space.strides[vm]
                         yield Move((vm,), host), froms, froms + change
-        for goal in self._closures:
-            yield from self._after_closure(look, goal)
+        for goal in self._gathering:
+            for closure, inside in self._closures(look, goal):
+                yield from self._after_closure(self._space.look(inside), goal, closure)
 
     def _legal(self, look: Look, vm: str, host: str) -> Flags:
         problem = self._problem
         legal = ~look.on(vm, host) & (look.taken_mb[host] <= problem.free_mb[host] - problem.memory_mb[vm])
-        peers = sorted(problem.peers.get(vm, frozenset()))
-        if peers:
-            # The engine's own filter: to a peer, wherever one is.
-            joins = look.none()
-            for peer in peers:
-                joins |= look.heads_for(peer, host)
-            legal &= joins
+        # The engine's own filter: to a peer, wherever one is.
+        legal &= self._joins(look, sorted(problem.peers.get(vm, frozenset())), host)
         for goal in self._hard[vm]:
             if not legal.any():
                 break
@@ -70,10 +66,7 @@ class Moves:
                 free &= ~look.holds(peer, host)
             return free
         if goal.shape is Shape.GATHER:
-            joins = look.none() if others else look.every()
-            for peer in others:
-                joins |= look.heads_for(peer, host)
-            return joins
+            return self._joins(look, others, host)
         return np.array(
             [goal.constraint.admits(vm, host, At(self._space, int(state))) for state in look.states],
             dtype=np.bool_,
@@ -85,31 +78,39 @@ class Moves:
         after = self._space.look(look.states + change)
         return legal & (look.broken(goal) | ~after.broken(goal))
 
-    def _may_close(self, goal: Goal) -> bool:
-        members = frozenset(goal.vms)
-        return all(
-            vm in self._space.hosts
-            and not any(
-                peer in self._problem.where for peer in self._problem.peers.get(vm, frozenset()) - members
-            )
-            and not any(
-                other.shape is Shape.OTHER
-                or (other.shape is Shape.SPREAD and len(members.intersection(other.vms)) > 1)
-                for other in self._hard[vm]
-            )
-            for vm in goal.vms
-        )
+    def _closures(self, look: Look, goal: Goal) -> Iterator[tuple[tuple[str, ...], Numbers]]:
+        """What of a group may move at once, with the states in which it is all that is on its host."""
+        able = [vm for vm in goal.vms if vm in self._space.hosts]
+        fixed = [vm for vm in goal.vms if vm not in self._space.hosts]
+        for place, first in enumerate(able[:-1]):
+            here = look.places(first)
+            alone = look.every()
+            for other in (*able[:place], *fixed):
+                alone &= look.places(other) != here
+            with_it = np.zeros(len(look.states), dtype=np.int64)
+            for number, other in enumerate(able[place + 1 :]):
+                with_it |= (look.places(other) == here).astype(np.int64) << number
+            for members in np.unique(with_it[alone]):
+                if members:
+                    others = (vm for number, vm in enumerate(able[place + 1 :]) if members >> number & 1)
+                    yield (first, *others), look.states[alone & (with_it == members)]
 
-    def _after_closure(self, look: Look, goal: Goal) -> Iterator[tuple[Move, Numbers, Numbers]]:
+    def _after_closure(
+        self, look: Look, goal: Goal, closure: tuple[str, ...]
+    ) -> Iterator[tuple[Move, Numbers, Numbers]]:
         problem, space = self._problem, self._space
-        common = frozenset(problem.hosts).intersection(*(space.hosts[vm] for vm in goal.vms))
-        memory_mb = sum(problem.memory_mb[vm] for vm in goal.vms)
-        for host in sorted(common):
-            if not all(host in problem.targets[vm] for vm in goal.vms):
-                continue
-            legal = ~look.broken(goal) & ~look.on(goal.vms[0], host)
+        if not self._may_go_at_once(closure):
+            return
+        direct = {peer for vm in closure for peer in problem.peers.get(vm, ())}
+        memory_mb = sum(problem.memory_mb[vm] for vm in closure)
+        for host in sorted(
+            frozenset.intersection(*(problem.targets[vm].intersection(space.hosts[vm]) for vm in closure))
+        ):
+            legal = ~look.on(closure[0], host)
             legal &= look.taken_mb[host] <= problem.free_mb[host] - memory_mb
-            for vm in goal.vms:
+            for peers in (direct, goal.vms):
+                legal &= self._joins(look, [peer for peer in peers if peer not in closure], host)
+            for vm in closure:
                 for other in self._hard[vm]:
                     if other.shape is not Shape.GATHER:
                         legal &= self._admits(look, other, vm, host)
@@ -117,6 +118,22 @@ class Moves:
                 froms = look.states[legal]
                 change = sum(
                     (space.hosts[vm].index(host) - space.digits(vm, froms)) * space.strides[vm]
-                    for vm in goal.vms
+                    for vm in closure
                 )
-                yield Move(goal.vms, host), froms, froms + change
+                yield Move(closure, host), froms, froms + change
+
+    def _may_go_at_once(self, closure: tuple[str, ...]) -> bool:
+        """Whether no rule parts them, nor is such that only it can tell."""
+        return not any(
+            other.shape is Shape.OTHER
+            or (other.shape is Shape.SPREAD and len(set(closure).intersection(other.vms)) > 1)
+            for vm in closure
+            for other in self._hard[vm]
+        )
+
+    def _joins(self, look: Look, peers: Collection[str], host: str) -> Flags:
+        """Whether any of the peers heads for a host; true where there are none."""
+        joins = look.none() if peers else look.every()
+        for peer in peers:
+            joins |= look.heads_for(peer, host)
+        return joins

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.planning.ordering.trips import Trip
@@ -16,7 +16,6 @@ from ovirt_placement.planning.problem.problem import Problem
 class _Stay:
     """A VM is on a host from the end of one move to the beginning of another, or always."""
 
-    host: str
     since: int | None
     until: int | None
 
@@ -26,49 +25,57 @@ class Company:
 
     def __init__(self, problem: Problem, travelling: Sequence[Sequence[Trip]]) -> None:
         self._problem = problem
-        self._stays: defaultdict[str, list[_Stay]] = defaultdict(list)
+        #: By host, VMs that are there for a while: first those that never leave.
+        self._stays: defaultdict[str, list[tuple[str, _Stay]]] = defaultdict(list)
         came: dict[str, int] = {}
+        passing: list[tuple[str, str, _Stay]] = []
         for its in travelling:
             for trip in its:
-                self._stays[trip.vm].append(_Stay(trip.source, came.get(trip.vm), trip.at))
+                passing.append((trip.source, trip.vm, _Stay(came.get(trip.vm), trip.at)))
                 came[trip.vm] = trip.at
+        for vm, host in problem.where.items():
+            for there in problem.pending.get(vm) or (host,) if vm not in came else ():
+                self._stays[there].append((vm, _Stay(None, None)))
         for its in travelling:
             for trip in its:
                 if came[trip.vm] == trip.at:
-                    self._stays[trip.vm].append(_Stay(trip.target, trip.at, None))
+                    passing.append((trip.target, trip.vm, _Stay(trip.at, None)))
+        for host, vm, stay in sorted(passing, key=lambda one: one[1]):
+            self._stays[host].append((vm, stay))
 
     def join(self, its: Sequence[Trip], waiting: Waiting) -> None:
         """Let the move that is looked at wait for a peer, and that peer for it.
 
         The peer also shows that the group does not stand whole on the host that is left, so that nothing
-        that holds is broken. A group that moves at once needs no company.
+        that holds is broken. A group that moves as a whole has no peers beside it.
         """
-        if len(its) > 1:
-            return
-        trip = its[0]
-        for peers in (self._problem.peers.get(trip.vm, frozenset()), self._members(trip.vm)):
-            stays = [
-                stay for peer in sorted(peers) for stay in self._stays_of(peer) if stay.host == trip.target
-            ]
-            there = [stay for stay in stays if _covers(stay, trip.at)]
-            if there:
-                best = min(there, key=lambda stay: _cost(stay, trip.at, waiting))
-                if best.since is not None:
-                    waiting.add(trip.at, best.since)
-                if best.until is not None:
-                    waiting.add(best.until, trip.at)
+        at, target = its[0].at, its[0].target
+        moving = {trip.vm for trip in its}
+        direct = (self._problem.peers.get(vm, frozenset()) for vm in moving)
+        for peers in (frozenset().union(*direct), self._members(its[0].vm)):
+            best = self._best(at, target, peers - moving, waiting)
+            if best is not None and best.since is not None:
+                waiting.add(at, best.since)
+            if best is not None and best.until is not None:
+                waiting.add(best.until, at)
 
-    def _members(self, vm: str) -> Iterable[str]:
+    def _best(self, at: int, host: str, peers: frozenset[str], waiting: Waiting) -> _Stay | None:
+        """Of the peers on a host when a move begins that which is to be waited for least."""
+        found: tuple[tuple[bool, int, bool], _Stay] | None = None
+        for vm, stay in self._stays[host] if peers else ():
+            if vm in peers and _covers(stay, at):
+                if stay.since is None and stay.until is None:
+                    return stay
+                cost = _cost(stay, at, waiting)
+                if found is None or cost < found[0]:
+                    found = cost, stay
+        return None if found is None else found[1]
+
+    def _members(self, vm: str) -> frozenset[str]:
         """Those that the VM must run with, through others as well."""
         goals = self._problem.goals_of.get(vm, ())
         hard = (goal for goal in goals if goal.hard and goal.shape is Shape.GATHER)
-        return {member for goal in hard for member in goal.vms} - {vm}
-
-    def _stays_of(self, vm: str) -> Iterable[_Stay]:
-        if vm in self._stays:
-            return self._stays[vm]
-        hosts = self._problem.pending.get(vm) or (self._problem.where.get(vm),)
-        return [_Stay(host, None, None) for host in hosts if host is not None]
+        return frozenset(member for goal in hard for member in goal.vms)
 
 
 def _covers(stay: _Stay, at: int) -> bool:

@@ -103,16 +103,16 @@ class _Search:
                     yield move
 
     def _others(self, state: State) -> Iterator[Move]:
-        groups = {goal.number: goal for vm in self._vms for goal in closures(self._standing, vm)}
+        groups = closures(self._standing, self._vms)
         for vm, present, first in zip(self._vms, state, self._root, strict=True):
             able = present != first or present in self._scope.leave
             for host in self._scope.hosts[vm] if able else ():
                 if host != self._where.get(vm) and self._standing.legal(vm, host):
                     yield Move((vm,), host)
-        for goal in groups.values():
-            for host in self._scope.hosts[goal.vms[0]] if self._index.keys() >= set(goal.vms) else ():
-                if self._standing.legal_closure(goal, host):
-                    yield Move(goal.vms, host)
+        for vms in groups:
+            for host in self._scope.hosts[vms[0]] if self._index.keys() >= set(vms) else ():
+                if self._standing.legal_closure(vms, host):
+                    yield Move(vms, host)
 
     def _after(self, state: State, move: Move) -> State:
         moving = {self._index[vm] for vm in move.vms}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from ovirt_placement.planning.problem.goal import HARD, Goal, Shape
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.standing import Standing
 
@@ -44,17 +43,20 @@ def straight(standing: Standing, vm: str, where: Mapping[str, str]) -> Move | No
     host = where[vm]
     if standing.legal(vm, host):
         return Move((vm,), host)
-    for goal in closures(standing, vm):
-        if all(where.get(member) == host for member in goal.vms) and standing.legal_closure(goal, host):
-            return Move(goal.vms, host)
+    vms = standing.closure(vm)
+    if (
+        len(vms) > 1
+        and all(where.get(member) == host for member in vms)
+        and standing.legal_closure(vms, host)
+    ):
+        return Move(vms, host)
     return None
 
 
-def closures(standing: Standing, vm: str) -> Iterator[Goal]:
-    """Hard positive groups of a VM that stand whole on one host: these may only move at once."""
-    for goal in standing.problem.goals_of.get(vm, ()):
-        if goal.level == HARD and goal.shape is Shape.GATHER and len(standing.crowd(goal)) == 1:
-            yield goal
+def closures(standing: Standing, vms: Iterable[str]) -> list[tuple[str, ...]]:
+    """What of these VMs can only move at once, or may, each closure once."""
+    found = dict.fromkeys(standing.closure(vm) for vm in vms)
+    return [closure for closure in found if len(closure) > 1]
 
 
 def _woken(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.detours import find_detours
-from ovirt_placement.planning.ordering.direct import closures, direct_moves
+from ovirt_placement.planning.ordering.direct import direct_moves
 from ovirt_placement.planning.ordering.scope import around, whole
 from ovirt_placement.planning.ordering.ties import tied
 from ovirt_placement.planning.problem.goal import Shape
@@ -191,16 +191,10 @@ def _without_the_useless(problem: Problem, tried: Sequence) -> Sequence:
 def _is_legal(problem: Problem, moves: Iterable[Move]) -> bool:
     standing = Standing(problem)
     for move in moves:
-        if not _may(standing, move):
+        if not standing.allows(move):
             return False
         standing.move(move.vms, move.host)
     return True
-
-
-def _may(standing: Standing, move: Move) -> bool:
-    if len(move.vms) == 1:
-        return standing.legal(move.vms[0], move.host)
-    return any(standing.legal_closure(goal, move.host) for goal in closures(standing, move.vms[0]))
 
 
 def _end(problem: Problem, moves: Iterable[Move]) -> Standing:

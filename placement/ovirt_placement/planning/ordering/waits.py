@@ -24,7 +24,10 @@ def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...
     """
     travelling = trips(problem, moves)
     waiting = Waiting([sum(problem.memory_mb[vm] for vm in move.vms) for move in moves])
-    for after, before in (*_own(travelling), *_rivals(problem, travelling), *_untold(problem, travelling)):
+    for needed in (_own(travelling), _closed(problem, travelling), _rivals(problem, travelling)):
+        for after, before in needed:
+            waiting.add(after, before)
+    for after, before in _untold(problem, travelling):
         waiting.add(after, before)
     company, room = Company(problem, travelling), Room(problem.free_mb)
     for its in travelling:
@@ -42,6 +45,29 @@ def _own(travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
             if trip.vm in last:
                 yield trip.at, last[trip.vm]
             last[trip.vm] = trip.at
+
+
+def _closed(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
+    """The engine takes all along that run on the host that a closure leaves: nobody comes or goes then."""
+    goals = {goal.number: goal for its in travelling for goal in _gathering(problem, its)}
+    for number in sorted(goals):
+        members = frozenset(goals[number].vms)
+        mine = [its for its in travelling if its[0].vm in members]
+        for place, its in enumerate(mine):
+            for earlier in mine[:place]:
+                if _meets(its, earlier) or _meets(earlier, its):
+                    yield its[0].at, earlier[0].at
+
+
+def _gathering(problem: Problem, its: tuple[Trip, ...]) -> Iterator[Goal]:
+    """The group that a closure is of."""
+    return _hard(problem, its[0].vm, Shape.GATHER) if len(its) > 1 else iter(())
+
+
+def _meets(closure: tuple[Trip, ...], other: tuple[Trip, ...]) -> bool:
+    """Whether a move brings VMs to the host that a closure leaves, or takes some away."""
+    source = closure[0].source
+    return len(closure) > 1 and any(source in (trip.source, trip.target) for trip in other)
 
 
 def _rivals(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from ovirt_placement.planning.problem.goal import Goal, Shape
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.planning.problem.reach import Reach, places
 
 
 def meeting_hosts(problem: Problem, reach: Reach, goal: Goal) -> list[str]:
-    """Hosts to which all members can come one by one, that with the most members first."""
+    """Hosts of members to which all others can come straight, that with the most members first."""
     crowd = Counter(problem.where[vm] for vm in goal.vms)
     return sorted(
         (host for host in reach.company(goal) if all(host in reach.of(vm) for vm in goal.vms)),
@@ -20,19 +20,24 @@ def meeting_hosts(problem: Problem, reach: Reach, goal: Goal) -> list[str]:
 
 
 def is_fresh(reach: Reach, goal: Goal, host: str) -> bool:
-    """Whether a split hard positive group may come to a host only whole: some of it see no peer there."""
+    """Whether a split hard positive group comes to a host by detours alone: some of it see no peer there."""
     if not goal.hard or goal.held or goal.shape is not Shape.GATHER:
         return False
     return host not in reach.company(goal)
 
 
 def detour(problem: Problem, reach: Reach, goal: Goal, host: str) -> int | None:
-    """Migrations that coming to such a host costs beyond one for each VM; None if no way leads there."""
-    meeting = meeting_hosts(problem, reach, goal)
-    if not meeting or not reach.moves_whole(goal):
+    """Migrations that coming to such a host costs beyond one for each VM; None if no way leads there.
+
+    At least, that is: members of a circle gather, where others are there; else all do so first.
+    """
+    crowd = Counter(problem.where[vm] for vm in goal.vms)
+    if host in places(problem, goal.vms):
+        return 1
+    able = [one for one in crowd if all(one in reach.of(vm) for vm in goal.vms)]
+    if not able or not reach.moves_whole(goal):
         return None
-    to_meet = sum(problem.where[vm] != meeting[0] for vm in goal.vms)
-    return to_meet + sum(problem.where[vm] == host for vm in goal.vms)
+    return min(len(goal.vms) - crowd[one] + (one not in reach.company(goal)) for one in able)
 
 
 def detouring(problem: Problem, reach: Reach, where: Mapping[str, str]) -> list[tuple[Goal, str]]:

@@ -19,6 +19,7 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.built_in import vm_affinity_groups
 from ovirt_placement.rules.built_in.cpu import cores_of
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.failover.units import Domain
 from ovirt_placement.rules.standing import SnapshotStanding
 
 
@@ -43,6 +44,10 @@ class Wishes:
     closed: frozenset[str] = frozenset()
     #: Whether a VM whose placement keys refuse the host that it runs on is to be moved, as by a hard rule.
     keys: bool = False
+    #: Whether migrations are planned that restore an HA reservation which does not hold, and the failure
+    #: domains that are to be survived beside hosts.
+    reserve: bool = False
+    domains: tuple[Domain, ...] = ()
 
 
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()

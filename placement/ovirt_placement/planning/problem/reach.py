@@ -38,11 +38,10 @@ class Reach:
         return known
 
     def company(self, goal: Goal) -> frozenset[str]:
-        """Hosts to which any member of a positive group may come alone, as far as its peers decide it."""
+        """Hosts to which all members of a positive group may come straight, as far as peers decide it."""
         known = self._company.get(goal.number)
         if known is None:
-            all_places = (places(self._problem, circle) for circle in circles(self._problem, goal))
-            known = self._company[goal.number] = frozenset.intersection(*all_places)
+            known = self._company[goal.number] = company(self._problem, goal)
         return known
 
     def _targets(self, vm: str) -> frozenset[str]:
@@ -83,14 +82,26 @@ class Reach:
         return known
 
 
-def circles(problem: Problem, goal: Goal) -> list[frozenset[str]]:
-    """All members; and those of them that groups tie together by VMs that run.
+def company(problem: Problem, goal: Goal) -> frozenset[str]:
+    """Hosts where members of a positive group are, and to which no other needs to make a detour.
 
-    Through a VM that is down the engine sees no tie: it sends a VM to peers of its own circle alone. One
-    that has none may join any member.
+    The engine sends a VM alone only to those that it shares a group with. Those that are tied to the others
+    by a VM that is down alone get to a host without one of them only at once, from one host: where they
+    stand whole, or beside a member of another circle, whose peers then count for them.
     """
+    hosts = places(problem, goal.vms)
+    for circle in circles(problem, goal):
+        homes = {problem.where[vm] for vm in circle}
+        beside = any(problem.where[vm] in homes for vm in goal.vms if vm not in circle)
+        if len(homes) > 1 and not beside:
+            hosts &= places(problem, circle)
+    return hosts
+
+
+def circles(problem: Problem, goal: Goal) -> list[frozenset[str]]:
+    """Members that groups tie together by VMs that run, two at least: as the engine's filter sees it."""
     left = dict.fromkeys(goal.vms)
-    found = [frozenset(goal.vms)]
+    found = []
     while left:
         circle = waiting = {next(iter(left))}
         while waiting:

@@ -65,6 +65,12 @@ class Standing:
 
     # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly broken
 
+    def allows(self, move: Move) -> bool:
+        """Whether a move is legal now."""
+        if len(move.vms) > 1:
+            return self.legal_closure(move.vms, move.host)
+        return self.legal(move.vms[0], move.host)
+
     def legal(self, vm: str, host: str) -> bool:
         """Whether `vm` may migrate to `host` now."""
         return (
@@ -76,20 +82,32 @@ class Standing:
             and not self._newly_breaks(Move((vm,), host))
         )
 
-    def legal_closure(self, goal: Goal, host: str) -> bool:
-        """Whether a hard positive group that stands whole on one host may migrate at once to `host`."""
-        vms, problem = goal.vms, self.problem
-        members = frozenset(vms)
+    def closure(self, vm: str) -> tuple[str, ...]:
+        """The VMs that the engine migrates with one by its affinity closure, that one among them.
+
+        They are those of its hard positive groups, through others as well, that run on its host. Of a split
+        group that is a part; of one that stands whole it is all.
+        """
+        goal = self._gathering(vm)
+        if goal is None:
+            return (vm,)
+        host = self.where(vm)
+        if self._crowd(goal)[host] == len(goal.vms):
+            return goal.vms
+        return tuple(member for member in goal.vms if self.where(member) == host)
+
+    def legal_closure(self, vms: tuple[str, ...], host: str) -> bool:
+        """Whether the closure of a VM, as `closure` tells it, may migrate at once to `host`."""
+        problem = self.problem
+        moving = frozenset(vms)
+        goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.hard}
+        outside = {peer for vm in vms for peer in problem.peers.get(vm, frozenset())} - moving
         return (
-            goal.hard
-            and goal.shape is Shape.GATHER
-            and len(self._crowd(goal)) == 1
-            and all(self.where(vm) != host and host in problem.targets[vm] for vm in vms)
+            all(self.where(vm) != host and host in problem.targets[vm] for vm in vms)
             and self.free_mb(host) >= sum(problem.memory_mb[vm] for vm in vms)
-            and not any(
-                self.destinations(peer) for vm in vms for peer in problem.peers.get(vm, frozenset()) - members
-            )
-            and not any(self._parts(other, vms, host) for vm in vms for other in problem.goals_of.get(vm, ()))
+            and moving == frozenset(self.closure(vms[0]))
+            and self._joins(outside, host)
+            and not any(self._parts(goal, vms, host) for goal in goals.values())
             and not self._newly_breaks(Move(vms, host))
         )
 
@@ -173,10 +191,17 @@ class Standing:
             alone = alone and not hosts
         return alone
 
+    def _gathering(self, vm: str) -> Goal | None:
+        """The hard positive group of a VM: there is one at most, as those that share VMs count as one."""
+        for goal in self.problem.goals_of.get(vm, ()):
+            if goal.hard and goal.shape is Shape.GATHER:
+                return goal
+        return None
+
     def _parts(self, goal: Goal, vms: tuple[str, ...], host: str) -> bool:
         """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""
-        if not goal.hard or goal.shape is Shape.GATHER:
-            return False
+        if goal.shape is Shape.GATHER:
+            return not self._joins(set(goal.vms).difference(vms), host)
         if goal.shape is Shape.HOSTS:
             return not goal.right(host)
         if goal.shape is Shape.SPREAD and len(set(goal.vms).intersection(vms)) > 1:

@@ -10,6 +10,7 @@ from ovirt_placement.planning.choosing.choice import Choice
 from ovirt_placement.planning.choosing.random import Random
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ordering.ordering import order
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.choosing.clusters import drawn
@@ -80,3 +81,14 @@ def test_every_choice_is_an_improvement_that_can_be_carried_out(seed: int, lot: 
 def test_without_time_nothing_moves() -> None:
     cluster = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
     assert not Random().choose(pose(cluster, CLUSTER), Deadline(lambda: 0.0)).where
+
+
+def test_a_plan_mends_the_one_rule_that_was_drawn() -> None:
+    cluster = snapshot(
+        *(host(f"h{number}") for number in range(4)),
+        *(vm(f"{twin}{number}", f"h{number}") for number in range(3) for twin in "ab"),
+        *(group(f"g{number}", APART, f"a{number} b{number}") for number in range(3)),
+    )
+    plan = make_plan(cluster, CLUSTER, strategy=Random())
+    assert (plan.migrations, len(plan.remaining)) == (1, 2)
+    assert not plan.proven

@@ -81,16 +81,16 @@ class Cluster:
         there = {vm: going.get(vm, host) for vm, host in where.items()}
         for tied in self.together:
             if moving & tied and len(moving) > 1:
-                at_rest = {where[vm] for vm in tied if vm not in going}
-                if moving != tied or len(at_rest) > 1 or tied & going.keys():
-                    return "a group that does not stand whole cannot move at once"
-        for vm in moving:
-            direct = {peer for group in self.positive if vm in group for peer in group}
-            tied = {peer for one in self.together if vm in one for peer in one}
-            for peers in (direct, tied):
-                hosts = {there[peer] for peer in peers - moving if peer in there}
-                if hosts and target not in hosts:
-                    return f"no peer of {vm} on {target}"
+                source = where[min(moving)]
+                with_it = {vm for vm in tied if where[vm] == source}
+                if moving != with_it or any(source in (where[vm], going[vm]) for vm in tied & going.keys()):
+                    return f"the engine would take others along from {source}"
+        direct = {peer for group in self.positive if group & moving for peer in group}
+        tied = {peer for one in self.together if one & moving for peer in one}
+        for peers in (direct, tied):
+            hosts = {there[peer] for peer in peers - moving if peer in there}
+            if hosts and target not in hosts:
+                return f"no peer of {min(moving)} on {target}"
         return None
 
     def broken(self, where: Where) -> int:
@@ -104,11 +104,16 @@ class Cluster:
     # -- one at a time
 
     def requests(self, where: Where) -> Iterator[Request]:
-        """All that are legal while nothing moves."""
+        """All that are legal while nothing moves: of a VM, or of all its peers on its host at once."""
+        at_once = {
+            tuple(sorted(vm for vm in tied if where[vm] == host))
+            for tied in self.together
+            for host in self.hosts
+        }
         for host in self.hosts:
-            for vms in [*((vm,) for vm in sorted(where)), *(tuple(sorted(one)) for one in self.together)]:
+            for vms in [*((vm,) for vm in sorted(where)), *sorted(one for one in at_once if len(one) > 1)]:
                 request = Request(vms, host)
-                if vms and self.why_not(where, {}, request) is None:
+                if self.why_not(where, {}, request) is None:
                     yield request
 
     def ways(self) -> dict[tuple[str, ...], int]:

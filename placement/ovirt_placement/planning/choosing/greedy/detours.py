@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ovirt_placement.planning.choosing.draft import Draft
-from ovirt_placement.planning.problem.goal import Goal, Shape
 
 
 def detours(draft: Draft, mark: int, moves: Mapping[str, str]) -> int:
@@ -25,14 +24,9 @@ def detours(draft: Draft, mark: int, moves: Mapping[str, str]) -> int:
 
 
 def _goes(draft: Draft, vm: str, host: str, waiting: Mapping[str, str]) -> tuple[str, ...]:
-    """The VMs that may go to the host with this one now: none, it alone, or its whole group."""
+    """The VMs that may go to the host with this one now: none, it alone, or its closure."""
     if draft.standing.legal(vm, host):
         return (vm,)
-    for goal in draft.problem.goals_of.get(vm, ()):
-        if _moves_whole(goal, host, waiting) and draft.standing.legal_closure(goal, host):
-            return goal.vms
-    return ()
-
-
-def _moves_whole(goal: Goal, host: str, waiting: Mapping[str, str]) -> bool:
-    return goal.hard and goal.shape is Shape.GATHER and all(waiting.get(vm) == host for vm in goal.vms)
+    vms = draft.standing.closure(vm)
+    bound = len(vms) > 1 and all(waiting.get(one) == host for one in vms)
+    return vms if bound and draft.standing.legal_closure(vms, host) else ()

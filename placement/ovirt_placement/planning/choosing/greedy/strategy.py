@@ -28,6 +28,7 @@ class Greedy:
     """The same problem has the same choice, unless the deadline cuts it short."""
 
     name = "greedy"
+    goes_on = True
 
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         draft = Draft(problem)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from ovirt_placement.planning.choosing.draft import Draft
-from ovirt_placement.planning.choosing.greedy.meeting import meeting_hosts
 from ovirt_placement.planning.choosing.hosts import EmptiestFirst, allowed, best_hosts
 from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.reach import company
 
 #: VMs that end elsewhere, with their hosts.
 Way = Mapping[str, str]
@@ -88,7 +88,7 @@ class Ways:
     def _gathering(self, goal: Goal) -> Iterator[Way]:
         draft = self.draft
         hosts = allowed(draft, goal.vms)
-        meeting = meeting_hosts(draft.problem, goal) if goal.hard and not goal.held else None
+        meeting = company(draft.problem, goal) if goal.hard and not goal.held else None
         if meeting is not None and not meeting:
             return
         fixed = {draft.where(vm) for vm in goal.vms if vm in self.settled}

@@ -120,14 +120,7 @@ def _legal(problem: Problem, moves: Sequence[Move]) -> bool:
     """Whether each move is legal when its turn comes."""
     standing = Standing(problem)
     for move in moves:
-        if len(move.vms) > 1:
-            legal = any(
-                goal.vms == move.vms and standing.legal_closure(goal, move.host)
-                for goal in problem.goals_of[move.vms[0]]
-            )
-        else:
-            legal = standing.legal(move.vms[0], move.host)
-        if not legal:
+        if not standing.allows(move):
             return False
         standing.move(move.vms, move.host)
     return True

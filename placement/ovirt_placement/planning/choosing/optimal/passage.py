@@ -5,7 +5,7 @@ Every VM goes at most once, straight to its end. Steps at one time may run at on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ortools.sat.python import cp_model
 
@@ -25,6 +25,8 @@ class Passage:
         self.time = {vm: self._cp.new_int_var(0, most_steps, "") for vm in self._moving}
         self._earlier: dict[tuple[str, str], cp_model.IntVar] = {}
         self._left: dict[tuple[str, str], cp_model.IntVar] = {}
+        #: Of a VM that may go with others at once: these, itself among them, and whether they do.
+        self._at_once = dict(self._closures())
         for host in self._problem.hosts:
             self._limit(host)
         for vm in self._moving:
@@ -32,10 +34,8 @@ class Passage:
                 if goal.hard and goal.shape is Shape.SPREAD:
                     self._wait_for_rivals(vm, goal)
             self._join_peers(vm)
-        for goal in self._closures():
-            first, *others = goal.vms
-            for vm in others:
-                self._cp.add(self.time[vm] == self.time[first])
+        for closure, at_once in self._at_once.values():
+            self._go_at_once(closure, at_once)
 
     def _limit(self, host: str) -> None:
         """Whoever comes fits beside those who have not left for certain and those who may have come."""
@@ -77,21 +77,35 @@ class Passage:
                 self._cp.add(self.time[rival] + 1 <= self.time[vm]).only_enforce_if(arrives)
 
     def _join_peers(self, vm: str) -> None:
-        """A VM of a split group goes where a peer is then; the engine asks for one of its own groups."""
-        at, where = self._model.at, self._problem.where
-        closing = {goal.number for goal in self._closures()}
-        goals = [
-            goal
-            for goal in self._problem.goals_of.get(vm, ())
-            if goal.hard and goal.shape is Shape.GATHER and goal.number not in closing
-        ]
-        groups = [tuple(peer for peer in goal.vms if peer != vm) for goal in goals]
-        if goals and (peers := self._problem.peers.get(vm)):
-            groups.append(tuple(sorted(peers)))
-        for group in groups:
-            for host in self._model.scope.domains[vm]:
-                if host != where[vm]:
-                    self._cp.add_bool_or([at[vm, host].negated(), *self._there(vm, group, host)])
+        """A VM that goes alone goes where a peer is then; the engine asks for one of its own groups."""
+        for goal in self._gathering(vm):
+            alone = [self._at_once[vm][1]] if vm in self._at_once else []
+            self._join(vm, set(goal.vms) - {vm}, alone)
+            self._join(vm, self._problem.peers.get(vm, frozenset()), alone)
+
+    def _join(self, vm: str, peers: Collection[str], unless: Sequence[cp_model.LiteralT]) -> None:
+        at, home = self._model.at, self._problem.where[vm]
+        for host in self._model.scope.domains[vm] if peers else ():
+            if host != home:
+                there = self._there(vm, sorted(peers), host)
+                self._cp.add_bool_or([at[vm, host].negated(), *unless, *there])
+
+    def _go_at_once(self, closure: tuple[str, ...], at_once: cp_model.IntVar) -> None:
+        """All from one host to another, where a peer of any of them is, and all that are there then."""
+        first, *others = closure
+        at, moving = self._model.at, frozenset(closure)
+        for vm in others:
+            self._cp.add(self.time[vm] == self.time[first]).only_enforce_if(at_once)
+            for host in {*self._model.scope.domains[vm], *self._model.scope.domains[first]}:
+                both = (at.get((vm, host), 0), at.get((first, host), 0))
+                self._cp.add(both[0] == both[1]).only_enforce_if(at_once)
+        members = {member for goal in self._gathering(first) for member in goal.vms}
+        direct = {peer for vm in closure for peer in self._problem.peers.get(vm, ())}
+        for peers in (members - moving, direct - moving):
+            self._join(first, peers, [at_once.negated()])
+        for other in members - moving:
+            if (other, self._problem.where[first]) in at:
+                self._cp.add_implication(at_once, at[other, self._problem.where[first]].negated())
 
     def _there(self, vm: str, peers: Sequence[str], host: str) -> list[cp_model.LiteralT]:
         """What makes that a peer is on a host when a VM goes there; a number 1 if one is for certain."""
@@ -121,26 +135,40 @@ class Passage:
             self._cp.add(self.time[first] + 1 <= self.time[then]).only_enforce_if(known)
         return known
 
-    def _closures(self) -> list[Goal]:
-        return [
-            goal
-            for goal in self._problem.goals
-            if goal.hard
-            and goal.held
-            and goal.shape is Shape.GATHER
-            and len(goal.vms) > 1
-            and all(vm in self.time for vm in goal.vms)
-        ]
+    def _closures(self) -> Iterator[tuple[str, tuple[tuple[str, ...], cp_model.IntVar]]]:
+        """VMs that start together, by each of them; a group that stands whole moves at once or not at all."""
+        for goal in self._problem.goals:
+            if goal.hard and goal.shape is Shape.GATHER:
+                for vms in _starting_together(self._problem, goal):
+                    if all(vm in self.time for vm in vms):
+                        at_once = self._cp.new_constant(1) if goal.held else self._cp.new_bool_var("")
+                        yield from ((vm, (vms, at_once)) for vm in vms)
+
+    def _gathering(self, vm: str) -> list[Goal]:
+        goals = self._problem.goals_of.get(vm, ())
+        return [goal for goal in goals if goal.hard and goal.shape is Shape.GATHER]
+
+
+def _starting_together(problem: Problem, goal: Goal) -> list[tuple[str, ...]]:
+    """Two or more members of a group that start on one host."""
+    by_host: dict[str, tuple[str, ...]] = {}
+    for vm in goal.vms:
+        by_host[problem.where[vm]] = (*by_host.get(problem.where[vm], ()), vm)
+    return [vms for vms in by_host.values() if len(vms) > 1]
 
 
 def in_sequence(problem: Problem, where: Mapping[str, str], times: Mapping[str, int]) -> list[Move]:
-    """Moves by their times: a positive group that stands together goes at once."""
+    """Moves by their times: members of a positive group that start and go at one time go at once."""
+    at_once = {
+        vm: vms
+        for goal in problem.goals
+        if goal.hard and goal.shape is Shape.GATHER
+        for vms in _starting_together(problem, goal)
+        if len({(where.get(vm), times.get(vm)) for vm in vms}) == 1
+        for vm in vms
+    }
     moves: dict[tuple[str, ...], tuple[int, str]] = {}
     for vm, host in sorted(where.items()):
         if host != problem.where[vm]:
-            vms: tuple[str, ...] = (vm,)
-            for goal in problem.goals_of.get(vm, ()):
-                if goal.hard and goal.held and goal.shape is Shape.GATHER and len(goal.vms) > 1:
-                    vms = goal.vms
-            moves[vms] = (times[vm], host)
+            moves[at_once.get(vm, (vm,))] = (times[vm], host)
     return [Move(vms, host) for vms, (_, host) in sorted(moves.items(), key=lambda one: (one[1][0], one[0]))]

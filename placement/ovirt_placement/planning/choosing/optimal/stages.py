@@ -16,6 +16,8 @@ from ovirt_placement.planning.deadline import Deadline
 #: Two stages are solved as one while the larger weight stays below this.
 _MOST_WEIGHT = 1_000_000
 _SEED = 1
+#: Units of work that one run may take where there is no deadline, each a second or so.
+_WORK = 60.0
 #: How long it may take to notice that planning is to stop, in seconds.
 _WATCH_SECONDS = 0.05
 
@@ -177,6 +179,8 @@ class Stages:
         parameters.random_seed = _SEED
         if left < math.inf:
             parameters.max_time_in_seconds = left
+        else:
+            parameters.max_deterministic_time = _WORK
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(deadline, ended), daemon=True)
         watch.start()

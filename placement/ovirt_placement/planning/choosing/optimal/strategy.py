@@ -23,6 +23,7 @@ class Optimal:
     """CP-SAT: exact where its time suffices, and it says so; else the best found, with a bound."""
 
     name = "optimal"
+    goes_on = True
 
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         construction = Construction(problem, Reach(problem))

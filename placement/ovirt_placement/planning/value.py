@@ -1,0 +1,25 @@
+"""What a sequence of moves is worth, as one row of numbers: less is better, from the first to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.score import Score, score
+from ovirt_placement.planning.problem.standing import Standing
+
+#: Hard, crowding, soft by level, migrations; of a sequence, a VM that is migrated twice counts twice.
+Value = tuple[int, ...]
+
+
+def value(problem: Problem, moves: Sequence[Move]) -> Value:
+    """Of moves from the start."""
+    standing = Standing(problem)
+    for move in moves:
+        standing.move(move.vms, move.host)
+    return (*value_of(score(standing))[:-1], sum(len(move.vms) for move in moves))
+
+
+def value_of(one: Score) -> Value:
+    """Of an end to which every VM goes straight."""
+    return (one.hard, one.crowding_mb + one.crowding_cpu, *one.soft, one.migrations)

@@ -1,0 +1,103 @@
+"""Groups that only a VM that is down ties together: the engine moves those of one host at once."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.choosing import catalogue
+from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.ordering.ordering import order
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
+from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from tests.placement.planning.brute_force import BruteForce
+from tests.placement.planning.ordering.drawn import reachable_end
+from tests.placement.planning.ordering.oracle import Cluster, Request
+from tests.placement.planning.test_planner_properties import end_of
+
+ALL = Wishes(repair=frozenset(Repair))
+
+
+def drawn(seed: int, *, soft: bool = True) -> Snapshot:
+    """Two to four hosts, four to six VMs that run, and groups with VMs that are down."""
+    dice = random.Random(seed)
+    hosts = [f"h{number}" for number in range(dice.randint(2, 4))]
+    running = [f"v{number}" for number in range(dice.randint(4, 6))]
+    down = [f"d{number}" for number in range(dice.randint(1, 2))]
+    members = [
+        dice.sample(running, dice.randint(1, 3)) + dice.sample(down, dice.random() < 0.7)
+        for _ in range(dice.randint(2, 4))
+    ]
+    others = [APART, SOFT_APART, SOFT_TOGETHER] if soft else [APART]
+    return snapshot(
+        *(host(name, free_mb=1024 * dice.choice([0, 1, 2, 4, 8])) for name in hosts),
+        *(
+            vm(
+                name,
+                dice.choice(hosts),
+                memory_mb=1024 * dice.choice([1, 1, 2]),
+                usage_cpu_percent=0,
+                migratable=dice.random() < 0.93,
+            )
+            for name in running
+        ),
+        *(vm(name, None) for name in down),
+        *(group(f"g{number}", TOGETHER, " ".join(vms)) for number, vms in enumerate(members)),
+        *(
+            group(f"other{number}", dice.choice(others), " ".join(dice.sample(running, 2)))
+            for number in range(dice.randint(0, 2))
+        ),
+    )
+
+
+def test_two_parts_that_each_stand_whole_become_one_by_one_request() -> None:
+    state = snapshot(
+        host("h1"), host("h2"),
+        vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), vm("d", "h2"), vm("e", "h2"), vm("link", None),
+        group("two", TOGETHER, "a b link"), group("three", TOGETHER, "c d e link"),
+    )  # fmt: skip
+    for strategy in (StrategyName.OPTIMAL, StrategyName.GREEDY):
+        plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))
+        assert [(step.vms, step.target) for step in plan.steps] == [(("a", "b"), "h2")]
+        assert plan.remaining == ()
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 20))
+def test_no_plan_mends_more_or_needs_fewer_migrations(seed: int) -> None:
+    for one in range(seed, seed + 20):
+        state = drawn(one)
+        plan = make_plan(state, CLUSTER, wishes=ALL, explained=False)
+        assert plan.proven
+        assert end_of(state, plan) == BruteForce(state).best()
+
+
+def test_greedy_plans_are_legal_and_claim_nothing_that_is_not_so() -> None:
+    missed = 0
+    for seed in range(100):
+        state = drawn(seed)
+        strategy = catalogue.strategy(StrategyName.GREEDY)
+        plan = make_plan(state, CLUSTER, wishes=ALL, explained=False, strategy=strategy)
+        reached, best = end_of(state, plan), BruteForce(state).best()
+        assert not plan.proven or reached == best
+        missed += reached[0] != best[0]
+    assert missed <= 2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_member_comes_or_goes_while_others_go_at_once(seed: int) -> None:
+    chance = random.Random(seed)
+    for number in range(12):
+        state = drawn(1000 * seed + number, soft=False)
+        cluster = Cluster(state)
+        ways = cluster.ways()
+        end = reachable_end(cluster, ways, chance)
+        found = order(pose(state, CLUSTER), end, NEVER)
+        assert not found.stuck
+        assert sum(len(one.move.vms) for one in found.moves) == cluster.fewest(ways, end)
+        asked = [Request(one.move.vms, one.move.host, one.after) for one in found.moves]
+        for _ in range(10):
+            assert cluster.replay(asked, chance) is None
