@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 VECTORS ?= tests/data/vectors
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
-.PHONY: help demo test test-slow lint bench conformance clean
+.PHONY: help demo test test-slow lint bench soak conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -30,8 +30,14 @@ lint: $(READY) ## style, types, who may import whom, and what nobody calls
 bench: $(READY) ## speed, as ratios measured in one run
 	$(BIN)/python -m tests.benchmarks
 
+soak: $(READY) ## a million calls to the proxy, while workers are killed and the engine restarts (CALLS=n)
+	$(BIN)/python -m tests.soak $(if $(CALLS),--calls $(CALLS))
+
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tests.conformance $(VECTORS)
+
+reference: $(READY) ## write the pages that are made from the code: commands, JSON Schema, man pages, completions
+	$(BIN)/python -m tests.docs.generated
 
 clean: ## remove all that the other targets made
 	rm -rf $(VENV) .work build dist *.egg-info simulator/build simulator/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

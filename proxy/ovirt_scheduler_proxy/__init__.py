@@ -1,1 +1,18 @@
 """A plugin host for the oVirt engine's external scheduler: knows the contract, knows nothing of placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def command() -> int:
+    """Run the installed command; a worker, which imports this too, has the standard library alone."""
+    from ovirt_service import entry
+
+    return entry.start(_load)
+
+
+def _load() -> Callable[[], int]:
+    from ovirt_scheduler_proxy.cli import main
+
+    return main

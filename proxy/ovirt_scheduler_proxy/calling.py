@@ -8,10 +8,9 @@ import time
 import xmlrpc.client
 from typing import Any
 
-from tabulate import tabulate
-
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
+from ovirt_service.tables import table
 
 from .endpoint import TROUBLE_SHOOTING
 from .settings import Settings
@@ -86,8 +85,9 @@ def _ask(url: str, method: str, parameters: list[Any]) -> Any:
     except xmlrpc.client.Fault as fault:
         raise UserError(f"the proxy refused the call: {fault.faultString}") from fault
     except xmlrpc.client.ProtocolError as error:
+        hint = "; root may call, and whom [server] allowed_users names" if error.errcode == 403 else ""
         raise UserError(
-            f"the proxy at {url} answered with HTTP status {error.errcode} {error.errmsg}"
+            f"the proxy at {url} answered with HTTP status {error.errcode} {error.errmsg}{hint}"
         ) from error
     except (OSError, xmlrpc.client.Error) as error:
         raise UserError(f"no proxy answers at {url}: {error}; is it running there?") from error
@@ -102,13 +102,11 @@ def _url(settings: Settings) -> str:
 def _as_text(method: str, answer: Any) -> str:
     if method == "discover":
         rows = [(kind, name, *facts) for kind, units in answer.items() for name, facts in units.items()]
-        return tabulate(
-            rows, ("kind", "unit", "description", "parameters"), maxcolwidths=[None, None, 60, None]
-        )
+        return table(rows, ("kind", "unit", "description", "parameters"))
     lines = [f"{unit}: {sentence}" for unit, told in answer["plugin_errors"].items() for sentence in told]
     result = answer["result"]
     if method == "runCostFunctions":
-        shown = tabulate(result, ("host", "weight", "unit"))
+        shown = table(result, ("host", "weight", "unit"))
     elif method == "runFilters":
         shown = "\n".join(["accepted hosts:", *[f"  {host}" for host in result]])
     else:

@@ -5,22 +5,44 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import textwrap
+from collections.abc import Mapping
 
 import msgspec
-from tabulate import tabulate
+
+from ovirt_service.decoding import nearest
+from ovirt_service.tables import table
 
 from .plugins.loading import load_all
 from .settings import Settings
-from .units import Registry
+from .units import Registry, Unit
+from .worker.text import lines
+
+#: Descriptions are wrapped at this many characters.
+_WIDTH = 60
 
 
-def check(settings: Settings, as_json: bool) -> int:
-    """Print the units and problems of all plugin folders. Returns 1 when there is a problem, else 0."""
+def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
+    """Print the units and problems of all plugin folders, and files and parameters if `whole`.
+
+    Returns 1 when there is a problem, else 0.
+    """
     logging.disable()  # what is wrong is printed below
     workers = msgspec.structs.replace(settings.workers, warm=1)
     registry = asyncio.run(_load(msgspec.structs.replace(settings, workers=workers)))
-    print(_as_json(registry) if as_json else _as_text(registry))
-    return 1 if registry.problems else 0
+    unknown = _unknown_units(settings, registry)
+    print(_as_json(registry, unknown) if as_json else _as_text(registry, unknown, whole=whole))
+    return 1 if registry.problems or unknown else 0
+
+
+def _unknown_units(settings: Settings, registry: Registry) -> dict[str, str]:
+    """Units that the configuration speaks of and no plugin offers, each with what is wrong about it."""
+    known = {unit.name for unit in registry.units}
+    return {
+        name: f"[units.{name}] in the configuration: no plugin has such a unit{nearest(name, known)}"
+        for name in settings.units
+        if name not in known
+    }
 
 
 async def _load(settings: Settings) -> Registry:
@@ -30,23 +52,23 @@ async def _load(settings: Settings) -> Registry:
     return plugins.registry
 
 
-def _as_text(registry: Registry) -> str:
-    rows = [
-        (unit.name, unit.kind.value, str(unit.file), unit.properties.replace(";", "\n"), unit.description)
-        for unit in registry.units
-    ]
-    headers = ("unit", "kind", "file", "parameters", "description")
-    parts = (
-        [tabulate(rows, headers, maxcolwidths=[None, None, None, None, 60])]
-        if rows
-        else ["There is no unit."]
-    )
-    if registry.problems:
-        parts.append("\n".join(["Problems:", *[f"  {problem}" for problem in registry.problems]]))
+def _as_text(registry: Registry, unknown: Mapping[str, str], *, whole: bool) -> str:
+    headers = ("unit", "kind", "description", *(("file", "parameters") if whole else ()))
+    rows = [_row(unit, whole=whole) for unit in registry.units]
+    parts = [table(rows, headers) if rows else "There is no unit."]
+    problems = [*map(str, registry.problems), *unknown.values()]
+    if problems:
+        parts.append(lines("\n".join(["Problems:", *[f"  {problem}" for problem in problems]])))
     return "\n\n".join(parts)
 
 
-def _as_json(registry: Registry) -> str:
+def _row(unit: Unit, *, whole: bool) -> tuple[str, ...]:
+    description = "\n".join(textwrap.wrap(unit.description, _WIDTH))
+    more = (str(unit.file), unit.properties.replace(";", "\n")) if whole else ()
+    return unit.name, unit.kind.value, description, *more
+
+
+def _as_json(registry: Registry, unknown: Mapping[str, str]) -> str:
     units = [
         {
             "unit": unit.name,
@@ -61,4 +83,5 @@ def _as_json(registry: Registry) -> str:
         {"file": str(problem.file), "unit": problem.unit, "problem": problem.sentence}
         for problem in registry.problems
     ]
-    return json.dumps({"units": units, "problems": problems}, indent=2, ensure_ascii=False)
+    problems += [{"file": "", "unit": name, "problem": sentence} for name, sentence in unknown.items()]
+    return json.dumps({"units": units, "problems": problems}, indent=2)

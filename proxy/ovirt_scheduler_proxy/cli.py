@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service import entry
+from ovirt_service.screen import answering
 
 from . import calling, checking, service, settings
 
@@ -19,14 +20,12 @@ COMMAND = "ovirt-scheduler-proxy"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
+    return entry.guarded(COMMAND, lambda: _command(arguments))
+
+
+def _command(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
-    try:
-        status: int = options.run(options)
-    except UserError as error:
-        print(f"{COMMAND}: {error}", file=sys.stderr)
-        return EXIT_STATUS
-    except KeyboardInterrupt:
-        return 130
+    status: int = options.run(options)
     return status
 
 
@@ -45,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="load all plugins and print their units and problems")
     _add_common(check)
     check.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument("--all", action="store_true", help="also each unit's file and parameters")
     check.set_defaults(run=_check)
 
     call = commands.add_parser("call", help="call a method of a running proxy, as the engine does")
@@ -73,7 +73,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    return checking.check(settings.with_plugins(settings.load(options.config), options.plugins), options.json)
+    chosen = settings.with_plugins(settings.load(options.config), options.plugins)
+    with answering("loading the plugins"):
+        return checking.check(chosen, options.json, whole=options.all)
 
 
 def _call(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from .contract.answer import Answer
 from .contract.arguments import read_question, take_none
 from .contract.scheduler import Scheduler
-from .http.access import check_content
+from .http.access import METRICS, check_content
 from .http.connection import Respond
 from .http.request import HttpError, HttpRequest
 from .http.response import Response
@@ -39,7 +39,7 @@ class Endpoint:
     def answer(self, request: HttpRequest, respond: Respond) -> None:
         """Raises `HttpError` for what is no call."""
         head = request.head
-        if head.method == "GET" and head.path == "/metrics":
+        if head.method == "GET" and head.path == METRICS:
             respond(self._reporter.metrics_page())
             return
         if head.method != "POST":
@@ -47,9 +47,9 @@ class Endpoint:
         if head.path not in _PATHS:
             raise HttpError(404, "calls go to /")
         check_content(head)
-        self._answer_call(request.body, TROUBLE_SHOOTING not in head.headers, respond)
+        self._answer_call(request.body, TROUBLE_SHOOTING in head.headers, respond)
 
-    def _answer_call(self, body: bytes, damped: bool, respond: Respond) -> None:
+    def _answer_call(self, body: bytes, by_hand: bool, respond: Respond) -> None:
         arrived = time.monotonic()
         method = "unread"
         try:
@@ -62,7 +62,7 @@ class Endpoint:
                 respond(Response(writing.response(found)))
             else:
                 question = read_question(method, call.parameters)
-                self._scheduler.answer(question, arrived, partial(self._send, arrived, respond), damped)
+                self._scheduler.answer(question, arrived, partial(self._send, arrived, respond), by_hand)
         except Fault as fault:
             self._refuse(fault, method, respond)
         except Exception:

@@ -17,6 +17,10 @@ from .xmlrpc.fault import Fault
 
 log = logging.getLogger(__name__)
 
+#: For so many seconds a page of metrics is shown again, unless there is something new: whoever reads it in a
+#: loop costs the engine's calls little.
+_PAGE_SECONDS = 0.25
+
 #: Seconds between an answer and its report.
 _PAUSE = 0.005
 
@@ -32,6 +36,8 @@ class Reporter:
         self._numbers = itertools.count(1)
         #: Calls that are answered but not yet reported.
         self._notes: list[tuple[Answer, float]] = []
+        self._page: Response | None = None
+        self._page_expires = 0.0
 
     def answered(self, answer: Answer, seconds: float) -> None:
         """Remember to report the call: a moment later, and with others, it costs the next call nothing."""
@@ -40,20 +46,26 @@ class Reporter:
         self._notes.append((answer, seconds))
 
     def discovered(self, found: dict[str, dict[str, list[str]]], arrived: float) -> None:
+        self._page = None
         seconds = time.monotonic() - arrived
         self._metrics.discovered(seconds)
         counts = ", ".join(f"{len(units)} {key}" for key, units in found.items())
         log.info("[%s] discover %.1f ms: %s", self._next_id(), seconds * 1e3, counts)
 
     def faulted(self, fault: Fault, method: str) -> None:
+        self._page = None
         self._metrics.faulted()
         log.warning(
             "[%s] %r refused: %s (fault %d)", self._next_id(), method[:80], fault.sentence, fault.code
         )
 
     def metrics_page(self) -> Response:
-        self._report_all()
-        return Response(self._metrics.page(), CONTENT_TYPE)
+        now = time.monotonic()
+        if self._page is None or self._notes or now > self._page_expires:
+            self._report_all()
+            self._page = Response(self._metrics.page(), CONTENT_TYPE)
+            self._page_expires = now + _PAGE_SECONDS
+        return self._page
 
     def close(self) -> None:
         self._report_all()
@@ -62,6 +74,7 @@ class Reporter:
 
     def _report_all(self) -> None:
         notes, self._notes = self._notes, []
+        self._page = None
         for answer, seconds in notes:
             self._report(answer, seconds)
 

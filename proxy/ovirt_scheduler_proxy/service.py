@@ -16,6 +16,7 @@ from .http.access import Gate, tls_context
 from .http.listener import Limits, Listener
 from .operation import logs
 from .operation.decisions import DecisionLog
+from .operation.descriptors import connections
 from .plugins.loading import load_all
 from .plugins.reloading import Reloader
 from .pool.zygote_process import end_all
@@ -68,12 +69,10 @@ async def _attend(
 ) -> None:
     """Open the port, now that the workers are warm, and look after all until it is time to stop."""
     server = settings.server
-    limits = Limits(
-        server.body_mib << 20, server.most_connections, server.idle_seconds, server.request_seconds
-    )
+    limits = Limits(server.body_mib << 20, connections(settings), server.idle_seconds, server.request_seconds)
     endpoint = Endpoint(scheduler, reporter, server.most_elements)
     listener = Listener(server.listen, Gate(server), limits, endpoint.answer)
-    url = await listener.start(context)
+    url = listener.start(context)
     gc.freeze()  # what stands now will stand for long: no collection need look at it
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, reloader.reload_all)

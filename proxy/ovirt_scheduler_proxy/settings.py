@@ -18,7 +18,9 @@ DEFAULT_FILE = Path("/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml")
 FILE_VARIABLE = "OVIRT_SCHEDULER_PROXY_CONFIG"
 #: The variable by which the old proxy was told its plugin folder.
 PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
-DEFAULT_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
+#: Where our plugins are installed, and where those of the old proxy were: these, if there are any.
+DEFAULT_PLUGINS = f"{sys.prefix}/share/ovirt-placement/plugins"
+FORMER_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
 
 Decision = Literal["accept", "reject"]
 
@@ -34,6 +36,8 @@ class Server(_Section, frozen=True):
     tls_key: str = ""
     #: Addresses and networks that may connect, beside this machine itself.
     allowed_clients: tuple[str, ...] = ()
+    #: Users of this machine that may call, beside root and the proxy's own: names or numbers.
+    allowed_users: tuple[str, ...] = ("ovirt",)
     #: Further names that the Host header may bear.
     allowed_hosts: tuple[str, ...] = ()
     most_connections: int = 256
@@ -142,7 +146,8 @@ def with_plugins(settings: Settings, directories: list[str]) -> Settings:
         known = {os.path.realpath(folder.directory): folder for folder in settings.plugins}
         folders = tuple(known.get(os.path.realpath(name), PluginFolder(name)) for name in named)
     else:
-        folders = settings.plugins or (PluginFolder(DEFAULT_PLUGINS),)
+        usual = FORMER_PLUGINS if os.path.isdir(FORMER_PLUGINS) else DEFAULT_PLUGINS
+        folders = settings.plugins or (PluginFolder(usual),)
     for folder in folders:
         if not os.path.isdir(folder.directory):
             raise UserError(

@@ -8,6 +8,8 @@ from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
 
+from .worker.text import one_line
+
 
 class UnitKind(Enum):
     """What a unit can do; the value is the name that worker processes know it by."""
@@ -44,7 +46,7 @@ class Problem:
     unit: str = ""
 
     def __str__(self) -> str:
-        subject = f"{self.unit}: " if self.unit else ""
+        subject = f"{one_line(self.unit)}: " if self.unit else ""
         return f"{self.file}: {subject}{self.sentence}"
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.proxy.running import running, write_plugins
 
+from .java_side import java_class_path
+
 pytestmark = [pytest.mark.java, pytest.mark.slow]
-
-PROJECT = Path(__file__).parent / "java"
-
-#: Builds the Java side, and writes down where its libraries are.
-MAVEN = ["mvn", "-q", "-B", "compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath"]
 
 PLUGINS = '''
 class Keep:
@@ -30,7 +24,7 @@ class Keep:
         return [(host, -number) for number, host in enumerate(hosts)]
     def do_balance(self, hosts, args):
         """Moves"""
-        return ("vm-1", hosts[1:])
+        return ("11111111-2222-3333-4444-555555555555", hosts[1:])
 
 class Broken:
     def do_filter(self, hosts, vm, args):
@@ -62,7 +56,7 @@ class Engine:
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    classpath = _compile()
+    classpath = java_class_path()
     folder = write_plugins(tmp_path_factory.mktemp("java") / "plugins", units=PLUGINS)
     with running(folder) as proxy:
         java = ["java", "-cp", classpath, "contract.EngineClient", proxy.url]
@@ -70,21 +64,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield Engine(process)
             if process.stdin is not None:
                 process.stdin.close()
-
-
-def _compile() -> str:
-    """Build the Java side and return its class path."""
-    if shutil.which("mvn") is None or shutil.which("java") is None:
-        pytest.skip("Maven is not installed")
-    (PROJECT / "target").mkdir(exist_ok=True)
-    with (PROJECT / "target/lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests may run in several processes; Maven builds in place
-        built = subprocess.run(MAVEN, cwd=PROJECT, capture_output=True, text=True)
-    if built.returncode and "Could not transfer artifact" in built.stdout:
-        pytest.skip("Maven cannot reach its repository")
-    assert built.returncode == 0, built.stdout + built.stderr
-    libraries = (PROJECT / "target/classpath").read_text().strip()
-    return f"{PROJECT / 'target/classes'}:{libraries}"
 
 
 def test_discover(engine: Engine) -> None:
@@ -107,7 +86,7 @@ def test_filter_and_score_and_balance(engine: Engine, count: int) -> None:
     assert engine.ask(f"runFilters Keep {count}") == "0  " + ",".join(hosts[::2])
     weights = ",".join(f"{each}={-number}=Keep" for number, each in enumerate(hosts))
     assert engine.ask(f"runCostFunctions Keep {count}") == f"0  {weights}"
-    moved = f"vm-1:{','.join(hosts[1:])}" if count > 1 else ":"
+    moved = f"11111111-2222-3333-4444-555555555555:{','.join(hosts[1:])}" if count > 1 else ":"
     assert engine.ask(f"runLoadBalancing Keep {count}") == f"0  {moved}"
 
 

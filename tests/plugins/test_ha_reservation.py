@@ -20,6 +20,11 @@ HOSTS = ["h1", "h2", "h3"]
 RESERVING = cluster(ha_reservation=True)
 
 
+def vm_id(number: int) -> str:
+    """An id as the engine has them: the proxy passes on no other."""
+    return f"00000000-0000-0000-0000-{number:012d}"
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Publisher, ServerProxy]]:
     """A proxy of its own for each test: the balance remembers since when hosts have been overloaded."""
@@ -59,7 +64,7 @@ def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
     served: tuple[Publisher, ServerProxy],
 ) -> None:
     publisher, _ = served
-    crowd = [vm(f"v{number}", "h1", ha=True) for number in range(2)]
+    crowd = [vm(vm_id(number), "h1", ha=True) for number in range(2)]
     publisher.publish(
         snapshot(
             RESERVING,
@@ -67,11 +72,11 @@ def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
             host("h2"),
             host("h3"),
             *crowd,
-            vm("w", "h1", usage_cpu_percent=1),
+            vm(vm_id(9), "h1", usage_cpu_percent=1),
         )
     )
-    assert balanced(served, HOSTS) == ["v0", ["h2", "h3"]]
-    assert balanced(served, HOSTS, over_utilization="300") == ["w", ["h2", "h3"]]
+    assert balanced(served, HOSTS) == [vm_id(0), ["h2", "h3"]]
+    assert balanced(served, HOSTS, over_utilization="300") == [vm_id(9), ["h2", "h3"]]
     publisher.publish(snapshot(RESERVING, *map(host, HOSTS), crowd[0]))
     assert balanced(served, HOSTS) == ["", []]
     assert balanced(served, ["unknown"]) == ["", []]
@@ -79,12 +84,12 @@ def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
 
 def test_load_moves_no_ha_vm_to_where_it_would_crowd(served: tuple[Publisher, ServerProxy]) -> None:
     publisher, _ = served
-    spread = [vm(f"v{number}", f"h{number}", ha=True) for number in (1, 2)]
+    spread = [vm(vm_id(number), f"h{number}", ha=True) for number in (1, 2)]
     busy = host("h1", cpu_percent=95)
     publisher.publish(snapshot(RESERVING, busy, host("h2"), *spread))
     assert balanced(served, ["h1", "h2"]) == ["", []]
     publisher.publish(snapshot(cluster(), busy, host("h2"), *spread))
-    assert balanced(served, ["h1", "h2"]) == ["v1", ["h2"]]
+    assert balanced(served, ["h1", "h2"]) == [vm_id(1), ["h2"]]
 
 
 def test_host_must_stay_overloaded_for_the_minutes_set(served: tuple[Publisher, ServerProxy]) -> None:

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 import xmlrpc.client
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -92,10 +92,15 @@ def write_plugins(folder: Path, **modules: str) -> Path:
 
 @contextmanager
 def running(
-    *folders: Path, config: str = "", environment: dict[str, str] | None = None, listen: str = "127.0.0.1:0"
+    *folders: Path,
+    config: str = "",
+    environment: dict[str, str] | None = None,
+    listen: str = "127.0.0.1:0",
+    shell: str = "true",
+    pass_fds: Sequence[int] = (),
 ) -> Iterator[RunningProxy]:
-    """A proxy over these plugin folders, ended cleanly afterwards."""
-    arguments = [*COMMAND, "run"]
+    """A proxy over these plugin folders, ended cleanly afterwards; `shell` runs before it in its process."""
+    arguments = ["bash", "-c", f'{shell}; exec "$@"', "bash", *COMMAND, "run"]
     if listen:
         arguments += ["--listen", listen]
     for folder in folders:
@@ -107,6 +112,7 @@ def running(
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **(environment or {})},
+            pass_fds=pass_fds,
         )
         log_lines: list[str] = []
         reader = threading.Thread(target=_collect, args=[process, log_lines], daemon=True)

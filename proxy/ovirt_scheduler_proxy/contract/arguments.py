@@ -110,15 +110,19 @@ def _text(method: str, name: str, value: Any) -> str:
 
 
 def _properties(method: str, value: Any) -> Properties:
-    """The cluster's properties. The old proxy's own test client sends an empty text for none."""
+    """The cluster's properties. The old proxy's own test client sends an empty text for none.
+
+    A property without a value is an empty one: the engine saves it so where the parameter's regex allows
+    the empty text, and keeps all hosts when it gets a fault.
+    """
     if value is None or value == "":
         return {}
     if not isinstance(value, dict):
         raise _wrong(method, "properties", "a map of texts", value)
     for name, member in value.items():
-        if not isinstance(member, str):
-            raise _wrong(method, f"property {name}", "a text", member)
-    return value
+        if not isinstance(member, str | None):
+            raise _wrong(method, f"property {name[:80]!r}", "a text", member)
+    return {name: member or "" for name, member in value.items()}
 
 
 def _weighted_names(method: str, value: Any) -> list[str]:
@@ -130,7 +134,7 @@ def _weighted_names(method: str, value: Any) -> list[str]:
             raise _wrong(method, "cost_functions", "a list of pairs of name and factor", value)
         _text(method, "the name of a cost function", pair[0])
         if isinstance(pair[1], bool) or not isinstance(pair[1], int):
-            raise _wrong(method, f"the factor of {pair[0]}", "an integer", pair[1])
+            raise _wrong(method, f"the factor of {pair[0][:80]!r}", "an integer", pair[1])
     return list(dict.fromkeys(pair[0] for pair in value))
 
 

@@ -9,6 +9,7 @@ from itertools import compress
 import msgspec
 
 from ..pool.outcome import Cause, Outcome, failed
+from ..worker.answers import is_vm_id
 from ..xmlrpc import writing
 from .answer import Asked
 
@@ -69,18 +70,21 @@ def read_balance(outcome: Outcome) -> tuple[str, list[str]]:
     return _decode_balance(outcome.body)
 
 
-def checked(outcome: Outcome, hosts: int, width: int | None) -> Outcome:
+def checked(outcome: Outcome, hosts: Sequence[str], width: int | None) -> Outcome:
     """The outcome if its body has `width` bytes for each host (None: is a balance answer), else a failure.
 
     Units cannot cause such bodies by what they answer, only by writing into their worker's connection.
     """
     if outcome.failure is not None:
         return outcome
-    if width is not None:
-        fits = len(outcome.body) == hosts * width
-    else:
-        try:
-            fits = read_balance(outcome) is not None
-        except msgspec.MsgspecError:
-            fits = False
+    fits = _is_balance(outcome, hosts) if width is None else len(outcome.body) == len(hosts) * width
     return outcome if fits else failed(Cause.CRASHED, "confused its worker process", outcome.seconds)
+
+
+def _is_balance(outcome: Outcome, hosts: Sequence[str]) -> bool:
+    """Whether it names a VM that the engine can read and hosts it asked about, or nothing at all."""
+    try:
+        vm, targets = read_balance(outcome)
+    except msgspec.MsgspecError:
+        return False
+    return (is_vm_id(vm) and set(targets) <= set(hosts)) if targets else not vm

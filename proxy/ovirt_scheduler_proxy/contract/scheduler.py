@@ -68,18 +68,18 @@ class Scheduler:
         question: Question,
         arrived: float,
         done: Callable[[Answer | None], None],
-        damped: bool = True,
+        by_hand: bool = False,
     ) -> None:
         """Ask the units and hand the answer to `done`, or None should the proxy itself have erred.
 
-        The deadline counts from `arrived` (the loop's time). `damped` is false for an administrator who
-        looks for trouble: that call tells of every failure.
+        The deadline counts from `arrived` (the loop's time). A call `by_hand` is an administrator's, who
+        looks for trouble: it tells of every failure, and neither cuts a unit off nor is kept from one.
         """
-        outcomes, jobs = self._prepare(question)
+        outcomes, jobs = self._prepare(question, by_hand)
 
         def finish(found: list[Outcome]) -> None:
             try:
-                answer = self._finish(question, outcomes, jobs, found, damped)
+                answer = self._finish(question, outcomes, jobs, found, by_hand)
             except Exception:
                 log.exception("the answers of the units could not be put together")
                 answer = None
@@ -93,7 +93,7 @@ class Scheduler:
             return {}
         return merging.fallen_hosts(answer.asked, answer.question.hosts, self._rejects)
 
-    def _prepare(self, question: Question) -> tuple[dict[str, Outcome], dict[str, Job]]:
+    def _prepare(self, question: Question, by_hand: bool) -> tuple[dict[str, Outcome], dict[str, Job]]:
         """The outcomes of units that need not be asked (missing, cut off), and the jobs for all others."""
         plugins = self.plugins
         loaded = plugins.registry.of_kind(question.kind)
@@ -107,7 +107,7 @@ class Scheduler:
                 outcomes[name] = failed(Cause.MISSING, text)
             elif not question.hosts:
                 outcomes[name] = Outcome(_NO_HOSTS[question.kind])
-            elif not self.breakers.admit(_key(unit)):
+            elif not by_hand and not self.breakers.admit(_key(unit), plugins.pools[unit.folder].has_workers):
                 text = f"is cut off for up to {OPEN_SECONDS:g} s because it kept failing"
                 outcomes[name] = failed(Cause.CUT_OFF, text)
             else:
@@ -120,15 +120,16 @@ class Scheduler:
         outcomes: dict[str, Outcome],
         jobs: dict[str, Job],
         found: list[Outcome],
-        damped: bool,
+        by_hand: bool,
     ) -> Answer:
         for (name, job), outcome in zip(jobs.items(), found, strict=True):
-            whole = merging.checked(outcome, len(question.hosts), _WIDTHS[question.kind])
-            self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
+            whole = merging.checked(outcome, question.hosts, _WIDTHS[question.kind])
+            if not by_hand:
+                self.breakers.record(job.key, whole.failure.cause if whole.failure else None)
             outcomes[name] = whole
         asked = [Asked(name, outcomes[name]) for name in question.units]
         result, hosts_out = self._merge(question, asked)
-        return Answer(question, asked, result, self._errors(question, asked, damped), hosts_out)
+        return Answer(question, asked, result, self._errors(question, asked, by_hand), hosts_out)
 
     def _merge(self, question: Question, asked: list[Asked]) -> tuple[Any, int]:
         if question.kind is UnitKind.FILTER:
@@ -139,13 +140,13 @@ class Scheduler:
         vm, targets = merging.read_balance(asked[0].outcome)
         return [vm, targets], len(targets)
 
-    def _errors(self, question: Question, asked: list[Asked], damped: bool) -> dict[str, list[str]]:
+    def _errors(self, question: Question, asked: list[Asked], by_hand: bool) -> dict[str, list[str]]:
         """What the administrator reads about each unit that failed, unless it was told a moment ago."""
         return {
             item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
             for item in asked
             if item.outcome.failure is not None
-            and (not damped or self._telling.is_news(question, item.unit, item.outcome.failure))
+            and (by_hand or self._telling.is_news(question, item.unit, item.outcome.failure))
         }
 
     def _sentence(self, unit: str, kind: UnitKind, failure: Failure) -> str:

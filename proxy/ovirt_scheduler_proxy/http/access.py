@@ -1,16 +1,24 @@
-"""Who may speak to the proxy: loopback alone, unless TLS and a list of clients open it."""
+"""Who may speak to the proxy: some users of this machine, unless TLS and a list of clients open it."""
 
 from __future__ import annotations
 
 import ipaddress
+import logging
+import os
+import pwd
+import socket
 import ssl
 from collections.abc import Iterable
 
 from ovirt_service.addresses import split_address
 from ovirt_service.errors import UserError
+from ovirt_service.saying import Said
 
 from ..settings import Server
+from .peers import Peers
 from .request import Head, HttpError
+
+log = logging.getLogger(__name__)
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -42,22 +50,50 @@ def tls_context(server: Server) -> ssl.SSLContext | None:
     return context
 
 
+#: Who may read them need not be who may call.
+METRICS = "/metrics"
+
+#: The same user's refusal is logged again after so many seconds.
+_QUIET_SECONDS = 600.0
+
+
 class Gate:
-    """Judges connections by their address and requests by their headers."""
+    """Judges connections by their address and their user, and requests by their headers."""
 
     def __init__(self, server: Server) -> None:
+        self._peers = Peers()
+        self._users = frozenset(_uids(server.allowed_users))
+        self._refused = Said(_QUIET_SECONDS)
         self._networks = [ipaddress.ip_network(client) for client in server.allowed_clients]
         host, _ = split_address(server.listen)
         self._names = frozenset(name.lower() for name in self._host_names(host, server.allowed_hosts))
 
     def admits(self, address: str) -> bool:
         """Whether a client at this address may connect."""
-        client = ipaddress.ip_address(address.split("%")[0])
-        mapped = getattr(client, "ipv4_mapped", None) or client
-        return mapped.is_loopback or any(mapped in network for network in self._networks)
+        client = _plain(address)
+        return client.is_loopback or any(client in network for network in self._networks)
 
-    def check(self, head: Head) -> None:
-        """Refuse what a web page in somebody's browser could have sent. Raises `HttpError`."""
+    def may_call(self, connection: socket.socket, address: str) -> bool:
+        """Whether this client may ask the units: any that was admitted from afar, and some of this machine.
+
+        Whoever asks makes the units work, and so could keep the engine waiting.
+        """
+        if not _plain(address).is_loopback or not self._peers.known:
+            return True
+        user = self._peers.user(connection)
+        if user in self._users:
+            return True
+        if user is not None and self._refused.is_news(user):
+            log.warning("calls of uid %d are refused: [server] allowed_users does not name it", user)
+        return False
+
+    def close(self) -> None:
+        self._peers.close()
+
+    def check(self, head: Head, may_call: bool) -> None:
+        """Refuse what a web page in somebody's browser, or a stranger, has sent. Raises `HttpError`."""
+        if not may_call and (head.method, head.path) != ("GET", METRICS):
+            raise HttpError(403, "this user may not call; [server] allowed_users of the proxy names who may")
         host = head.headers.get("host")
         if host is None:
             if head.version == "HTTP/1.1":
@@ -74,6 +110,21 @@ class Gate:
         yield from _LOCAL_NAMES
         yield f"[{host}]" if ":" in host else host
         yield from further
+
+
+def _plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    client = ipaddress.ip_address(address.split("%")[0])
+    return getattr(client, "ipv4_mapped", None) or client
+
+
+def _uids(names: Iterable[str]) -> Iterable[int]:
+    """Root, the proxy's own user, and those that are named."""
+    yield from (0, os.geteuid())
+    for name in names:
+        try:
+            yield int(name) if name.isdecimal() else pwd.getpwnam(name).pw_uid
+        except KeyError:
+            log.info("[server] allowed_users: there is no user %s on this machine", name)
 
 
 def check_content(head: Head) -> None:

@@ -39,6 +39,8 @@ class Connection(asyncio.Protocol):
         self._answering: Head | None = None
         self._checked: Head | None = None
         self._all_sent = False
+        #: Whether a request of this client was answered.
+        self.has_called = False
         #: Since when the client has been expected to do something; None while it waits for us.
         self.waiting_since: float | None = time.monotonic()
 
@@ -114,6 +116,7 @@ class Connection(asyncio.Protocol):
         if head is None:
             return
         self._answering = None
+        self.has_called = True
         self.waiting_since = time.monotonic()
         stays = head.keeps_alive
         self._write(render(response, head, stays))

@@ -1,27 +1,34 @@
-"""The listening socket and its connections: how many there may be, and how slow each may be."""
+"""Accepts connections: as many as there may be, each as slow as it may be; all others wait in the kernel."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import ssl
 import time
 from dataclasses import dataclass
 
-from ovirt_service.addresses import split_address
-from ovirt_service.errors import UserError
+from ovirt_service.saying import Complaint
 
 from .access import Gate
 from .connection import Answer, Connection
+from .opening import BACKLOG, open_socket
+from .request import Head
+from .room import Room
 
 log = logging.getLogger(__name__)
 
 #: Seconds between looks for slow clients.
 _SWEEP_INTERVAL = 0.5
 
-#: The kernel completes connections for us while the event loop is busy; so many may wait.
-_BACKLOG = 1024
+#: So many connections are accepted before others are heard again.
+_AT_ONCE = 16
+
+#: Seconds until the next try where there is no room, or no file descriptor.
+_PAUSE = 0.01
+_LONG_PAUSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,93 +46,116 @@ class Listener:
     """Serves a port with one event loop. `answer` gets each request."""
 
     def __init__(self, listen: str, gate: Gate, limits: Limits, answer: Answer) -> None:
-        host, port = split_address(listen)
-        try:
-            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-            self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        except OSError as error:
-            raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
+        self._socket = open_socket(listen)
+        self._socket.setblocking(False)
         self._gate = gate
         self._limits = limits
         self._answer = answer
-        self._connections: set[Connection] = set()
-        self._server: asyncio.Server | None = None
-        self._sweeping: asyncio.TimerHandle | None = None
-
-    async def start(self, context: ssl.SSLContext | None) -> str:
-        """Begin to serve, and return the URL."""
-        loop = asyncio.get_running_loop()
-        handshake = self._limits.request_seconds if context else None
-        self._server = await loop.create_server(
-            self._connect, sock=self._socket, ssl=context, ssl_handshake_timeout=handshake, backlog=_BACKLOG
+        self._room = Room(limits.connections)
+        self._context: ssl.SSLContext | None = None
+        self._loop = asyncio.get_running_loop()
+        self._entering: set[asyncio.Task[None]] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._scarce = Complaint(
+            log, "connections wait, for the proxy cannot accept them", "connections are accepted again"
         )
+
+    def start(self, context: ssl.SSLContext | None) -> str:
+        """Begin to serve, and return the URL."""
+        self._context = context
+        self._socket.listen(BACKLOG)
+        self._resume()
         self._sweep()
         host, port = self._socket.getsockname()[:2]
         return f"{'https' if context else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
     async def close(self, grace: float) -> None:
         """Accept no more, let calls under way end for `grace` seconds, then close every connection."""
-        if self._server is not None:
-            self._server.close()
-        if self._sweeping is not None:
-            self._sweeping.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
         expires = time.monotonic() + grace
-        while self._connections and time.monotonic() < expires:
-            for connection in list(self._connections):
+        while (self._room or self._entering) and time.monotonic() < expires:
+            for connection in self._room.all():
                 if connection.idle:
                     connection.close()
             await asyncio.sleep(0.01)
-        for connection in list(self._connections):
+        for connection in self._room.all():
             connection.abort()
+        for task in self._entering:
+            task.cancel()
+        self._gate.close()
 
-    def _connect(self) -> Connection:
-        return _Admitted(self, self._gate, self._answer, self._limits.body)
+    def _resume(self) -> None:
+        self._loop.add_reader(self._socket, self._accept)
 
-    def admit(self, connection: Connection, address: str) -> bool:
-        """Count a new connection in, unless it comes from where none may come from."""
+    def _pause(self, seconds: float) -> None:
+        """Leave new connections to the kernel for a while: it completes them, and they wait."""
+        self._loop.remove_reader(self._socket)
+        self._timers["accept"] = self._loop.call_later(seconds, self._resume)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            if not self._room.make(len(self._entering)):
+                self._pause(_PAUSE)
+                return
+            try:
+                accepted, address = self._socket.accept()
+            except (BlockingIOError, ConnectionError):
+                return
+            except OSError as error:
+                self._scarce.say(error.strerror or str(error))
+                self._pause(_LONG_PAUSE)
+                return
+            self._scarce.say("")
+            self._enter(accepted, address[0])
+
+    def _enter(self, accepted: socket.socket, address: str) -> None:
         if not self._gate.admits(address):
             log.warning("refused a connection from %s: it is not among allowed_clients", address)
-            return False
-        if len(self._connections) >= self._limits.connections:
-            self._make_room()
-        self._connections.add(connection)
-        return True
+            accepted.close()
+            return
+        may_call = self._gate.may_call(accepted, address)
+        connection = _Standing(self._room, self._gate, may_call, self._answer, self._limits.body)
+        task = self._loop.create_task(self._connect(connection, accepted))
+        self._entering.add(task)
+        task.add_done_callback(self._entering.discard)
 
-    def forget(self, connection: Connection) -> None:
-        self._connections.discard(connection)
-
-    def _make_room(self) -> None:
-        """There are as many connections as there may be: the one that is slow the longest has to go."""
-        waiting = [(each.waiting_since, each) for each in self._connections if each.waiting_since is not None]
-        victim = min(waiting, key=lambda pair: pair[0])[1] if waiting else next(iter(self._connections))
-        log.warning("there are %d connections already: closing one", len(self._connections))
-        self._connections.discard(victim)
-        victim.abort()
+    async def _connect(self, connection: Connection, accepted: socket.socket) -> None:
+        patience = self._limits.request_seconds if self._context else None
+        with contextlib.suppress(OSError):  # a client that went away, or does not speak TLS
+            await self._loop.connect_accepted_socket(
+                lambda: connection, accepted, ssl=self._context, ssl_handshake_timeout=patience
+            )
 
     def _sweep(self) -> None:
         """Cut off who is silent for too long, or takes too long to send a request or to read its answer."""
-        self._sweeping = asyncio.get_running_loop().call_later(_SWEEP_INTERVAL, self._sweep)
+        self._timers["sweep"] = self._loop.call_later(_SWEEP_INTERVAL, self._sweep)
         now = time.monotonic()
-        for connection in list(self._connections):
+        for connection in self._room.all():
             since = connection.waiting_since
             allowed = self._limits.idle_seconds if connection.idle else self._limits.request_seconds
             if since is not None and now - since > allowed:
                 connection.abort()
 
 
-class _Admitted(Connection):
-    """A connection that the listener counts."""
+class _Standing(Connection):
+    """A connection that takes room, of a client that may call or may not."""
 
-    def __init__(self, listener: Listener, gate: Gate, answer: Answer, longest_body: int) -> None:
-        super().__init__(gate.check, answer, longest_body)
-        self._listener = listener
+    def __init__(self, room: Room, gate: Gate, may_call: bool, answer: Answer, longest_body: int) -> None:
+        super().__init__(self._judge, answer, longest_body)
+        self._room = room
+        self._gate = gate
+        self._may_call = may_call
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        peer = transport.get_extra_info("peername")
-        if peer is None or not self._listener.admit(self, peer[0]):
-            self.abort()
+        self._room.add(self, self._may_call)
 
     def connection_lost(self, error: Exception | None) -> None:
         super().connection_lost(error)
-        self._listener.forget(self)
+        self._room.remove(self)
+
+    def _judge(self, head: Head) -> None:
+        self._gate.check(head, self._may_call)

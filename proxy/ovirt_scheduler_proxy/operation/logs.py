@@ -2,58 +2,87 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
+from typing import Any
 
 from ovirt_service.errors import UserError
 
 from ..settings import Log
+from ..worker.text import escaped
 
 #: Seconds between two batches.
 _INTERVAL = 0.1
+
+#: Characters that may wait to be written; and the seconds that the last ones may take, once we are to end.
+_MOST_WAITING = 4 << 20
+_LAST_SECONDS = 1.0
 
 # syslog's severities, which the journal reads from the start of a line.
 _SEVERITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-class _JournalFormatter(logging.Formatter):
+class _LineFormatter(logging.Formatter):
+    """One line for a message, whatever a caller or a plugin made it hold: nobody forges another's line.
+
+    The further lines of a traceback are indented, and so cannot pass for a message either.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging calls it so
+        record.message = escaped(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return "\n".join(f"    {escaped(line)}" for line in super().formatException(ei).splitlines())
+
+
+class _JournalFormatter(_LineFormatter):
     """The journal adds the time itself and takes every line for a message of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
         severity = _SEVERITIES.get(record.levelno, 6)
-        return "\n".join(f"<{severity}>{line}" for line in super().format(record).splitlines())
+        return "\n".join(f"<{severity}>{line}" for line in super().format(record).split("\n"))
 
 
 class BatchedHandler(logging.Handler):
-    """Hands records on in batches, from a thread: a slow disk must not delay a call."""
+    """Hands lines on in batches, from a thread: a slow disk or reader delays neither a call nor the end."""
 
-    def __init__(self, target: logging.Handler) -> None:
+    def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
-        self._target = target
+        self._write = write
         self._lines: deque[str] = deque()
+        self._waiting = 0
+        self._lost = 0
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._lines.append(self.format(record))
+            line = self.format(record)
         except Exception:
             self.handleError(record)
+            return
+        if self._waiting + len(line) > _MOST_WAITING:
+            self._lost += 1
+        else:
+            self._waiting += len(line)
+            self._lines.append(line)
 
     def close(self) -> None:
-        """Write what is left, and close the other handler."""
+        """Write what is left, for as long as that goes on quickly."""
         if not self._closing.is_set():
             self._closing.set()
-            self._thread.join()
-            self._target.close()
+            self._thread.join(_LAST_SECONDS)
         super().close()
 
-    def _write(self) -> None:
+    def _run(self) -> None:
         while not self._closing.wait(_INTERVAL):
             self._write_batch()
         self._write_batch()
@@ -61,19 +90,29 @@ class BatchedHandler(logging.Handler):
     def _write_batch(self) -> None:
         # No lock is taken: whoever closes the handler may hold it while waiting for this thread.
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        lost, self._lost = self._lost, 0
+        if lost:
+            told = f"{lost} messages were lost here: nobody takes them fast enough"
+            lines.append(
+                self.format(
+                    logging.makeLogRecord({"msg": told, "levelno": logging.WARNING, "levelname": "WARNING"})
+                )
+            )
         if lines:
-            self._target.handle(logging.makeLogRecord({"msg": "\n".join(lines), "levelno": logging.INFO}))
+            self._write("\n".join(lines))
+            self._waiting -= sum(map(len, lines[: len(lines) - bool(lost)]))
 
 
 def set_up(settings: Log) -> BatchedHandler:
     """Send what is logged where the settings say. Raises `UserError` if the file cannot be opened."""
-    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
-    if settings.file:
-        handler = open_rotated(settings.file, settings.file_mib, settings.files)
-        handler.setFormatter(plain)
-    else:
-        handler = BatchedHandler(logging.StreamHandler())
-        handler.setFormatter(_JournalFormatter("%(message)s") if _stderr_is_journal() else plain)
+    handler = (
+        open_rotated(settings.file, settings.file_mib, settings.files)
+        if settings.file
+        else BatchedHandler(_write_to_stderr)
+    )
+    to_journal = not settings.file and _stderr_is_journal()
+    plain = _LineFormatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(_JournalFormatter("%(message)s") if to_journal else plain)
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     # The formats above use none of these, and finding them out takes half the time of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
@@ -83,13 +122,20 @@ def set_up(settings: Log) -> BatchedHandler:
 def open_rotated(file: str, mib: int, files: int) -> BatchedHandler:
     """A file that makes way for a new one when it is full. Raises `UserError`."""
     try:
-        return BatchedHandler(
-            RotatingFileHandler(
-                file, maxBytes=mib << 20, backupCount=files, encoding="utf-8", errors="replace"
-            )
+        target = RotatingFileHandler(
+            file, maxBytes=mib << 20, backupCount=files, encoding="utf-8", errors="replace"
         )
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror}") from error
+    return BatchedHandler(lambda text: target.emit(logging.makeLogRecord({"msg": text})))
+
+
+def _write_to_stderr(text: str) -> None:
+    """Past Python's own stream, whose lock would keep the process from ending while nobody reads."""
+    left = memoryview(f"{text}\n".encode("utf-8", "backslashreplace"))
+    with contextlib.suppress(OSError):  # of an error here there is nobody to tell
+        while left:
+            left = left[os.write(2, left) :]
 
 
 def _stderr_is_journal() -> bool:

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..contract.scheduler import Plugins
-from ..pool.pool import Pool, PoolSettings, start_zygote
+from ..pool.pool import Pool, start_zygote
+from ..pool.pool_settings import PoolSettings
 from ..settings import PluginFolder, Settings, python_of
 from .reading import Folder, read
 
 log = logging.getLogger(__name__)
-
-#: Seconds that the first workers may take to stand ready, beside the time to load.
-_WARM_UP = 10.0
 
 
 async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
@@ -34,7 +32,7 @@ async def start_pool(settings: Settings, folder: PluginFolder) -> Pool:
     )
     pool = Pool(pool_settings, await asyncio.to_thread(start_zygote, pool_settings))
     try:
-        await asyncio.wait_for(pool.warm.wait(), _WARM_UP)
+        await asyncio.wait_for(pool.warm.wait(), workers.load_seconds)
     except TimeoutError:
         log.warning("the workers of %s are not ready yet; calls will wait for them", folder.directory)
     return pool

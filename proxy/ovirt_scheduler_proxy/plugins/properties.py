@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 
+from ..worker.text import escaped
+from . import java_regex
+
 _KEY = re.compile(r"[a-z_A-Z0-9]+")
 _WHOLE = re.compile(r"[a-z_A-Z0-9]+=[^;]*(;[a-z_A-Z0-9]+=[^;]*)*;?")
 
@@ -18,7 +21,7 @@ def problems(properties: str) -> list[str]:
     found = []
     seen: set[str] = set()
     for part in properties.removesuffix(";").split(";"):
-        key, equals, _ = part.partition("=")
+        key, equals, regex = part.partition("=")
         if not equals:
             found.append(
                 f"properties_validation: {part!r} is not of the form key=regex (no regex may hold a ';')"
@@ -29,7 +32,11 @@ def problems(properties: str) -> list[str]:
             )
         elif key in seen:
             found.append(f"properties_validation: the key {key!r} stands there twice")
+        elif refused := java_regex.problem(regex):
+            found.append(f"properties_validation: Java does not compile {regex!r} of {key}: {refused}")
         seen.add(key)
+    if escaped(properties) != properties:
+        found.append(f"properties_validation: {properties!r} holds characters that cannot be shown")
     if not found and not _WHOLE.fullmatch(properties):
         found.append(f"properties_validation: {properties!r} is not of the form key=regex;key2=regex2")
     return found

@@ -10,6 +10,10 @@ from typing import Any
 from ..units import Problem, Registry, Unit, UnitKind
 from . import properties
 
+#: The engine's table of policy units holds no longer names.
+LONGEST_NAME = 128
+_NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable"
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -31,6 +35,11 @@ def read(folders: Iterable[Folder]) -> Registry:
                 problems.append(Problem(file, f"cannot be loaded: {module['error']}"))
             for described in module["units"]:
                 name = described["name"]
+                if len(name) > LONGEST_NAME or not name.isprintable():
+                    problems.append(
+                        Problem(file, f"the engine keeps no unit of this name: {_NAME_RULE}", name)
+                    )
+                    continue
                 origin, first = taken.setdefault(name, (described["origin"], file))
                 if first == file:
                     units.extend(_units(folder.path, module["module"], described))

@@ -11,6 +11,7 @@ from ovirt_service.errors import UserError
 
 from ..contract.scheduler import Scheduler
 from ..pool.pool import Pool
+from ..pool.proving import answers
 from ..settings import PluginFolder, Settings
 from ..units import Registry
 from .loading import combine, start_pool
@@ -76,12 +77,12 @@ class Reloader:
             except UserError as error:
                 log.error("%s; its plugins stay as they were", error)
                 return
-            broken = _newly_broken(before.pools[path], fresh)
-            if broken:
-                log.error("the plugins of %s stay as they were, for %s", path, "; ".join(broken))
+            old = before.pools[path]
+            trouble = await self._trouble(old, fresh)
+            if trouble:
+                log.error("the plugins of %s stay as they were, for %s", path, trouble)
                 await fresh.close()
                 return
-            old = before.pools[path]
             after = combine([fresh if pool is old else pool for pool in before.pools.values()])
             self._scheduler.plugins = after
             self._leaving.add(old)
@@ -92,6 +93,17 @@ class Reloader:
         await asyncio.sleep(self._settings.calls.deadline_seconds + _GRACE)
         self._leaving.discard(old)
         await old.close()
+
+    async def _trouble(self, old: Pool, fresh: Pool) -> str:
+        """Why the fresh pool cannot take the old one's place; empty when it can."""
+        broken = _newly_broken(old, fresh)
+        if broken:
+            return "; ".join(broken)
+        if _has_units(old) and not _has_units(fresh):
+            return "the folder has no unit any more; a restart of the proxy would take that for its will"
+        if not await answers(fresh, self._settings.workers.load_seconds):
+            return "no worker of the new ones answers"
+        return ""
 
 
 def stamp(directory: str) -> Stamp:
@@ -126,6 +138,10 @@ def engine_will_miss(before: Registry, after: Registry) -> list[str]:
                 " before it is restarted"
             )
     return told
+
+
+def _has_units(pool: Pool) -> bool:
+    return any(module["units"] for module in pool.modules)
 
 
 def _newly_broken(before: Pool, after: Pool) -> list[str]:

@@ -17,6 +17,8 @@ WINDOW_SECONDS = 60.0
 OPEN_SECONDS = 30.0
 
 _CRASHES = frozenset({Cause.CRASHED, Cause.EXITED, Cause.MEMORY})
+#: What takes a call's whole deadline.
+_OVERRUNS = frozenset({Cause.OVERRAN, Cause.NOT_STARTED})
 
 
 class _Breaker:
@@ -43,21 +45,24 @@ class Breakers:
         self._clock = clock
         self._breakers: dict[str, _Breaker] = {}
 
-    def admit(self, key: str) -> bool:
-        """Whether the unit may be asked. When half-open, the first who asks may and all others may not."""
+    def admit(self, key: str, ready: bool = True) -> bool:
+        """Whether the unit may be asked. When half-open, the first who asks may and all others may not.
+
+        Where no worker is `ready`, a unit that was cut off stays so: trying would take a whole deadline.
+        """
         breaker = self._breakers.get(key)
         if breaker is None or breaker.opened_at is None:
             return True
-        if breaker.trying or self._clock() - breaker.opened_at < OPEN_SECONDS:
+        if not ready or breaker.trying or self._clock() - breaker.opened_at < OPEN_SECONDS:
             return False
         breaker.trying = True
         return True
 
     def record(self, key: str, cause: Cause | None) -> None:
         """Note how a call that was admitted ended: with a failure, or well (None)."""
-        if cause is Cause.OVERRAN or cause in _CRASHES:
+        if cause in _OVERRUNS or cause in _CRASHES:
             breaker = self._breakers.setdefault(key, _Breaker())
-            breaker.fail(breaker.overruns if cause is Cause.OVERRAN else breaker.crashes, self._clock())
+            breaker.fail(breaker.overruns if cause in _OVERRUNS else breaker.crashes, self._clock())
         elif key in self._breakers and self._breakers[key].trying:
             if cause is Cause.NO_WORKER:
                 self._breakers[key].trying = False  # it was never asked: nothing is known

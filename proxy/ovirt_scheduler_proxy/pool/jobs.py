@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..worker.frames import BadFrame, Inbox
+from ..worker.frames import BadFrame, Inbox, marked
 from .outcome import Cause, Failure, Outcome, failed
 from .pool import Pool
 from .worker import Worker
@@ -17,6 +18,11 @@ RETRIES = 3
 
 #: Seconds to wait for the report of how a worker ended.
 _REPORT_WAIT = 0.5
+
+
+_CONFUSED = failed(Cause.CRASHED, "confused its worker process")
+_LENT = failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them")
+_NOT_STARTED = failed(Cause.NOT_STARTED, "got no worker in time: none can be started")
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -98,7 +104,7 @@ class _RunningJob:
         worker = self._worker
         if worker is None:
             self._job.pool.withdraw(self._ticket)
-            self._end(failed(Cause.NO_WORKER, "got no worker in time: earlier calls still hold them"))
+            self._end(_LENT if self._job.pool.has_workers else _NOT_STARTED)
             return
         errors = worker.stderr_text()
         self._release(worker, discard=True)
@@ -117,7 +123,7 @@ class _RunningJob:
             received, frame = b"", None
         except BadFrame:
             self._release(worker, discard=True)
-            self._end(failed(Cause.CRASHED, "confused its worker process"))
+            self._end(_CONFUSED)
             return
         if frame is not None:
             self._read(worker, *frame)
@@ -137,7 +143,8 @@ class _RunningJob:
         self._worker = worker
         worker.user = self
         self._inbox = Inbox()
-        self._unsent = memoryview(self._job.request)
+        self._mark = random.getrandbits(32)
+        self._unsent = memoryview(marked(self._job.request, self._mark))
         self._send(first=True)
 
     def _send(self, first: bool = False) -> None:
@@ -156,7 +163,11 @@ class _RunningJob:
         elif not self._unsent and not first:
             self._loop.remove_writer(worker.connection)
 
-    def _read(self, worker: Worker, head: bytes, body: bytes) -> None:
+    def _read(self, worker: Worker, mark: int, head: bytes, body: bytes) -> None:
+        if mark != self._mark:  # the unit wrote it, or one before it: the answer is still to come
+            self._release(worker, discard=True)
+            self._end(_CONFUSED)
+            return
         if head.isdigit():
             self._release(worker, discard=False)
             self._end(Outcome(body, seconds=int(head) / 1e6))
@@ -166,7 +177,7 @@ class _RunningJob:
             cause = Cause(told.cause) if told.cause is not None else None
         except (msgspec.MsgspecError, ValueError):
             self._release(worker, discard=True)
-            self._end(failed(Cause.CRASHED, "confused its worker process"))
+            self._end(_CONFUSED)
             return
         self._release(worker, discard=False, retire=told.retire)
         failure = Failure(cause, told.sentence) if cause is not None else None

@@ -22,7 +22,10 @@ class Cause(Enum):
     INVALID = "invalid"
     NOTHING = "nothing"
     CUT_OFF = "cut_off"
+    #: Others held all workers: the unit is not to blame.
     NO_WORKER = "no_worker"
+    #: There was no worker at all, and none could be started.
+    NOT_STARTED = "not_started"
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ovirt_service.errors import UserError
 from .allocation import WORKERS_PER_UNIT, Allocation, Ticket
 from .next_try import NextTry
 from .outcome import Cause, Failure
+from .pool_settings import PoolSettings
 from .starting import Starting
 from .worker import Worker
 from .zygote_process import Event, ZygoteProcess, end_strays
@@ -25,30 +26,12 @@ log = logging.getLogger(__name__)
 _WATCH_INTERVAL = 0.5
 
 
-@dataclass(frozen=True)
-class PoolSettings:
-    """How the workers of one folder are run."""
-
-    folder: Path
-    python: str
-    #: Workers kept ready.
-    warm: int
-    #: Never more workers than this.
-    most: int
-    #: Bytes that a worker may take beyond what it has after loading.
-    memory_limit: int
-    #: A worker is replaced after so many calls; 0 means never.
-    calls_per_worker: int
-    #: Seconds that the import of one module may take.
-    load_timeout: float
-    log_level: int
-
-
 def start_zygote(settings: PoolSettings) -> ZygoteProcess:
     """Start the process that loads the folder, and wait until it has. Raises `UserError` when it cannot.
 
     A module that ends or holds up the process, though trying it out went well, is left to the workers.
     """
+    _look_into(settings.folder)
     late: list[str] = []
     while True:
         zygote = ZygoteProcess(
@@ -72,6 +55,13 @@ def start_zygote(settings: PoolSettings) -> ZygoteProcess:
         f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
         f" the plugins (exit status {zygote.process.returncode}); it must be a Python 3.9 or later"
     )
+
+
+def _look_into(folder: Path) -> None:
+    try:
+        os.listdir(folder)
+    except OSError as error:
+        raise UserError(f"plugin folder {folder} cannot be read: {error.strerror}") from error
 
 
 class Pool:
@@ -138,6 +128,11 @@ class Pool:
     def stop_reading(self, worker: Worker) -> None:
         """Its connection has closed: there is nothing more to hear."""
         self._loop.remove_reader(worker.connection)
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether a worker stands ready or is lent."""
+        return bool(self._workers)
 
     def worker_pids(self) -> list[int]:
         return list(self._workers)

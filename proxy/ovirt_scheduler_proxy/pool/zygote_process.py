@@ -87,12 +87,16 @@ class ZygoteProcess:
     def receive(self) -> Event | None:
         """The next event; None when the process has ended. Raises `BlockingIOError` when there is none."""
         try:
-            message, handles, _, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
+            message, handles, flags, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 4)
         except ConnectionError:
             return None
         if not message:
             return None
         facts = json.loads(message)
+        if flags & socket.MSG_CTRUNC:
+            for handle in handles:
+                os.close(handle)  # its worker ends as soon as nobody holds the other side
+            return Event("refused", {"error": "the proxy has no file descriptors left"})
         worker = None
         if handles:
             connection, pidfd, stdout, stderr = handles

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
+import re
 from array import array
 from collections.abc import Sequence
 from itertools import compress
@@ -14,6 +15,10 @@ LEAST_WEIGHT = -(2**31)
 WORST_WEIGHT = 2**31 - 1
 
 _COLLECTIONS = (list, tuple, set, frozenset)
+
+#: How the engine writes the id of a VM. It also reads shorter ones, which name no VM, and ends its load
+#: balancing of all clusters at anything else.
+_ID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 class InvalidAnswer(Exception):
@@ -61,12 +66,17 @@ def balance_answer(answer: Any, hosts: Sequence[str]) -> bytes:
     vm, targets = answer
     if vm is None or vm == "":
         return b'["", []]'
-    if not isinstance(vm, str):
+    if not is_vm_id(vm):
         raise InvalidAnswer(f"it named the VM {_shown(vm)}, which is no VM id")
     accepted = filter_answer(targets, hosts)
     named = list(compress(hosts, accepted))
     # A VM without a target is no migration: an empty list of targets must not read as "anywhere".
     return json.dumps([vm, named] if named else ["", []], ensure_ascii=False).encode("utf-8", "replace")
+
+
+def is_vm_id(vm: Any) -> bool:
+    """Whether the engine can read this as the id of a VM."""
+    return isinstance(vm, str) and _ID.fullmatch(vm) is not None
 
 
 def _collection(answer: Any, wanted: str) -> Any:
@@ -78,16 +88,24 @@ def _collection(answer: Any, wanted: str) -> Any:
 def _weight(value: Any, host: str) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidAnswer(f"its weight of host {host} is {_shown(value)}, which is no number")
-    # An integer is compared as it is: the largest ones fit into no float.
-    number: float = int(value) if isinstance(value, numbers.Integral) else float(value)
+    # Compared as it is: the largest integers and fractions fit into no float.
+    real: Any = value
+    if real >= WORST_WEIGHT:
+        return WORST_WEIGHT
+    if real <= LEAST_WEIGHT:
+        return LEAST_WEIGHT
+    number = float(real)
     if math.isnan(number):
         raise InvalidAnswer(f"its weight of host {host} is not a number (NaN)")
-    return round(max(LEAST_WEIGHT, min(number, WORST_WEIGHT)))
+    return round(number)
 
 
 def _shown(value: Any) -> str:
     """The value as a short piece of one line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python writes
+        text = f"a {type(value).__name__}"
     if not text.isprintable():
         text = ascii(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,25 +1,33 @@
-"""How the proxy and a worker speak: a frame is two lengths, a JSON head and a body."""
+"""How the proxy and a worker speak: a frame is a mark, two lengths, a JSON head and a body.
+
+An answer bears the mark of its question: what a unit writes into the connection by itself is no answer.
+"""
 
 from __future__ import annotations
 
 import socket
 import struct
 
-LENGTHS = struct.Struct(">II")
+PREFIX = struct.Struct(">III")
 
 #: No honest frame is longer: 10,000 hosts with weights and a full page of prints stay far below.
 LONGEST = 64 << 20
 
-#: A frame split into its head and its body.
-Frame = tuple[bytes, bytes]
+#: A frame split into its mark, its head and its body.
+Frame = tuple[int, bytes, bytes]
 
 
 class BadFrame(Exception):
     """The other side wrote something that is no frame: what a unit printed into the wrong descriptor, say."""
 
 
-def pack(head: bytes, body: bytes = b"") -> bytes:
-    return LENGTHS.pack(len(head), len(body)) + head + body
+def pack(head: bytes, body: bytes = b"", mark: int = 0) -> bytes:
+    return PREFIX.pack(mark, len(head), len(body)) + head + body
+
+
+def marked(frame: bytes, mark: int) -> bytes:
+    """A packed frame with another mark."""
+    return mark.to_bytes(4, "big") + frame[4:]
 
 
 def receive(connection: socket.socket) -> Frame | None:
@@ -52,19 +60,19 @@ class Inbox:
 
         A side sends its next frame only after the other has answered, so nothing follows a frame.
         """
-        if not self._bytes and len(received) >= LENGTHS.size:
-            head, body = LENGTHS.unpack_from(received)
-            if len(received) == LENGTHS.size + head + body:
-                start = LENGTHS.size + head
-                return received[LENGTHS.size : start], received[start:]
+        if not self._bytes and len(received) >= PREFIX.size:
+            mark, head, body = PREFIX.unpack_from(received)
+            if len(received) == PREFIX.size + head + body:
+                start = PREFIX.size + head
+                return mark, received[PREFIX.size : start], received[start:]
         self._bytes += received
-        if len(self._bytes) < LENGTHS.size:
+        if len(self._bytes) < PREFIX.size:
             return None
-        head, body = LENGTHS.unpack_from(self._bytes)
-        self._length = LENGTHS.size + head + body
+        mark, head, body = PREFIX.unpack_from(self._bytes)
+        self._length = PREFIX.size + head + body
         if self._length > LONGEST or len(self._bytes) > self._length:
             raise BadFrame(f"{len(self._bytes)} bytes that are no frame")
         if len(self._bytes) < self._length:
             return None
-        start = LENGTHS.size + head
-        return bytes(self._bytes[LENGTHS.size : start]), bytes(self._bytes[start:])
+        start = PREFIX.size + head
+        return mark, bytes(self._bytes[PREFIX.size : start]), bytes(self._bytes[start:])

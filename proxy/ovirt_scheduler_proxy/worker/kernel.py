@@ -47,6 +47,11 @@ def has_children() -> bool:
     return True
 
 
+def threads() -> int:
+    """The threads of the calling process, those of C libraries too."""
+    return len(os.listdir("/proc/self/task"))
+
+
 def limit_memory(extra: int) -> None:
     """Let the calling process take at most `extra` bytes of private memory beyond what it has now."""
     resource.setrlimit(resource.RLIMIT_DATA, (_private_memory() + extra,) * 2)
@@ -54,7 +59,7 @@ def limit_memory(extra: int) -> None:
 
 def shares_badly() -> bool:
     """Whether the process holds what a fork would break: further threads, children, sockets, event queues."""
-    if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1 or has_children():
+    if threading.active_count() > 1 or threads() > 1 or has_children():
         return True
     return any(_is_connection(number) for number in os.listdir("/proc/self/fd") if int(number) > 2)
 

@@ -9,6 +9,12 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from .text import lines, one_line
+
+#: Longer texts about a unit are of no use to anybody.
+LONGEST_DESCRIPTION = 10_000
+LONGEST_PROPERTIES = 50_000
+
 #: The method of a unit of each kind, and how many arguments it gets from the proxy.
 METHODS = {"filter": ("do_filter", 3), "score": ("do_score", 3), "balance": ("do_balance", 2)}
 
@@ -49,9 +55,10 @@ def describe(module: ModuleType) -> list[dict[str, Any]]:
 def _describe_unit(name: str, unit: type) -> dict[str, Any]:
     problems: list[str] = []
     properties = getattr(unit, "properties_validation", "")
-    if not isinstance(properties, str):
+    if not isinstance(properties, str) or len(properties) > LONGEST_PROPERTIES:
+        told = one_line(repr(properties), 80)
         problems.append(
-            f"properties_validation is {properties!r}, but must be text of the form key=regex;key2=regex2"
+            f"properties_validation is {told}, but must be text of the form key=regex;key2=regex2"
         )
         properties = ""
     kinds = {}
@@ -72,7 +79,8 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
 
 
 def _description(function: Any) -> str:
-    return inspect.cleandoc(function.__doc__) if isinstance(function.__doc__, str) else ""
+    text = inspect.cleandoc(function.__doc__) if isinstance(function.__doc__, str) else ""
+    return lines(text[:LONGEST_DESCRIPTION])
 
 
 def _method_problems(function: Any, method: str, arguments: int) -> list[str]:

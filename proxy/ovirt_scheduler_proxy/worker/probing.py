@@ -6,7 +6,6 @@ import json
 import os
 import select
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -14,6 +13,10 @@ from typing import Any
 
 from . import kernel
 from .loading import describe, load
+from .text import one_line
+
+#: What a module says of its units must fit into one message to the proxy.
+LONGEST_REPORT = 128 << 10
 
 #: What is known of one module: its units, what went wrong, and whether it may be shared through a fork.
 Report = dict[str, Any]
@@ -80,9 +83,11 @@ def _report(folder: str, name: str) -> Report:
         units = describe(load(folder, name))
     except BaseException as error:
         text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-        return _failed(name, text[-1] if text else type(error).__name__)
-    sys.stdout.flush()
-    return {"module": name, "units": units, "error": None, "shareable": not kernel.shares_badly()}
+        return _failed(name, one_line(text[-1]) if text else type(error).__name__)
+    report = {"module": name, "units": units, "error": None, "shareable": not kernel.shares_badly()}
+    if len(json.dumps(report)) > LONGEST_REPORT:
+        return _failed(name, f"it describes its {len(units)} units in more than {LONGEST_REPORT >> 10} KiB")
+    return report
 
 
 def _failed(name: str, error: str) -> Report:

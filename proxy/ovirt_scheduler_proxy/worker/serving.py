@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import functools
 import json
@@ -19,11 +20,18 @@ from typing import Any
 from . import answers, frames, kernel, printed
 from .capture import STDERR_LIMIT, STDOUT_LIMIT, Capture
 from .loading import METHODS, load
+from .text import one_line
+
+#: So many threads may units leave behind in a worker: each takes memory from the other units.
+_MOST_THREADS = 8
 
 #: As much of what a unit printed goes to the log.
 LOGGED = 32 << 10
 
 _CHECKS = {"filter": answers.filter_answer, "score": answers.score_answer, "balance": answers.balance_answer}
+
+#: A call of this kind asks no unit, only whether the worker answers.
+PROBE = "probe"
 
 
 @dataclass
@@ -55,13 +63,13 @@ class Reply:
     def fail(self, cause: str, sentence: str) -> None:
         self.cause, self.sentence, self.body = cause, sentence, b""
 
-    def packed(self) -> bytes:
+    def packed(self, mark: int) -> bytes:
         """A frame: when there is nothing to tell but the time, in microseconds, that alone is the head."""
         if self.cause is None and not (self.printed or self.errors or self.retire):
-            return frames.pack(b"%d" % (self.seconds * 1e6), self.body)
+            return frames.pack(b"%d" % (self.seconds * 1e6), self.body, mark)
         head = {name: value for name, value in vars(self).items() if name != "body"}
         # Halves of characters, which Python's text may hold and JSON may not, become question marks.
-        return frames.pack(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"), self.body)
+        return frames.pack(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"), self.body, mark)
 
 
 class Worker:
@@ -83,8 +91,9 @@ class Worker:
             frame = frames.receive(self._connection)
             if frame is None:
                 os._exit(0)
-            reply = self._answer(_decode_call(frame[0]), json.loads(frame[1]))
-            self._connection.sendall(reply.packed())
+            mark, head, body = frame
+            reply = self._answer(_decode_call(head), json.loads(body))
+            self._connection.sendall(reply.packed(mark))
             self._repair()  # now that nobody waits for it
 
     def _prepare(self, eager: bool) -> None:
@@ -95,6 +104,7 @@ class Worker:
             for name in self._settings.late:
                 self._import(name)
         kernel.limit_memory(self._settings.memory_limit)
+        self._threads = kernel.threads()
 
     def _import(self, name: str) -> None:
         """Import a module that is not there yet, unless that has failed before."""
@@ -111,14 +121,14 @@ class Worker:
         self._stdout.begin()
         self._stderr.begin()
         started = time.perf_counter()
-        result = self._call(reply, call, arguments)
+        result = None if call["kind"] == PROBE else self._call(reply, call, arguments)
         reply.seconds = time.perf_counter() - started
         if os.getpid() != self._pid:
             os._exit(0)  # the unit forked and its child came back here: only the worker itself may answer
         self._end_capture(reply)
-        if reply.cause is None:
+        if reply.cause is None and call["kind"] != PROBE:
             self._check(reply, call["kind"], result, hosts)
-        if kernel.has_children():
+        if kernel.has_children() or kernel.threads() > self._threads + _MOST_THREADS:
             reply.retire = True
         reply.printed, reply.errors = reply.printed[:LOGGED], reply.errors[:LOGGED]
         return reply
@@ -132,13 +142,13 @@ class Worker:
             unit = getattr(self._settings.modules[call["module"]], call["unit"])
             return getattr(unit(), METHODS[call["kind"]][0])(*arguments)
         except SystemExit as error:
-            reply.fail("exited", f"called sys.exit({'' if error.code is None else error.code})")
+            reply.fail("exited", f"called sys.exit({'' if error.code is None else _text_of(error)})")
         except MemoryError:
             reply.retire = True
             reply.fail("memory", "needed more memory than its limit allows")
         except BaseException as error:
             if call["kind"] == "filter" and getattr(error, "refuses", False):
-                reply.fail("refused", f"refuses the VM: {error}")
+                reply.fail("refused", f"refuses the VM: {_text_of(error)}")
             else:
                 reply.fail("raised", f"raised {_told(error)}")
                 traceback.print_exc()
@@ -171,7 +181,8 @@ class Worker:
 
     def _repair(self) -> None:
         """Make ready for the next call, whatever the last one has left."""
-        os.chdir(self._settings.folder)
+        with contextlib.suppress(OSError):  # a folder that is gone costs no unit that is loaded
+            os.chdir(self._settings.folder)
         self._stdout.repair()
         self._stderr.repair()
         sys.stdout = sys.__stdout__ = self._stdout.stream  # type: ignore[misc]  # typeshed calls it final
@@ -210,9 +221,13 @@ def _decode_call(head: bytes) -> dict[str, str]:
 
 def _told(error: BaseException) -> str:
     """An exception in one line."""
+    text = _text_of(error)
+    kind = one_line(type(error).__name__)
+    return f"{kind}: {text}" if text else kind
+
+
+def _text_of(error: BaseException) -> str:
     try:
-        text = " ".join(str(error).split())
+        return one_line(str(error))
     except Exception:
-        text = ""
-    text = text if len(text) <= 300 else f"{text[:297]}..."
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return ""

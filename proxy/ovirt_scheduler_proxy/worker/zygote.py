@@ -10,12 +10,14 @@ import select
 import signal
 import socket
 import sys
+import traceback
 from typing import Any
 
 from . import kernel, serving
 from .capture import STDERR_LIMIT, STDOUT_LIMIT, create_memory
 from .loading import load, module_names
 from .probing import Report, probe
+from .text import one_line
 
 
 class Zygote:
@@ -86,7 +88,7 @@ class Zygote:
             self._settings.modules[name] = load(self._settings.folder, name)
         except BaseException as error:
             # It loaded a moment ago in the probe; a worker may still succeed, and says so if not.
-            report["error"] = f"loaded once but not twice: {type(error).__name__}: {error}"
+            report["error"] = one_line(f"loaded once but not twice: {type(error).__name__}: {error}")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -96,25 +98,35 @@ class Zygote:
 
     def _spawn(self, eager: bool) -> None:
         """Fork a worker and hand its connection, its handle and its two outputs to the proxy."""
+        child = None
+        with contextlib.ExitStack() as held:
+            try:
+                ours, theirs = map(held.enter_context, socket.socketpair())
+                stdout = _held(held, create_memory("stdout", STDOUT_LIMIT))
+                stderr = _held(held, create_memory("stderr", STDERR_LIMIT))
+                child = os.fork()
+                if child == 0:
+                    ours.close()
+                    self._become_worker(theirs, stdout, stderr, eager)
+                self._workers.add(child)
+                handles = [ours.fileno(), _held(held, os.pidfd_open(child)), stdout, stderr]
+            except OSError as error:
+                if child is not None:
+                    _kill(child)
+                self._tell({"event": "refused", "error": str(error)})
+                return
+            message = json.dumps({"event": "spawned", "pid": child}).encode()
+            socket.send_fds(self._control, [message], handles)
+
+    def _become_worker(self, connection: socket.socket, stdout: int, stderr: int, eager: bool) -> None:
+        """The fork's part. Never returns."""
         try:
-            ours, theirs = socket.socketpair()
-            stdout, stderr = create_memory("stdout", STDOUT_LIMIT), create_memory("stderr", STDERR_LIMIT)
-            child = os.fork()
-        except OSError as error:
-            self._tell({"event": "refused", "error": str(error)})
-            return
-        if child == 0:
             kernel.die_with(self._pid)
-            ours.close()
-            serving.start(self._settings, theirs, stdout, stderr, eager)
-        self._workers.add(child)
-        theirs.close()
-        handles = [ours.detach(), os.pidfd_open(child), stdout, stderr]
-        try:
-            socket.send_fds(self._control, [json.dumps({"event": "spawned", "pid": child}).encode()], handles)
+            serving.start(self._settings, connection, stdout, stderr, eager)
+        except BaseException:
+            traceback.print_exc()
         finally:
-            for handle in handles:
-                os.close(handle)
+            os._exit(1)
 
     def _reap(self) -> None:
         """Report the workers that ended, and end what they left behind: it has come to us as its adopter."""
@@ -141,6 +153,12 @@ def _pipe_of_signal(number: int) -> int:
     signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     return reader
+
+
+def _held(stack: contextlib.ExitStack, descriptor: int) -> int:
+    """The descriptor, to be closed with the stack."""
+    stack.callback(os.close, descriptor)
+    return descriptor
 
 
 def _kill(process: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 import xmlrpc.client
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ovirt_scheduler_proxy.contract import merging
+from ovirt_scheduler_proxy.pool.outcome import Outcome
+
 from ..running import RunningProxy, running, write_plugins
 
 HOSTS = ["h1", "h2", "h3", "h4"]
+VM = b"11111111-2222-3333-4444-555555555555"
 
 PLUGINS = '''
 class KeepOdd:
@@ -73,11 +78,32 @@ class WeighBadly:
 class Move:
     def do_balance(self, hosts, args):
         """moves"""
-        return ("vm-1", ["stranger", "h3", "h1"])
+        return ("11111111-2222-3333-4444-555555555555", ["stranger", "h3", "h1"])
 
 class MoveNowhere:
     def do_balance(self, hosts, args):
-        return ("vm-1", ["stranger"])
+        return ("11111111-2222-3333-4444-555555555555", ["stranger"])
+
+class MoveOddly:
+    def do_balance(self, hosts, args):
+        return ("vm-1", hosts)
+
+class MoveByForce:
+    """Writes past all checks, into its worker's connection to the proxy."""
+    def do_balance(self, hosts, args):
+        import os, socket, stat, struct
+        body = b'["vm-1", ["h1"]]'
+        for number in range(3, 30):
+            try:
+                if stat.S_ISSOCK(os.fstat(number).st_mode):
+                    os.write(number, struct.pack(">III", 0, 1, len(body)) + b"1" + body)
+            except OSError:
+                pass
+        return ("", [])
+
+class Empty:
+    def do_filter(self, hosts, vm, args):
+        return hosts if args == {"limit": "", "other": "5"} else []
 
 class Echo:
     def do_filter(self, hosts, vm, args):
@@ -226,11 +252,41 @@ def test_failing_units_contribute_no_weights(proxy: RunningProxy) -> None:
 
 
 def test_balance_always_has_two_fields(proxy: RunningProxy) -> None:
-    assert proxy.balance("Move", HOSTS)["result"] == ["vm-1", ["h1", "h3"]]
+    assert proxy.balance("Move", HOSTS)["result"] == ["11111111-2222-3333-4444-555555555555", ["h1", "h3"]]
     for unit in ("MoveNowhere", "Silent", "Raising", "NoSuchBalance"):
         assert proxy.balance(unit, HOSTS)["result"] == ["", []]
     assert proxy.balance("Silent", HOSTS)["result_code"] == 0
     assert proxy.balance("Raising", HOSTS)["result_code"] == 1
+
+
+@pytest.mark.parametrize("unit", ["MoveOddly", "MoveByForce"])
+def test_a_vm_that_the_engine_cannot_read_never_reaches_it(proxy: RunningProxy, unit: str) -> None:
+    answer = proxy.balance(unit, HOSTS)
+    assert answer["result"] == ["", []]
+    assert answer["result_code"] == 1
+    assert "nothing is balanced" in answer["plugin_errors"][unit][0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'["vm", ["h1"]]', b'["", ["h1"]]', b'["%s", ["h2"]]' % VM, b'["%s", []]' % VM, b"[]", b"\xff", b"5"],
+)
+def test_what_a_worker_says_is_checked_once_more(body: bytes) -> None:
+    assert merging.checked(Outcome(body), ["h1"], None).failure is not None
+    assert merging.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None
+
+
+def test_a_property_without_a_value_is_empty(proxy: RunningProxy) -> None:
+    body = xmlrpc.client.dumps(
+        (["Empty"], HOSTS, "vm", {"limit": None, "other": "5"}), "runFilters", allow_none=True
+    )
+    apache = body.replace("<nil/>", "<ex:nil/>").replace(
+        "<methodCall>", '<methodCall xmlns:ex="http://ws.apache.org/xmlrpc/namespaces/extensions">'
+    )
+    request = urllib.request.Request(proxy.url, apache.encode(), {"Content-Type": "text/xml"})
+    with urllib.request.urlopen(request) as response:
+        (answer,), _ = xmlrpc.client.loads(response.read())
+    assert answer == {"result_code": 0, "result": HOSTS, "plugin_errors": {}, "errors": []}
 
 
 def test_many_hosts(proxy: RunningProxy) -> None:
@@ -250,9 +306,9 @@ def test_many_hosts(proxy: RunningProxy) -> None:
         ("runFilters", ["A", ["h"], "vm", {}], "filters must be a list of texts, not a text"),
         ("runFilters", [["A"], [1], "vm", {}], "hosts must be a list of texts, but holds an integer"),
         ("runFilters", [["A"], ["h"], None, {}], "vm must be a text, not nothing"),
-        ("runFilters", [["A"], ["h"], "vm", {"a": 1}], "property a must be a text, not an integer"),
+        ("runFilters", [["A"], ["h"], "vm", {"a": 1}], "property .a. must be a text, not an integer"),
         ("runCostFunctions", [["A"], ["h"], "vm", {}], "list of pairs"),
-        ("runCostFunctions", [[["A", "1"]], ["h"], "vm", {}], "the factor of A must be an integer"),
+        ("runCostFunctions", [[["A", "1"]], ["h"], "vm", {}], "the factor of .A. must be an integer"),
         ("runLoadBalancing", [["A"], ["h"], {}], "balance must be a text, not a list"),
     ],
 )

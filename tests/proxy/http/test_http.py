@@ -249,15 +249,3 @@ def test_connections_are_accepted_at_once_whatever_the_workers_do(proxy: Running
     assert {wire.receive().status for wire in hanging} == {200}
     for wire in [*idle, *hanging]:
         wire.close()
-
-
-def test_the_longest_idle_connection_makes_room(proxy: RunningProxy) -> None:
-    first = Wire(proxy.port)
-    first.post(BODY)
-    first.receive()
-    others = [Wire(proxy.port) for _ in range(80)]
-    assert first.closed()
-    others[-1].post(BODY)
-    assert others[-1].receive().status == 200
-    for wire in [first, *others]:
-        wire.close()

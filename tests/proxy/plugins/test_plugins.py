@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_scheduler_proxy.plugins import properties
+from tests.paths import PLUGINS
 
 from ..running import command, running, write_plugins
 
@@ -50,6 +51,16 @@ def test_check_prints_units_and_problems(tmp_path: Path) -> None:
             def do_filter(self, hosts, vm, args): pass
         class NoMethod:
             do_filter = "text"
+        class NoJava:
+            properties_validation = "x=("
+            def do_filter(self, hosts, vm, args): return hosts
+        globals()["L" * 129] = type("Long", (), {"do_filter": lambda self, hosts, vm, args: hosts})
+        """,
+        shouts="raise RuntimeError('x' * 3_000_000)",
+        unreadable="""
+        class Half:
+            def do_filter(self, hosts, vm, args): return hosts
+            do_filter.__doc__ = "half \\ud800 \\x1b[31m a character"
         """,
     )
     two = write_plugins(
@@ -80,17 +91,26 @@ def test_check_prints_units_and_problems(tmp_path: Path) -> None:
         ("flawed.py", "FewArguments"): "must take (self, hosts, args)",
         ("flawed.py", "Demanding"): "constructor needs arguments",
         ("flawed.py", "NoMethod"): "is no method",
+        ("flawed.py", "NoJava"): "Java does not compile '(' of x: an unclosed (",
+        ("flawed.py", "L" * 129): "128 characters",
+        ("shouts.py", ""): "RuntimeError: xxx",
         ("again.py", "Good"): str(one / "good.py"),
     }
     assert set(problems) == set(expected)
     for key, words in expected.items():
         assert words in problems[key]
+    assert units["Half", "filter"]["description"] == "half \\ud800 \\x1b[31m a character"
+    assert ("L" * 129, "filter") not in units
+    assert max(len(problem) for problem in problems.values()) < 500
+    printed = command("check", "--plugins", str(one))
+    assert (printed.returncode, printed.stderr) == (1, "")
+    assert "\x1b" not in printed.stdout
     assert ("Other", "filter") in units, "an imported class is registered, and importing it is no problem"
 
 
 def test_check_in_words(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", good=GOOD)
-    done = command("check", "--plugins", str(folder))
+    done = command("check", "--all", "--plugins", str(folder))
     assert done.returncode == 0
     for word in ("Good", "filter", "good.py", "good_limit=[0-9]+", "Accepts all"):
         assert word in done.stdout
@@ -196,7 +216,7 @@ def test_each_call_can_have_a_fresh_process(tmp_path: Path) -> None:
 
 def test_the_old_proxys_environment_variable_is_honoured(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", good=GOOD)
-    done = command("check", environment={"OSCHEDPROXY_PLUGINS": str(folder)})
+    done = command("check", "--all", environment={"OSCHEDPROXY_PLUGINS": str(folder)})
     assert done.returncode == 0
     assert str(folder) in done.stdout
 
@@ -288,7 +308,29 @@ def test_properties_that_the_engine_refuses(text: str) -> None:
 
 
 @given(
-    st.dictionaries(st.from_regex(r"[a-z_A-Z0-9]+", fullmatch=True), st.text().filter(lambda t: ";" not in t))
+    st.dictionaries(
+        st.from_regex(r"[a-z_A-Z0-9]+", fullmatch=True), st.text(st.characters(categories=["L", "N", "Zs"]))
+    )
 )
 def test_keys_and_expressions_make_properties(pairs: dict[str, str]) -> None:
     assert properties.problems(";".join(f"{key}={value}" for key, value in pairs.items())) == []
+
+
+def test_check_refuses_units_that_are_none(tmp_path: Path) -> None:
+    config = tmp_path / "proxy.toml"
+    config.write_text('[units.AffinityFiltre]\non_failure = "reject"\n')
+    done = command("check", "--plugins", str(PLUGINS), "--config", str(config))
+    assert done.returncode == 1
+    sentence = 'no plugin has such a unit; did you mean "AffinityFilter"?'
+    assert f"  [units.AffinityFiltre] in the configuration: {sentence}" in done.stdout
+    (problem,) = json.loads(
+        command("check", "--plugins", str(PLUGINS), "--config", str(config), "--json").stdout
+    )["problems"]
+    assert problem["unit"] == "AffinityFiltre"
+
+
+def test_check_shows_files_and_parameters_on_demand() -> None:
+    brief = command("check", "--plugins", str(PLUGINS)).stdout
+    assert max(map(len, brief.splitlines())) < 100
+    assert "affinity.py" not in brief
+    assert "affinity.py" in command("check", "--plugins", str(PLUGINS), "--all").stdout

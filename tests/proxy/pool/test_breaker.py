@@ -16,7 +16,10 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("cause", "times"), [(Cause.OVERRAN, 3), (Cause.CRASHED, 5), (Cause.EXITED, 5)])
+@pytest.mark.parametrize(
+    ("cause", "times"),
+    [(Cause.OVERRAN, 3), (Cause.NOT_STARTED, 3), (Cause.CRASHED, 5), (Cause.EXITED, 5)],
+)
 def test_it_opens_after_so_many_failures_in_a_minute(cause: Cause, times: int) -> None:
     clock = Clock()
     breakers = Breakers(clock)
@@ -70,6 +73,15 @@ def test_a_trial_that_never_reached_the_unit_is_repeated() -> None:
     assert breakers.admit("u")
     breakers.record("u", Cause.NO_WORKER)
     assert breakers.admit("u")
+
+
+def test_without_a_worker_nothing_is_tried() -> None:
+    clock = Clock()
+    breakers = _opened(clock)
+    clock.now += 31
+    assert not breakers.admit("u", ready=False)
+    assert breakers.admit("u")
+    assert breakers.admit("another", ready=False), "what was not cut off may wait for a worker"
 
 
 def _opened(clock: Clock) -> Breakers:

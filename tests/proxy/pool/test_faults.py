@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 import time
+import xmlrpc.client
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -218,6 +219,14 @@ def test_the_breaker_answers_at_once_for_a_unit_that_keeps_overrunning(proxy: Ru
     assert time.monotonic() - started < DEADLINE / 2
     assert answer["result"] == HOSTS[1:]
     assert "cut off" in answer["plugin_errors"]["LoopInC"][0]
+
+
+def test_who_tries_a_unit_by_hand_does_not_cut_it_off(proxy: RunningProxy) -> None:
+    by_hand = xmlrpc.client.ServerProxy(proxy.url, headers=[("X-Trouble-Shooting", "1")])
+    with by_hand as client:
+        for _ in range(3):
+            assert "did not answer in time" in str(client.runFilters(["LoopInC"], HOSTS, "vm", {}))
+    assert "did not answer in time" in str(proxy.filters(["LoopInC"], HOSTS))
 
 
 def test_a_hanging_unit_leaves_workers_to_the_others(proxy: RunningProxy) -> None:

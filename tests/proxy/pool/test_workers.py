@@ -64,3 +64,26 @@ def test_workers_that_end_unasked_are_counted(tmp_path: Path) -> None:
         eventually(lambda: ready(proxy) == len(proxy.workers()) == WARM)
         proxy.workers()[0].kill()
         eventually(lambda: restarts(metrics(proxy)) == 2)
+
+
+def test_threads_that_a_unit_leaves_behind_take_no_memory_from_others(tmp_path: Path) -> None:
+    folder = write_plugins(
+        tmp_path / "plugins",
+        leaving="""
+        import threading, time
+        class Leaving:
+            def do_filter(self, hosts, vm, args):
+                for _ in range(40):
+                    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+                return hosts
+        """,
+        large="""
+        class Large:
+            def do_filter(self, hosts, vm, args):
+                return hosts if bytearray(300 << 20) else []
+        """,
+    )
+    with running(folder, config="[workers]\nwarm = 1\nmost = 1\n") as proxy:
+        for _ in range(3):
+            assert proxy.filters(["Leaving"], ["h1"])["result_code"] == 0
+            assert proxy.filters(["Large"], ["h1"])["plugin_errors"] == {}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ovirt_scheduler_proxy.worker import answers
 from ovirt_scheduler_proxy.worker.printed import NOTHING, find_answer
 
+VM = "11111111-2222-3333-4444-555555555aBc"
 IDS = st.sampled_from([f"h{number}" for number in range(8)])
 ASKED = st.lists(IDS, unique=True)
 NUMBERS = st.integers() | st.floats(allow_nan=False) | st.fractions()
@@ -59,7 +60,7 @@ def test_what_is_no_list_of_pairs_is_refused(answer: Any) -> None:
         answers.score_answer(answer, ["h1"])
 
 
-@given(ASKED, st.text(min_size=1), st.lists(IDS))
+@given(ASKED, st.uuids().map(str), st.lists(IDS))
 def test_balance_names_hosts_that_were_asked_or_moves_nothing(
     asked: list[str], vm: str, targets: list[str]
 ) -> None:
@@ -68,12 +69,35 @@ def test_balance_names_hosts_that_were_asked_or_moves_nothing(
     assert found == ([vm, named] if named else ["", []])
 
 
-@pytest.mark.parametrize("answer", [None, ("", []), (None, ["h1"]), ("vm", [])])
+@pytest.mark.parametrize(
+    "vm",
+    ["vm1", " ", VM.replace("-", ""), f"{VM} ", f"{VM}\n", VM[:-1], "٣" + VM[1:], f"{{{VM}}}", "1-1-1-1-1"],
+)
+def test_what_the_engine_cannot_read_as_a_vm_is_refused(vm: str) -> None:
+    with pytest.raises(answers.InvalidAnswer, match="no VM id"):
+        answers.balance_answer((vm, ["h1"]), ["h1"])
+
+
+@pytest.mark.parametrize(
+    ("weight", "sent"),
+    [(10**10000, 2**31 - 1), (Fraction(-(10**10000)), -(2**31)), (Fraction(10**10000, 3 * 10**9999), 3)],
+    ids=["integer", "negative fraction", "small fraction"],
+)
+def test_a_weight_may_be_of_any_size(weight: Any, sent: int) -> None:
+    assert array("i", answers.score_answer([("h1", weight)], ["h1"])).tolist() == [sent]
+
+
+def test_an_answer_too_large_to_be_shown_is_refused_all_the_same() -> None:
+    with pytest.raises(answers.InvalidAnswer, match="a int, which is no host id"):
+        answers.filter_answer([10**10000], ["h1"])
+
+
+@pytest.mark.parametrize("answer", [None, ("", []), (None, ["h1"]), (VM, [])])
 def test_nothing_to_balance(answer: Any) -> None:
     assert json.loads(answers.balance_answer(answer, ["h1"])) == ["", []]
 
 
-@pytest.mark.parametrize("answer", ["vm", ("vm",), (5, ["h1"]), ("vm", "h1"), ("vm", [5])])
+@pytest.mark.parametrize("answer", ["vm", ("vm",), (5, ["h1"]), (VM, "h1"), (VM, [5])])
 def test_what_is_no_balance_answer_is_refused(answer: Any) -> None:
     with pytest.raises(answers.InvalidAnswer):
         answers.balance_answer(answer, ["h1"])

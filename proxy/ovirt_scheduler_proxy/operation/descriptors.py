@@ -1,0 +1,45 @@
+"""Sees to it that there are file descriptors enough, or makes do with fewer connections."""
+
+from __future__ import annotations
+
+import logging
+import resource
+
+from ..settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: Logs, plugins' interpreters, what a reload opens beside what is there.
+_OTHERS = 32
+#: A connection, a handle and two outputs.
+_FOR_A_WORKER = 4
+#: Fewer connections than this are of no use.
+_LEAST = 8
+
+
+def connections(settings: Settings) -> int:
+    """How many connections may stand, once as many descriptors as are wanted, or allowed, are there."""
+    wanted = settings.server.most_connections
+    workers = _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
+    limit = _raise_to(_OTHERS + workers + wanted)
+    possible = min(wanted, max(_LEAST, limit - _OTHERS - workers))
+    if possible < wanted:
+        log.warning(
+            "only %d file descriptors are allowed (LimitNOFILE, ulimit -n): %d connections at a time in place"
+            " of %d",
+            limit,
+            possible,
+            wanted,
+        )
+    return possible
+
+
+def _raise_to(wanted: int) -> int:
+    """Allow ourselves so many, within what the machine allows; returns how many it is now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted

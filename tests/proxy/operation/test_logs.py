@@ -1,0 +1,74 @@
+"""The log holds what happened and nothing that a caller made up, and waits for no reader."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+
+from ..running import COMMAND, RunningProxy, eventually, running, write_plugins
+
+PLUGINS = """
+class Loud:
+    def do_filter(self, hosts, vm, args):
+        print("x" * 30_000)
+        return hosts
+class Forging:
+    def do_filter(self, hosts, vm, args):
+        raise RuntimeError("no\\n2026-01-01 00:00:00,000 ERROR forged\\r\\x1b[31m")
+"""
+
+FORGED = "vm\n2026-01-01 00:00:00,000 ERROR forged\x9b31m\u2028"
+
+
+def test_no_caller_and_no_unit_writes_a_line_of_its_own(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    with running(folder, config="[log]\nlevel = 'debug'\n") as proxy:
+        with proxy.client() as client:
+            client.runFilters(["Forging", FORGED], [FORGED], FORGED, {})
+        eventually(lambda: "Forging raised" in proxy.log)
+    assert "forged" in proxy.log
+    assert not [line for line in proxy.log.splitlines() if line.startswith("2026-01-01 00:00:00,000 ERROR")]
+    assert proxy.log.replace("\n", "").isprintable()
+
+
+def test_a_log_that_nobody_reads_costs_no_memory_and_no_time(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    reader, writer = os.pipe()
+    command = [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
+        os.close(writer)
+        proxy = RunningProxy(process, [])
+        with proxy.client() as client:
+            for _ in range(200):
+                client.runFilters(["Loud"], ["h1"], "vm", {})
+            before = psutil.Process(process.pid).memory_info().rss
+            for _ in range(400):
+                client.runFilters(["Loud"], ["h1"], "vm", {})
+        assert psutil.Process(process.pid).memory_info().rss - before < 8 << 20
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert time.monotonic() - started < 5
+    os.close(reader)
+
+
+def test_what_was_lost_is_counted(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    reader, writer = os.pipe()
+    command = [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
+        os.close(writer)
+        proxy = RunningProxy(process, [])
+        with proxy.client() as client:
+            for _ in range(400):
+                client.runFilters(["Loud"], ["h1"], "vm", {})
+        with open(reader) as log:
+            told = next(line for line in log if "messages were lost here" in line)
+            process.send_signal(signal.SIGTERM)
+            log.read()
+        assert int(told.split()[3]) > 100
