@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ovirt_placement.config_url import check_url
 from ovirt_service import toml_file
 from ovirt_service.decoding import complaint, nearest
 from ovirt_service.errors import UserError
@@ -100,10 +101,20 @@ class Config:
         #: The file that was read, for messages.
         self.source = source
         self._sections = sections
-        self.engine = self.section("engine", EngineSettings)
+        self.engine = self._engine()
         self.inventory = self._inventory()
         self.store = self.section("store", StoreSettings)
         self.ha = self.section("ha", HaSettings)
+
+    def _engine(self) -> EngineSettings:
+        """Refuse a wrong URL before anybody prints it: there may be a password in it."""
+        engine = self.section("engine", EngineSettings)
+        try:
+            if engine.url:
+                check_url(engine.url)
+        except UserError as error:
+            raise UserError(f"{self.source}: {error}") from None
+        return engine
 
     def _inventory(self) -> InventorySettings:
         """Give every engine but the default one a directory of its own, where the file names none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,19 @@ from ovirt_service.errors import UserError
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what the file holds. Raises `UserError` if it cannot be read or is not TOML."""
+    """Return what the file holds.
+
+    Raises `UserError` if it cannot be read, is not TOML, or if everybody may change it: what runs by it
+    would be in anybody's hands.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
+                raise UserError(f"{path}: everybody may change the configuration: chmod o-w {path}")
+            return tomllib.loads(file.read())
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise UserError(f"{path}: not TOML: nested too deeply") from None

@@ -14,6 +14,10 @@ from tests.paths import RECORDING
 
 API = "/ovirt-engine/api"
 PASSWORD = "password"
+#: How an answer begins that is compressed.
+GZIP = b"\x1f\x8b"
+#: What a recording does not hold, this engine does not have.
+NOT_THERE = (404, b"<fault><detail>Not found</detail><reason>Operation Failed</reason></fault>")
 
 #: Answers a path (below the API) with a status and a body; None leaves it to the recording.
 Answer = Callable[[str], tuple[int, bytes] | None]
@@ -31,6 +35,9 @@ class EngineServer(ThreadingHTTPServer):
         self.requests: list[str] = []
         self.tokens: set[str] = set()
         self.logins = 0
+        self.password = PASSWORD
+        #: What is done before a log-out is answered.
+        self.log_out: Callable[[], object] = lambda: None
         self.scheme = "http"
 
     @property
@@ -69,6 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path.endswith("/sso/oauth/token"):
             self._log_in(parse_qs(body.decode()))
         elif path.endswith("/sso-logout"):
+            self.server.log_out()
             self._send(200, b"{}", "application/json")
         else:
             self._answer(self.path.removeprefix(API))
@@ -81,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _log_in(self, form: dict[str, list[str]]) -> None:
         self.server.logins += 1
-        if form["password"] != [PASSWORD]:
+        if form["password"] != [self.server.password]:
             self._send(
                 400, b'{"error_code":"access_denied","error":"Cannot authenticate user"}', "application/json"
             )
@@ -93,15 +101,21 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, path: str) -> None:
         self.server.requests.append(path)
         answer = self.server.answer(path) or self._recorded(urlsplit(path).path)
-        self._send(*answer, "application/xml" if answer[1].startswith(b"<") else "text/html")
+        self._send(*answer, "text/html" if _is_page(answer[1]) else "application/xml")
 
     def _recorded(self, path: str) -> tuple[int, bytes]:
         file = self.server.recording / (path.strip("/").replace("/", "_") + ".xml")
-        return (200, file.read_bytes()) if file.exists() else (404, b"")
+        return (200, file.read_bytes()) if file.exists() else NOT_THERE
 
     def _send(self, status: int, body: bytes, kind: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
+        if body.startswith(GZIP):
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _is_page(body: bytes) -> bool:
+    return body.startswith(b"<html>") or not body.startswith((b"<", GZIP))

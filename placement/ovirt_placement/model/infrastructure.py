@@ -12,7 +12,7 @@ class DataCenter(Struct, frozen=True):
 
 
 class SchedulingPolicy(Struct, frozen=True):
-    """The external units that a cluster's scheduling policy enables, by unit name."""
+    """The external units that a cluster's scheduling policy enables, by name; the balance, whosever it is."""
 
     filters: tuple[str, ...] = ()
     weights: dict[str, int] = {}

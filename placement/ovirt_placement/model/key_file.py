@@ -14,6 +14,7 @@ import yaml
 from ovirt_placement.model import PlacementKey, Snapshot, Struct
 from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SETTABLE, SYSTEM
 from ovirt_placement.model.key_resources import find_resource, resource_word
+from ovirt_placement.model.key_text import check_text
 from ovirt_service.decoding import complaint, nearest
 from ovirt_service.errors import UserError
 
@@ -75,6 +76,8 @@ def loads(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[
         raise UserError(complaint(error, KeyFile)) from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise UserError(f"not YAML: {_told(error)}") from None
+    except RecursionError:
+        raise UserError("not YAML: nested too deeply") from None
     if file.format != FORMAT:
         raise UserError(f"format: this release reads format {FORMAT}, not {file.format}")
     found: dict[tuple[str, str, str, str], str] = {}
@@ -83,8 +86,16 @@ def loads(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[
         before = found.setdefault((key.level, key.resource, key.key_class, key.name), path)
         if before != path:
             raise UserError(f'{path}: "{key.name}" is set there by {before} already')
+        _check_text(path, key)
         keys.append(key)
     return tuple(keys)
+
+
+def _check_text(path: str, key: PlacementKey) -> None:
+    try:
+        check_text(key)
+    except UserError as error:
+        raise UserError(f"{path}.{error}") from None
 
 
 def dumps(keys: Iterable[PlacementKey], snapshot: Snapshot) -> str:

@@ -47,6 +47,8 @@ def loads(content: bytes) -> Snapshot:
         raise UserError(complaint(error, Snapshot)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UserError(_malformed(str(error), content)) from None
+    except RecursionError:
+        raise UserError("not a state file: nested too deeply") from None
     check(snapshot)
     return snapshot
 

@@ -49,8 +49,11 @@ class ApprovalStore(StoreAccess):
     """What waits and what was approved of, in one engine's clusters, in a database."""
 
     def offer(self, cluster: str, plan: str, moves: tuple[Move, ...], text: str) -> bool:
-        """Let a plan wait in place of the one that waited in its cluster; whether it is another one."""
-        with self._transaction() as rows:
+        """Let a plan wait in place of the one that waited in its cluster; whether it is another one.
+
+        As `withdraw` it is the leader's: raises `LeaseLost` if it leads no more.
+        """
+        with self._leading() as rows:
             present = rows.select(waiting_plans, waiting_plans.c.plan)
             if rows.execute(present.where(waiting_plans.c.cluster == cluster)).scalar() == plan:
                 return False
@@ -62,8 +65,10 @@ class ApprovalStore(StoreAccess):
         """Let no plan wait in a cluster."""
         here = waiting_plans.c.cluster == cluster
         with self._transaction() as rows:
-            if rows.execute(rows.select(waiting_plans).where(here)).one_or_none() is not None:
-                rows.execute(rows.delete(waiting_plans).where(here))
+            if rows.execute(rows.select(waiting_plans).where(here)).one_or_none() is None:
+                return
+        with self._leading() as rows:
+            rows.execute(rows.delete(waiting_plans).where(here))
 
     def waiting(self) -> tuple[WaitingPlan, ...]:
         """List the plans that wait, the longest first."""

@@ -21,9 +21,10 @@ class BrokenRuleStore(StoreAccess):
         """Write down which rules of a cluster are broken now, and forget those that are not.
 
         A look counts for a rule if the last that did is about a cycle ago, and until there were `enough`.
+        Raises `LeaseLost` if this is to be a leader's, and is not.
         """
         table = broken_rules.c
-        with self._transaction() as rows:
+        with self._leading() as rows:
             present = rows.select(broken_rules, table.rule).where(table.cluster == cluster)
             known = set(rows.execute(present).scalars())
             for gone in _chunks(sorted(known.difference(rules))):

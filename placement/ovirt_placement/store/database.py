@@ -11,11 +11,16 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
 
+from ovirt_placement.store import ownership
+from ovirt_placement.store.marker import Marker
 from ovirt_placement.store.versions import VERSION, make_or_upgrade, version
 from ovirt_service.errors import UserError
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417
+
+#: Much longer than the writing of every key that there can be takes.
+_LONGEST_STATEMENT_SECONDS = 30
 
 #: Device and inode.
 _File = tuple[int, int] | None
@@ -29,6 +34,10 @@ class StoreUnmade(StoreAway):
     """The store does not exist yet: its first writer makes it."""
 
 
+class StoreLost(StoreAway):
+    """The store was there, and is not: what it held must not be forgotten in silence."""
+
+
 class Database:
     """One process's way to the store. The tables are made and their version checked at first use."""
 
@@ -37,6 +46,7 @@ class Database:
         self._create = create
         self._url = _parsed(url)
         self._engine = self._make_engine()
+        self._marker = Marker(self._url)
         self._checked = False
         #: The file that connections are open to.
         self._file: _File = None
@@ -44,8 +54,8 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The URL without its password."""
-        return self._url.render_as_string(hide_password=True)
+        """The URL without its password, wherever that stands in it."""
+        return _shown(self._url)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -55,9 +65,12 @@ class Database:
             with self._engine.begin() as connection:
                 yield connection
         except (exc.OperationalError, exc.TimeoutError) as error:
+            self._checked = self._checked and not _lacks_table(error)
             raise StoreAway(f"store {self.name}: {_reason(error)}") from None
         except exc.DBAPIError as error:
-            if error.connection_invalidated:
+            if _lacks_table(error):
+                self._checked = False
+            if error.connection_invalidated or _lacks_table(error):
                 raise StoreAway(f"store {self.name}: {_reason(error)}") from None
             raise UserError(f"store {self.name}: {_reason(error)}") from None
         except UnicodeEncodeError as error:
@@ -71,6 +84,23 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+
+    def begin_anew(self) -> bool:
+        """Make a store that is not there, though it was before; false if it is there.
+
+        Raises `StoreAway` and `UserError` as `transaction` does.
+        """
+        try:
+            with self.transaction():
+                return False
+        except StoreLost:
+            pass
+        try:
+            self._marker.forget()
+        except OSError as error:
+            raise UserError(f"store {self.name}: {error.filename}: {error.strerror}") from None
+        with self.transaction():
+            return True
 
     def _make_engine(self) -> Engine:
         try:
@@ -96,7 +126,8 @@ class Database:
             "keepalives_count": 3,
             "tcp_user_timeout": 10_000,
             # Whoever is stopped within a transaction keeps nobody from the rows that it locked.
-            "options": f"-c lock_timeout={milliseconds} -c idle_in_transaction_session_timeout=5000",
+            "options": f"-c lock_timeout={milliseconds} -c idle_in_transaction_session_timeout=5000"
+            f" -c statement_timeout={_LONGEST_STATEMENT_SECONDS * 1000}",
         }
 
     def _check_once(self) -> None:
@@ -109,6 +140,7 @@ class Database:
             self._checked = False
             self._check_place(present)
             self._check_version()
+            self._marker.set(writes=self._create)
             self._file, self._checked = self._present_file(), True
 
     def _present_file(self) -> _File:
@@ -128,12 +160,19 @@ class Database:
         if self._url.get_backend_name() != "sqlite":
             return
         path = Path(self._url.database or "")
+        if present is None and self._marker.is_set:
+            raise self._lost()
         if not self._create and present is None:
             raise StoreUnmade(f"store {self.name}: no such file")
         if not path.parent.is_dir():
             raise UserError(
                 f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
             )
+        if present is None:
+            try:
+                ownership.make(path)
+            except OSError as error:
+                raise StoreAway(f"store {self.name}: {error.strerror}") from None
 
     def _check_version(self) -> None:
         """Make the tables this release's; a reader, who may not write, leaves that to the first who does."""
@@ -146,6 +185,8 @@ class Database:
                 f"store {self.name}: has schema version {found}, and this release knows {VERSION}:"
                 " upgrade ovirt-placement on this machine, or set [store] url to another store"
             )
+        if found is None and self._marker.is_set:
+            raise self._lost()
         if self._create:
             self._make_or_upgrade()
         elif found is None:
@@ -155,6 +196,12 @@ class Database:
                 f"store {self.name}: has schema version {found} of an earlier release, and this one needs"
                 f" {VERSION}: start ovirt-enforcer, which upgrades it and keeps what it holds"
             )
+
+    def _lost(self) -> StoreLost:
+        return StoreLost(
+            f"store {self.name}: it was there, and is gone or empty: bring it back by"
+            " ovirt-placement store restore, or begin with an empty one by ovirt-placement store init"
+        )
 
     def _make_or_upgrade(self) -> None:
         """Make the tables once, whoever comes first; the loser of the race finds them made."""
@@ -186,13 +233,27 @@ def sqlite_path(url: str) -> Path | None:
 def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except exc.ArgumentError:
-        raise UserError(f'[store] url: "{url}" is no database URL; try sqlite:////PATH/store.db') from None
+    except (exc.ArgumentError, ValueError):
+        # There may be a password in it.
+        raise UserError("[store] url: is no database URL; try sqlite:////PATH/store.db") from None
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
-        raise UserError(f'[store] url: "{url}" is neither sqlite:////PATH nor postgresql://HOST/NAME')
+        raise UserError(
+            f'[store] url: "{_shown(parsed)}" is neither sqlite:////PATH nor postgresql://HOST/NAME'
+        )
     return parsed
+
+
+def _shown(url: URL) -> str:
+    query = {key: "***" if "pass" in key.lower() else value for key, value in url.query.items()}
+    return url.set(query=query).render_as_string(hide_password=True)
+
+
+def _lacks_table(error: exc.DBAPIError | exc.TimeoutError) -> bool:
+    """SQLite says so in words, PostgreSQL by the kind of the error."""
+    original = getattr(error, "orig", None)
+    return type(original).__name__ == "UndefinedTable" or "no such table" in str(original)
 
 
 def _execute_many(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Row
 
+from ovirt_placement.store import set_back
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
@@ -72,7 +73,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     #: Seconds since the epoch, by the database's clock.
     created: float
     updated: float
-    #: Seconds since `updated` when this was read, by the database's clock.
+    #: Seconds since `updated` when this was read, by the database's clock; never negative.
     age_seconds: float
     #: Why it failed or is unknown.
     error: str | None
@@ -169,6 +170,11 @@ class Store(StoreAccess):
         lately = (_in(_ENDED), intents.c.updated > now() - within_seconds)
         return self._list(*lately, *(() if vm is None else (intents.c.vm == vm,)))
 
+    def settle_clock(self) -> bool:
+        """Take all that is dated in the future as written now: whether the clock was set back since."""
+        with self._transaction() as rows:
+            return set_back.settle(rows)
+
     def forget(self, *, older_than_seconds: float) -> int:
         """Delete the intents that ended longer ago, and plans that were last made then; how many intents."""
         with self._transaction() as rows:
@@ -206,4 +212,5 @@ def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
 
 
 def _intent(row: Row[Any]) -> Intent:
-    return Intent(**{**row._asdict(), "state": IntentState(row.state)})
+    age = max(0.0, row.age_seconds)
+    return Intent(**{**row._asdict(), "state": IntentState(row.state), "age_seconds": age})

@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy import Row, Text, cast, text, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
@@ -104,13 +105,15 @@ class KeyStore(StoreAccess):
 
         From the decision until it is written nobody else changes a key: who decides that all hosts of a
         cluster have one is right about that afterwards. What the decision raises is passed on, and nothing is
-        changed then. A key that is put takes the place of one that stands there. One that says the same
-        already stays, with who set it.
+        changed then. Raises `UserError` for a key whose name nobody could read. A key that is put takes the
+        place of one that stands there. One that says the same already stays, with who set it.
         """
         with self._transaction() as rows:
             _revise(rows)
             standing = {KeyPlace.of(found.key): found.key for found in _set_keys(rows)}
             change = decide(tuple(standing.values()))
+            for key in change.put:
+                check_text(key)
             for key in change.remove:
                 if standing.pop(place := KeyPlace.of(key), None) is not None:
                     _remove_key(rows, place)

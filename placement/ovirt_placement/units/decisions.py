@@ -103,9 +103,9 @@ def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) 
 
 
 def _snapshot_with(vm: str) -> Snapshot:
-    """The engine's state, read anew if it does not show the VM yet."""
-    for max_age in (None, 0.0):
-        snapshot = inventory.snapshot(max_age=max_age)
+    """The engine's state; the engine is asked once more for a VM that it does not show yet."""
+    for asked in (None, vm):
+        snapshot = inventory.snapshot(vm=asked)
         if vm in snapshot.vm_by_id:
             _readiness.used(snapshot)
             return snapshot

@@ -16,7 +16,8 @@ from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.service.follower import Follower, read
+from ovirt_placement.inventory.service.follower import Follower
+from ovirt_placement.inventory.service.larger_readings import read
 from ovirt_placement.inventory.service.reconciliation import Scope
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError

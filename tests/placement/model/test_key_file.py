@@ -67,7 +67,7 @@ def key_lists(draw: st.DrawFn) -> list[PlacementKey]:
         lambda place, **fields: PlacementKey(level=place[0], resource=place[1], **fields),
         PLACES,
         key_class=st.sampled_from(("system", "be", "customer")),
-        name=st.text(max_size=6) | NAMES,
+        name=st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), max_size=6) | NAMES,
         value=NUMBERS | st.text(max_size=4) | NAMES,
         weight=st.none() | NUMBERS,
         sticky=st.booleans(),
@@ -154,3 +154,19 @@ def test_name_that_several_share_asks_for_an_id() -> None:
     world = state(("same", "same"), ("web", "h1"), "blue")
     with pytest.raises(UserError, match='"same" is ambiguous: say h1 or h2'):
         key_file.loads(b"keys: [{level: node, resource: same, name: A, value: 1}]", world)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"{a: " * 50_000, b'{"a":' * 50_000, b"- " * 50_000])
+def test_what_is_nested_without_end_is_refused_in_one_line(content: bytes) -> None:
+    with pytest.raises(UserError, match="not YAML") as refusal:
+        key_file.loads(content, snapshot())
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "a\nERROR b", "\x1b[2J"])
+def test_a_name_that_nobody_could_read_is_refused(name: str) -> None:
+    entry = {"level": "cluster", "resource": "c", "name": name, "value": 1}
+    content = json.dumps({"keys": [entry]}).encode()
+    with pytest.raises(UserError, match=r"keys\[0\]\.name: ") as refusal:
+        key_file.loads(content, snapshot(cluster("c")))
+    assert str(refusal.value).isprintable()

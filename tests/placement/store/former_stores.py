@@ -217,8 +217,113 @@ _VERSION_5 = """
     UPDATE schema_version SET version = 5;
 """
 
+_VERSION_6 = """
+    CREATE TABLE pauses (
+        engine VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        cluster_name VARCHAR NOT NULL,
+        reason TEXT NOT NULL,
+        set_by VARCHAR NOT NULL,
+        set_at {REAL} NOT NULL,
+        until {REAL},
+        PRIMARY KEY (engine, cluster)
+    ) {BY_KEY};
+    CREATE TABLE resumptions (
+        engine VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        set_by VARCHAR NOT NULL,
+        set_at {REAL} NOT NULL,
+        PRIMARY KEY (engine, cluster)
+    ) {BY_KEY};
+    CREATE TABLE waiting_plans (
+        engine VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        plan VARCHAR NOT NULL,
+        moves JSON NOT NULL,
+        text TEXT NOT NULL,
+        since {REAL} NOT NULL,
+        PRIMARY KEY (engine, cluster)
+    ) {BY_KEY};
+    CREATE TABLE approvals (
+        engine VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        plan VARCHAR NOT NULL,
+        moves JSON NOT NULL,
+        set_by VARCHAR NOT NULL,
+        set_at {REAL} NOT NULL,
+        PRIMARY KEY (engine, cluster)
+    ) {BY_KEY};
+    CREATE TABLE broken_rules (
+        engine VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        rule VARCHAR NOT NULL,
+        cycles INTEGER NOT NULL,
+        counted {REAL} NOT NULL,
+        PRIMARY KEY (engine, cluster, rule)
+    ) {BY_KEY};
+    INSERT INTO pauses VALUES
+        ('default', 'c1', 'blue', 'backup runs: "é"', 'ann', 1790000011.5, NULL),
+        ('default', 'c2', 'red', '', 'bob', 1790000012.5, 1790003612.5);
+    INSERT INTO resumptions VALUES ('default', 'c3', 'ann', 1790000013.5);
+    INSERT INTO waiting_plans VALUES
+        ('default', 'c1', '0123456789ab', '[[["v1"], ["h1"], "h2"]]', 'Cluster blue', 1790000014.5);
+    INSERT INTO approvals VALUES
+        ('default', 'c2', 'ba9876543210', '[[["v2", "v3"], ["h2", "h2"], "h1"]]', 'bob', 1790000015.5);
+    INSERT INTO broken_rules VALUES ('default', 'c1', 'vm_affinity hard g1 g2', 7, 1790000016.5);
+    UPDATE schema_version SET version = 6;
+"""
+
+_VERSION_7 = """
+    CREATE TABLE leases (
+        engine VARCHAR NOT NULL,
+        owner VARCHAR NOT NULL,
+        epoch INTEGER NOT NULL,
+        seconds {REAL} NOT NULL,
+        expires {REAL} NOT NULL,
+        PRIMARY KEY (engine)
+    ) {BY_KEY};
+    CREATE TABLE plans (
+        engine VARCHAR NOT NULL,
+        id VARCHAR NOT NULL,
+        cluster VARCHAR NOT NULL,
+        epoch INTEGER,
+        document JSON NOT NULL,
+        created {REAL} NOT NULL,
+        updated {REAL} NOT NULL,
+        PRIMARY KEY (engine, id)
+    );
+    CREATE INDEX ix_plans_engine_updated ON plans (engine, updated);
+    CREATE TABLE held_steps (
+        engine VARCHAR NOT NULL,
+        plan VARCHAR NOT NULL,
+        step INTEGER NOT NULL,
+        gate VARCHAR NOT NULL,
+        reason TEXT NOT NULL,
+        times INTEGER NOT NULL,
+        created {REAL} NOT NULL,
+        updated {REAL} NOT NULL,
+        PRIMARY KEY (engine, plan, step, gate)
+    );
+    ALTER TABLE intents ADD COLUMN plan VARCHAR;
+    ALTER TABLE intents ADD COLUMN step INTEGER;
+    ALTER TABLE intents ADD COLUMN outcome JSON;
+    ALTER TABLE intents ADD COLUMN circumstances VARCHAR;
+    CREATE INDEX ix_intents_engine_plan ON intents (engine, plan);
+    INSERT INTO leases VALUES ('default', 'one-123-abc', 41, 15.0, 1790000017.5);
+    INSERT INTO plans VALUES
+        ('default', '0123456789ab', 'c1', 40, '{{"id": "0123456789ab"}}', 1790000018.5, 1790000019.5);
+    INSERT INTO held_steps VALUES
+        ('default', '0123456789ab', 1, 'mode', 'mode "observe"', 3, 1790000020.5, 1790000021.5);
+    UPDATE intents
+        SET plan = '0123456789ab', step = 1, outcome = '{{"gain": 1, "rules": []}}', circumstances = 'abc'
+        WHERE vm = 'v1';
+    UPDATE schema_version SET version = 7;
+"""
+
 #: By their number.
-FORMER = {1: _VERSION_1, 2: _VERSION_2, 3: _VERSION_3, 4: _VERSION_4, 5: _VERSION_5}
+FORMER = dict(
+    enumerate((_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6, _VERSION_7), 1)
+)
 
 _TABLES = {
     1: ("intents",),
@@ -226,6 +331,8 @@ _TABLES = {
     3: ("missing_vms",),
     4: (),
     5: ("memberships", "lost_memberships"),
+    6: ("pauses", "resumptions", "waiting_plans", "approvals", "broken_rules"),
+    7: ("leases", "plans", "held_steps"),
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 import threading
 from collections.abc import Mapping
 from types import TracebackType
@@ -14,23 +13,32 @@ import ovirtsdk4
 from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.config_url import check_url, exposes
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
     EngineAway,
     EngineFault,
     EngineSetupError,
     failure_of_answer,
+    failure_of_page,
     failure_of_transport,
     fault_of,
 )
+from ovirt_placement.engine.connection.log_ins import LogIns
+from ovirt_placement.engine.connection.password import read_password
 from ovirt_placement.engine.connection.sso import SdkConnection
+from ovirt_placement.engine.connection.transfers import OF_ANSWERS, Limits
 from ovirt_service.errors import UserError
+from ovirt_service.saying import Said
 
 __all__ = ["EngineAway", "EngineConnection", "EngineFault", "EngineSetupError", "connect"]
 
 _log = logging.getLogger(__name__)
+_said = Said()
 
 _CHANGED = frozenset({200, 201, 202})
+#: What is under way may take so long to notice that nobody waits for it.
+_LAST_SECONDS = 1.2
 
 
 class EngineConnection:
@@ -40,14 +48,25 @@ class EngineConnection:
     `EngineSetupError` when a person must set something right, and `EngineFault` when the engine refuses.
     """
 
-    def __init__(self, settings: EngineSettings, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        environment: Mapping[str, str] = os.environ,
+        limits: Limits = OF_ANSWERS,
+    ) -> None:
         """Check the settings; raises `UserError` if something is missing or must not be read."""
         self.url, self.username = _address(settings)
         self.settings = settings
         self._environment = environment
         self._lock = threading.RLock()
         self._sdk: SdkConnection | None = None
+        self._log_ins = LogIns(self.url, self.username)
+        self._limits = limits
+        self._ended = False
         read_password(settings, environment)
+        danger = exposes(self.url, insecure=settings.insecure)
+        if danger and _said.is_news(self.url, danger):
+            _log.warning("%s: %s", self.url, danger)
 
     @property
     def sdk(self) -> ovirtsdk4.Connection:
@@ -63,7 +82,7 @@ class EngineConnection:
         answer = self._exchange(http.Request(method="GET", path=path, query=words))
         if answer.code == 200 and _is_xml(answer.headers):
             return bytes(answer.body)
-        raise failure_of_answer(answer.code, fault_of(answer.body), self.settings, path)
+        raise self._failure(answer, path)
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
@@ -71,7 +90,14 @@ class EngineConnection:
         answer = self._exchange(request)
         if answer.code in _CHANGED:
             return bytes(answer.body)
-        raise failure_of_answer(answer.code, fault_of(answer.body), self.settings, path)
+        raise self._failure(answer, path)
+
+    def _failure(self, answer: http.Response, path: str) -> UserError:
+        """Sort an answer; of what it has not, the engine says so in XML, or with no word at all."""
+        fault = fault_of(answer.body)
+        if answer.code == 404 and answer.body.strip() and not fault:
+            return failure_of_page(self.settings, path)
+        return failure_of_answer(answer.code, fault, self.settings, path)
 
     def _exchange(self, request: http.Request) -> http.Response:
         with self._lock:
@@ -82,9 +108,14 @@ class EngineConnection:
                 self.forget()
                 raise failure_of_transport(error, self.settings) from None
 
+    def end(self) -> None:
+        """Break off what is under way, and wait for no answer any more."""
+        self._ended = True
+
     def close(self) -> None:
-        """Log out, if the engine is there to be told and no request is under way that nobody awaits."""
-        if not self._lock.acquire(timeout=1.0):
+        """Log out, if the engine is there to be told; breaks off a request that nobody awaits."""
+        self.end()
+        if not self._lock.acquire(timeout=_LAST_SECONDS):
             return
         try:
             sdk, self._sdk = self._sdk, None
@@ -108,7 +139,10 @@ class EngineConnection:
         return SdkConnection(
             url=self.url,
             username=self.username,
-            password=read_password(settings, self._environment),
+            password=lambda: read_password(settings, self._environment),
+            log_ins=self._log_ins,
+            ended=lambda: self._ended,
+            limits=self._limits,
             ca_file=None if settings.ca_file is None else str(settings.ca_file),
             insecure=settings.insecure,
             timeout=max(1, round(settings.timeout_seconds)),
@@ -130,35 +164,10 @@ def connect(settings: EngineSettings) -> EngineConnection:
     return EngineConnection(settings)
 
 
-def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.environ) -> str:
-    """Read the password from its file, else from the variable OVIRT_PASSWORD.
-
-    Raises `UserError` if there is none, or if others than the file's owner may read the file.
-    """
-    path = settings.password_file
-    if path is None:
-        if password := environment.get("OVIRT_PASSWORD"):
-            return password
-        raise UserError("no password: set password_file under [engine], or the variable OVIRT_PASSWORD")
-    try:
-        with path.open(encoding="utf-8") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
-                raise UserError(f"{path}: others may read the password: chmod 600 {path}")
-            password = file.read().rstrip("\r\n")
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the password: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: the password is not UTF-8 text") from None
-    if not password:
-        raise UserError(f"{path}: is empty; write the password into it, alone on one line")
-    return password
-
-
 def _address(settings: EngineSettings) -> tuple[str, str]:
     if not settings.url:
         raise UserError("no engine: set url under [engine] in the configuration, or the variable OVIRT_URL")
-    if not settings.url.startswith(("https://", "http://")):
-        raise UserError(f"[engine] url: {settings.url}: write https://ENGINE/ovirt-engine/api")
+    check_url(settings.url)
     if not settings.username:
         raise UserError("no user: set username under [engine], or the variable OVIRT_USERNAME")
     if settings.ca_file is not None and not settings.insecure and not os.access(settings.ca_file, os.R_OK):

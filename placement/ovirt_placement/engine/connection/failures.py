@@ -12,7 +12,7 @@ import pycurl
 from lxml import etree
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.sso import AWAY_STATUSES, NotAnEngine
+from ovirt_placement.engine.connection.sso import AWAY_STATUSES, BrokenOff, NotAnEngine
 from ovirt_service.errors import UserError
 
 _TLS = {pycurl.E_SSL_CACERT, pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_ISSUER_ERROR}
@@ -22,6 +22,8 @@ _URL = {pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL}
 _UNSENT = {pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY}
 #: What the SDK raises.
 SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, pycurl.error, NotAnEngine)
+#: A longer text holds no fault of the engine's.
+_LONGEST_FAULT = 2**20
 _CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA"
 
 
@@ -41,7 +43,10 @@ class EngineSetupError(UserError):
 
 
 class EngineFault(UserError):
-    """The engine understood the request and refused it, with its own reason."""
+    """The engine understood the request and refused it, with its own reason.
+
+    With the code 404 it is the engine that has no such thing: a page of a web server is `EngineAway`.
+    """
 
     def __init__(self, text: str, *, code: int, fault: Fault) -> None:
         super().__init__(text)
@@ -56,6 +61,9 @@ class Fault:
     reason: str = ""
     detail: str = ""
 
+    def __bool__(self) -> bool:
+        return bool(self.reason or self.detail)
+
     @property
     def messages(self) -> tuple[str, ...]:
         """The engine's messages; it writes them as one list in brackets, `[Cannot migrate VM. ..., ...]`."""
@@ -67,7 +75,7 @@ class Fault:
 
 def fault_of(body: bytes) -> Fault:
     """Read the fault of an answer, which may stand inside of an echoed action."""
-    if not body.lstrip().startswith(b"<"):
+    if not body[:_LONGEST_FAULT].lstrip().startswith(b"<") or len(body) > _LONGEST_FAULT:
         return Fault()
     root = etree.fromstring(body, etree.XMLParser(recover=True, resolve_entities=False, no_network=True))
     fault = None if root is None else root if root.tag == "fault" else root.find("fault")
@@ -88,7 +96,7 @@ def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserErr
 
 def failure_of_answer(code: int, fault: Fault, settings: EngineSettings, path: str) -> UserError:
     """Sort an answer that is not what was asked for."""
-    said = f": {'; '.join(fault.messages) or fault.reason}" if fault.detail or fault.reason else ""
+    said = f": {'; '.join(fault.messages) or fault.reason}" if fault else ""
     if code == 401:
         return EngineSetupError(
             f"{settings.url}: the engine refuses the session of {settings.username}{said}"
@@ -104,10 +112,21 @@ def failure_of_answer(code: int, fault: Fault, settings: EngineSettings, path: s
     return EngineFault(f"{settings.url}: {path}: the engine answers {code}{said}", code=code, fault=fault)
 
 
+def failure_of_page(settings: EngineSettings, path: str) -> EngineAway:
+    """What answers 404 with a web server's own page is no engine's API: it says nothing of what there is."""
+    return EngineAway(
+        f"{settings.url}: {path}: a web server answers 404 in place of the engine: it is starting, or"
+        " correct url under [engine]; it ends in /ovirt-engine/api",
+        request_sent=True,
+    )
+
+
 def failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
     """Sort a request that got no answer, and a log-in that was refused."""
     if isinstance(error, NotAnEngine):
         return _no_engine(settings)
+    if isinstance(error, BrokenOff):
+        return EngineAway(f"{settings.url}: the engine is not listened to: {error}", request_sent=True)
     if isinstance(error, ovirtsdk4.AuthError):
         said = str(error).partition(" : ")[2] or str(error)
         return EngineSetupError(

@@ -29,7 +29,7 @@ def groups(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGro
             id=xml.identity(entry),
             name=xml.text(fields.get("name")),
             cluster=cluster_id,
-            priority=float(xml.text(fields.get("priority"), "1")),
+            priority=xml.decimal(fields.get("priority"), 1.0),
             vms_rule=_vms_rule(fields),
             hosts_rule=_rule(fields.get("hosts_rule")),
             vms=xml.references(fields.get("vms"), "vm"),

@@ -47,5 +47,5 @@ def _processors(cpu: xml.Element | None) -> tuple[int, int | None]:
     if topology is None:
         return 0, None
     fields = xml.children(topology, "sockets", "cores", "threads")
-    cores = xml.number(fields.get("sockets"), 1) * xml.number(fields.get("cores"), 1)
-    return cores, cores * xml.number(fields.get("threads"), 1)
+    cores = fields.get("sockets"), fields.get("cores")
+    return xml.product(*cores), xml.product(*cores, fields.get("threads"))

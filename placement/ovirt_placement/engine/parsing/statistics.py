@@ -47,5 +47,5 @@ def _data(element: xml.Element) -> dict[str, float]:
         value = xml.children(fields.get("values"), "value").get("value")
         datum = xml.children(value, "datum").get("datum")
         if datum is not None and datum.text:
-            found[xml.text(fields.get("name"))] = float(datum.text)
+            found[xml.text(fields.get("name"))] = xml.decimal(datum)
     return found

@@ -90,18 +90,14 @@ def _moment(element: xml.Element | None) -> float | None:
     """Turn a time with its offset into seconds since the epoch; None for what is none."""
     try:
         return datetime.fromisoformat(xml.text(element)).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
 def _vcpus(cpu: xml.Element | None) -> int:
     topology = xml.children(cpu, "topology").get("topology")
     fields = xml.children(topology, "sockets", "cores", "threads")
-    return (
-        xml.number(fields.get("sockets"), 1)
-        * xml.number(fields.get("cores"), 1)
-        * xml.number(fields.get("threads"), 1)
-    )
+    return xml.product(fields.get("sockets"), fields.get("cores"), fields.get("threads"))
 
 
 def _custom_properties(element: xml.Element | None) -> dict[str, str]:

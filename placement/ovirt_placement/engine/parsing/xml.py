@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from lxml import etree
+
+from ovirt_service.errors import UserError
 
 Element = etree._Element
 Children = dict[str, Element]
 
+#: What stands for a collection that the engine does not have.
+EMPTY: Final = "none"
+
 _MIB = 1024 * 1024
 #: More than half of an answer: what may be done with an entity, and where its parts are.
 _LINKS = re.compile(rb"<link [^>]*/>")
+#: Elements and attributes, each of which takes a hundred bytes or more; ten thousand VMs with all that hangs
+#: on them are 1.5 million.
+_MOST_NODES: Final = 10_000_000
+#: What every format that we write can hold.
+_LARGEST: Final = 2**63 - 1
+
+
+class TooLarge(UserError):
+    """An answer would take more memory than any engine's does."""
+
+
+class Unexpected(UserError):
+    """An answer is XML, but not what was asked for."""
 
 
 def root(content: bytes) -> Element:
-    """Parse an answer; links, blank text and the index of ids are left out, which saves most of the time."""
+    """Parse an answer; links, blank text and the index of ids are left out, which saves most of the time.
+
+    Raises `TooLarge`, and `etree.XMLSyntaxError` for what is no XML.
+    """
+    content = _LINKS.sub(b"", content)
+    if content.count(b"<") + content.count(b"=") > _MOST_NODES:
+        raise TooLarge(f"more than {_MOST_NODES:,} elements and attributes")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=True, remove_blank_text=True, collect_ids=False
     )
-    return etree.fromstring(_LINKS.sub(b"", content), parser)
+    return etree.fromstring(content, parser)
 
 
 def elements(content: bytes, name: str) -> Iterator[Element]:
-    """Parse a collection and yield its elements of this name; one entity by itself is yielded too."""
+    """Parse a collection and yield its elements of this name; one entity by itself is yielded too.
+
+    Raises `Unexpected` for another collection, or a page: that it holds none of these would mean nothing.
+    """
     found = root(content)
-    return iter((found,)) if found.tag == name else found.iterchildren(name)
+    if found.tag == name:
+        return iter((found,))
+    if found.tag not in (f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s", EMPTY):
+        raise Unexpected(f"<{found.tag}> came in place of {name} elements")
+    return found.iterchildren(name)
 
 
 def children(element: Element | None, *names: str) -> Children:
@@ -43,7 +76,27 @@ def flag(element: Element | None) -> bool:
 
 
 def number(element: Element | None, default: int = 0) -> int:
-    return default if element is None or not element.text else int(element.text)
+    if element is None or not element.text:
+        return default
+    found = int(element.text)
+    if abs(found) > _LARGEST:
+        raise Unexpected(f"<{element.tag}> holds a number of {len(element.text)} digits")
+    return found
+
+
+def product(*elements: Element | None) -> int:
+    """Multiply numbers; one that is absent is 1."""
+    found = math.prod(number(element, 1) for element in elements)
+    if abs(found) > _LARGEST:
+        raise Unexpected("a product of numbers is too large")
+    return found
+
+
+def decimal(element: Element | None, default: float = 0.0) -> float:
+    found = default if element is None or not element.text else float(element.text)
+    if not math.isfinite(found):
+        raise Unexpected("a number is not finite")
+    return found
 
 
 def mebibytes(element: Element | None) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from http import HTTPStatus
 
 import msgspec
-from lxml import etree
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_placement.engine.parsing import xml
+from ovirt_placement.engine.reading.requests import whole_answers
 
 STARTED = frozenset({62, 67})
 DONE = frozenset({63})
@@ -45,12 +48,12 @@ def read_events(connection: EngineConnection, *, after: int = 0, at_most: int) -
     """
     query: dict[str, int] = {"from": after} if after > 0 else {}
     try:
-        content = connection.get("/events", **query, max=at_most)
+        found = _read(connection, **query, max=at_most)
     except EngineFault as fault:
-        if fault.code == 404:
+        if fault.code == HTTPStatus.NOT_FOUND and fault.fault:
             return ()
         raise
-    return tuple(sorted(_read(content), key=lambda event: event.id))
+    return tuple(sorted(found, key=lambda event: event.id))
 
 
 def find_migration_events(
@@ -65,9 +68,9 @@ def find_migration_events(
     search = " and ".join(f"{name}={value}" for name, value in terms.items() if value is not None)
     if not search:
         raise ValueError("a correlation id or a VM must be given")
-    found = _read(connection.get("/events", search=search, max=_NEWEST))
+    found = _read(connection, search=search, max=_NEWEST)
     wanted = _wanted(found, correlation_id, vm_id)
-    return wanted or _wanted(_read(connection.get("/events", max=_NEWEST)), correlation_id, vm_id)
+    return wanted or _wanted(_read(connection, max=_NEWEST), correlation_id, vm_id)
 
 
 def find_start_events(connection: EngineConnection) -> tuple[Event, ...]:
@@ -76,12 +79,12 @@ def find_start_events(connection: EngineConnection) -> tuple[Event, ...]:
     As `find_migration_events`, where the engine's search finds nothing.
     """
     search = " or ".join(f"type={code}" for code in sorted(VM_STARTED))
-    found = _starts(connection.get("/events", search=search, max=_NEWEST))
-    return found or _starts(connection.get("/events", max=_NEWEST))
+    found = _starts(_read(connection, search=search, max=_NEWEST))
+    return found or _starts(_read(connection, max=_NEWEST))
 
 
-def _starts(content: bytes) -> tuple[Event, ...]:
-    found = (event for event in _read(content) if event.code in VM_STARTED)
+def _starts(events: Iterable[Event]) -> tuple[Event, ...]:
+    found = (event for event in events if event.code in VM_STARTED)
     return tuple(sorted(found, key=lambda event: event.id))
 
 
@@ -96,16 +99,18 @@ def _wanted(events: tuple[Event, ...], correlation_id: str | None, vm_id: str | 
     return tuple(sorted(fitting, key=lambda event: event.id))
 
 
-def _read(xml: bytes) -> tuple[Event, ...]:
-    return tuple(_event(element) for element in etree.fromstring(xml).iterchildren("event"))
+def _read(connection: EngineConnection, **query: str | int) -> tuple[Event, ...]:
+    with whole_answers(connection):
+        content = connection.get("/events", **query)
+        return tuple(map(_event, xml.elements(content, "event")))
 
 
-def _event(element: etree._Element) -> Event:
+def _event(element: xml.Element) -> Event:
     return Event(
-        id=int(element.get("id", "0")),
-        code=int(element.findtext("code", "0")),
+        id=_number(element.get("id")),
+        code=_number(element.findtext("code")),
         severity=element.findtext("severity", "normal"),
-        time=datetime.fromisoformat(element.findtext("time", "1970-01-01T00:00:00Z")).timestamp(),
+        time=_moment(element.findtext("time", "1970-01-01T00:00:00Z")),
         description=element.findtext("description", ""),
         correlation_id=element.findtext("correlation_id"),
         vm=_id_of(element, "vm"),
@@ -114,6 +119,21 @@ def _event(element: etree._Element) -> Event:
     )
 
 
-def _id_of(element: etree._Element, name: str) -> str | None:
+def _number(text: str | None) -> int:
+    """The engine counts in 64 bits."""
+    found = int(text or 0)
+    if abs(found) >= 2**63:
+        raise xml.Unexpected(f"an event with a number of {len(text or '')} digits")
+    return found
+
+
+def _moment(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise xml.Unexpected(f"an event of {text!r}") from None
+
+
+def _id_of(element: xml.Element, name: str) -> str | None:
     child = element.find(name)
     return None if child is None else child.get("id")

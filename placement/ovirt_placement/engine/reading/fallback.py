@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from http import HTTPStatus
 
 from msgspec.structs import replace
 
@@ -65,6 +66,6 @@ def _collection(connection: EngineConnection, path: str) -> xml.Element | None:
     try:
         return xml.root(connection.get(path))
     except EngineFault as fault:
-        if fault.code == 404:
+        if fault.code == HTTPStatus.NOT_FOUND:
             return None
         raise

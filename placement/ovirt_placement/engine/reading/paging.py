@@ -10,23 +10,28 @@ from ovirt_placement.engine.parsing.vms import FoundVm
 from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.requests import whole_answers
 
-#: A longer answer would keep the engine, and whoever parses it, from everything else for too long.
-_PAGE = 500
+#: A longer answer would keep the engine, and whoever parses it, from everything else for too long: of each VM
+#: it looks up several things.
+DETAILED = 500
+#: One look-up for each VM.
+MEASURED = 2500
 
 
-def paged_vms(connection: EngineConnection, follow: Collection[str]) -> Iterator[FoundVm]:
-    """Read all VMs, following these links; raises what `EngineConnection.get` raises.
+def paged_vms(
+    connection: EngineConnection, follow: Collection[str], page: int = DETAILED
+) -> Iterator[FoundVm]:
+    """Read all VMs, following these links, so many at a time; raises what `EngineConnection.get` raises.
 
     VMs that are created or removed meanwhile may shift others over the edge of a page: one may be missing.
     """
     first = None
     for number in count(1):
         with whole_answers(connection):
-            content = connection.get("/vms", search=f"page {number}", max=_PAGE, follow=",".join(follow))
+            content = connection.get("/vms", search=f"page {number}", max=page, follow=",".join(follow))
             found = fallback.found_vms(connection, content, follow)
         if not found or found[0].id == first:
             return  # past the end, or of an engine that knows no pages
         first = first or found[0].id
         yield from found
-        if len(found) < _PAGE:
+        if len(found) < page:
             return

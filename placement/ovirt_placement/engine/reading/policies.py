@@ -12,7 +12,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import policies as parsing
 from ovirt_placement.engine.parsing.clusters import Clusters
 from ovirt_placement.engine.parsing.policies import Unit
-from ovirt_placement.engine.reading.requests import get_present
+from ovirt_placement.engine.reading.requests import get_collection, get_entity
 from ovirt_placement.model import Cluster, SchedulingPolicy
 
 #: How long a policy is believed; an administrator who changed one waits no longer than this.
@@ -27,6 +27,10 @@ _WEIGHTS = {
     "OptimalForMemoryEvenDistribution": "even_memory_weight",
     "PreferredHosts": "preferred_hosts_weight",
 }
+
+
+#: The engine's balance that does nothing, as some versions call it.
+_NO_BALANCE = "None"
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class PolicyReader:
             self._policies, self._units = {}, {}
             self._believed_until = time.monotonic() + BELIEVED_SECONDS
         for policy_id in policy_ids - self._policies.keys():
-            self._units = self._units or parsing.units(get_present(connection, "/schedulingpolicyunits"))
+            self._units = self._units or parsing.units(get_collection(connection, "/schedulingpolicyunits"))
             self._policies[policy_id] = _read(connection, policy_id, self._units)
         return self._policies
 
@@ -75,14 +79,20 @@ def with_policies(
     )
 
 
+def _balance(unit: Unit | None) -> str | None:
+    """The name of a balance, the engine's own as well; None for its unit that does nothing."""
+    return None if unit is None or not unit.enabled or unit.name == _NO_BALANCE else unit.name
+
+
 def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit]) -> Policy:
     path = f"/schedulingpolicies/{policy_id}"
-    # Weights cannot be followed: the engine's link and its attribute have different names.
-    weights = parsing.weights(get_present(connection, f"{path}/weights"))
-    enabled = parsing.filters_and_balance(get_present(connection, path, follow="filters,balances"))
+    content = get_entity(connection, "/schedulingpolicies", policy_id, follow="filters,balances")
+    enabled = parsing.filters_and_balance(content)
     if not units or enabled is None:
         return Policy()
     filters, balance = enabled
+    # Weights cannot be followed: the engine's link and its attribute have different names.
+    weights = parsing.weights(get_collection(connection, f"{path}/weights"))
     outside = {unit_id: unit.name for unit_id, unit in units.items() if unit.enabled and not unit.internal}
     return Policy(
         factors={
@@ -93,6 +103,6 @@ def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit
         external=SchedulingPolicy(
             filters=tuple(outside[unit_id] for unit_id in filters if unit_id in outside),
             weights={outside[unit_id]: factor for unit_id, factor in weights.items() if unit_id in outside},
-            balance=None if balance is None else outside.get(balance),
+            balance=_balance(units.get(balance or "")),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.paging import paged_vms
+from ovirt_placement.engine.reading.paging import MEASURED, paged_vms
 from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_placement.engine.reading.topology import read_hosts
 from ovirt_placement.model import Host, Vm
@@ -19,4 +19,4 @@ def measured_hosts(connection: EngineConnection, *, tags: bool = False) -> tuple
 
 def measured_vms(connection: EngineConnection) -> Iterator[Vm]:
     """Read VMs with their statistics, page by page, as `paged_vms` does."""
-    return (found.vm for found in paged_vms(connection, ("statistics",)))
+    return (found.vm for found in paged_vms(connection, ("statistics",), MEASURED))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
+from http import HTTPStatus
+
+from ovirt_placement.engine.connection.client import EngineConnection, EngineFault, EngineSetupError
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, surroundings
 from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading import fallback
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import ALL_DETAILS
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
-from ovirt_placement.engine.reading.requests import get_collection, get_present, whole_answers
+from ovirt_placement.engine.reading.requests import get_collection, whole_answers
 from ovirt_placement.engine.reading.vm_details import detailed
 from ovirt_placement.model import AffinityLabel, Host, Snapshot, Vm
 
@@ -87,10 +89,11 @@ def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple
 
 def _first(connection: EngineConnection) -> bytes:
     """Read the clusters, which every engine has: if they are not there, there is no engine."""
-    content = get_present(connection, "/clusters", follow="affinity_groups")
-    if content is None:
-        raise EngineSetupError(
-            f"{connection.url}: no oVirt engine's API: correct url under [engine];"
-            " it ends in /ovirt-engine/api"
-        )
-    return content
+    try:
+        return connection.get("/clusters", follow="affinity_groups")
+    except EngineFault as fault:
+        if fault.code != HTTPStatus.NOT_FOUND:
+            raise
+    raise EngineSetupError(
+        f"{connection.url}: no oVirt engine's API: correct url under [engine]; it ends in /ovirt-engine/api"
+    )

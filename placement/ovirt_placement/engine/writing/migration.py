@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lxml import etree
 from ovirtsdk4 import types
 
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, failure_of
+from ovirt_placement.engine.connection.sending import checked
+from ovirt_placement.engine.parsing import xml
+from ovirt_placement.engine.reading.requests import get_entity, whole_answers
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
 _CORRELATION_ID = re.compile(r"[0-9A-Za-z_-]{1,36}")
@@ -53,23 +56,26 @@ def migrate(
     host_id: str | None,
     correlation_id: str,
     closure: bool = False,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Ask the engine to migrate a VM to a host; on return it is accepted and under way, not finished.
 
     Without a host the engine chooses one.
 
     With `closure`, the VMs that a hard positive rule ties to it move along. The correlation id (letters,
-    digits, `_` and `-`, at most 36) stands on every event of the migration. Raises a `Rejection`, or
+    digits, `_` and `-`, at most 36) stands on every event of the migration. `check` is called right before
+    the request is sent, after any log-in; what it raises prevents that. Raises a `Rejection`, or
     `EngineAway`, whose `request_sent` tells whether the engine may have started it all the same.
     """
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
     try:
-        connection.sdk.system_service().vms_service().vm_service(vm_id).migrate(
-            host=types.Host(id=host_id) if host_id is not None else None,
-            migrate_vms_in_affinity_closure=closure or None,
-            query={"correlation_id": correlation_id},
-        )
+        with checked(check):
+            connection.sdk.system_service().vms_service().vm_service(vm_id).migrate(
+                host=types.Host(id=host_id) if host_id is not None else None,
+                migrate_vms_in_affinity_closure=closure or None,
+                query={"correlation_id": correlation_id},
+            )
     except SDK_ERRORS as error:
         failure = failure_of(error, connection.settings, f"/vms/{vm_id}/migrate")
         if not isinstance(failure, EngineFault):
@@ -98,11 +104,8 @@ def _rejection(
 
 
 def _absent(connection: EngineConnection, path: str) -> bool:
-    try:
-        connection.get(path)
-    except EngineFault as fault:
-        return fault.code == 404
-    return False
+    collection, _, identity = path.rpartition("/")
+    return get_entity(connection, collection, identity) is None
 
 
 @dataclass(frozen=True)
@@ -115,14 +118,14 @@ class VmState:
 
 def read_vm(connection: EngineConnection, vm_id: str) -> VmState | None:
     """Read where a VM is now; None if the engine has no such VM."""
-    try:
-        vm = etree.fromstring(connection.get(f"/vms/{vm_id}"))
-    except EngineFault as fault:
-        if fault.code == 404:
+    with whole_answers(connection):
+        content = get_entity(connection, "/vms", vm_id)
+        if content is None:
             return None
-        raise
-    host = vm.find("host")
-    return VmState(vm.findtext("status", "unassigned"), None if host is None else host.get("id"))
+        for vm in xml.elements(content, "vm"):
+            fields = xml.children(vm, "status", "host")
+            return VmState(xml.text(fields.get("status"), "unassigned"), xml.reference(fields.get("host")))
+    raise EngineAway(f"{connection.url}: /vms/{vm_id}: the answer holds no VM", request_sent=True)
 
 
 class Progress(StrEnum):

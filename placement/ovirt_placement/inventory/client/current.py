@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import threading
 import time
@@ -16,13 +18,27 @@ from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.published import protocol, publication
-from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Refresh, Wake
-from ovirt_placement.inventory.published.publication import Publication
+from ovirt_placement.inventory.published.protocol import (
+    Hangs,
+    NoAnswer,
+    NoService,
+    Question,
+    Refresh,
+    Reply,
+    Wake,
+)
+from ovirt_placement.inventory.published.publication import Damaged, Publication
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_service.errors import UserError
+from ovirt_service.saying import Said
 
 #: How long a caller who names no deadline waits for a snapshot.
 DEFAULT_DEADLINE_SECONDS = 10.0
+#: A service that hangs is asked again after this time.
+_HANGING_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+_said = Said()
 
 
 class NoSnapshot(UserError):
@@ -44,6 +60,8 @@ class _Process:
         self.lock = threading.Lock()
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
+        #: Services that hang, and until when they are not asked.
+        self.hanging: dict[Path, float] = {}
         #: By engine, and whether the tags of hosts are read.
         self.direct_readers: dict[tuple[EngineSettings, bool], DirectReader] = {}
         #: By store and engine: several engines may share a store.
@@ -71,7 +89,11 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def snapshot(
-    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
+    *,
+    config: Config | None = None,
+    max_age: float | None = None,
+    deadline: float | None = None,
+    vm: str | None = None,
 ) -> Snapshot:
     """Return the engine's state: no older than `max_age` seconds, and within `deadline` seconds from now.
 
@@ -83,24 +105,33 @@ def snapshot(
     a rule leaves out those of the VM that it is asked about.
     Placement keys are published with the snapshot, as fresh as the rest; where no service runs, the store is
     asked for them.
+    With `vm`, the engine is asked for this VM, if it was not lately and the VM is not among those that are
+    known: events of a VM that has just come may be late.
     Without arguments the configuration says what is fresh, and the deadline is 10 s.
 
     Raises `NoSnapshot` if none comes in time, `UserError` if the configuration is at fault.
     """
-    return known(config=config, max_age=max_age, deadline=deadline).snapshot
+    return known(config=config, max_age=max_age, deadline=deadline, vm=vm).snapshot
 
 
 def known(
-    *, config: Config | None = None, max_age: float | None = None, deadline: float | None = None
+    *,
+    config: Config | None = None,
+    max_age: float | None = None,
+    deadline: float | None = None,
+    vm: str | None = None,
 ) -> Known:
     """Return what `snapshot` does, and where it is from."""
     config = config or _configuration()
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
-    published = _published(config.inventory.directory)
-    if published is None or published.age_seconds > max_age:
+    published, broken = _published(config.inventory.directory)
+    lacks_vm = vm is not None and published is not None and vm not in published.snapshot.vm_by_id
+    if published is None or published.age_seconds > max_age or lacks_vm:
+        not_before = publication.now() - max_age
         try:
-            published = _refreshed(config.inventory.directory, max_age, until)
+            question = Refresh(not_before, whole=max_age <= 0, vm=vm, broken=broken)
+            published = _refreshed(config.inventory.directory, question, until)
         except NoService:
             as_of = publication.now() - max_age
             return Known(_with_decided(_direct(config, max_age, until), as_of, config), None)
@@ -116,7 +147,7 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     directory = config.inventory.directory
     seen = _process.publications.get(directory)
     try:
-        protocol.ask(directory, Wake(0 if seen is None else seen.version), timeout)
+        _ask(directory, Wake(0 if seen is None else seen.version), timeout)
     except (NoService, NoAnswer):
         return False
     return True
@@ -139,26 +170,43 @@ def _configuration() -> Config:
         return _process.config
 
 
-def _published(directory: Path) -> Publication | None:
-    """Read what is published, decoding it once a version for all threads."""
+def _published(directory: Path) -> tuple[Publication | None, int | None]:
+    """Read what is published, decoding it once a version for all threads; and a version that is damaged."""
     with _process.lock:
-        found = publication.read(directory, _process.publications.get(directory))
+        try:
+            found = publication.read(directory, _process.publications.get(directory))
+        except Damaged as damaged:
+            return None, damaged.version
         if found is not None:
             _process.publications[directory] = found
-        return found
+        return found, None
 
 
-def _refreshed(directory: Path, max_age: float, until: float) -> Publication:
-    not_before = publication.now() - max_age
-    question = Refresh(not_before, whole=max_age <= 0)
+def _ask(directory: Path, question: Question, timeout: float) -> Reply:
+    """Ask the service; one that hangs is not asked again for a while. Raises what `protocol.ask` raises."""
+    if _process.hanging.get(directory, -math.inf) > time.monotonic():
+        raise NoService
     try:
-        reply = protocol.ask(directory, question, until - time.monotonic())
+        reply = protocol.ask(directory, question, timeout)
+    except Hangs:
+        _process.hanging[directory] = time.monotonic() + _HANGING_SECONDS
+        if _said.is_news(directory):
+            _log.warning("the inventory at %s hangs: the engine is read without it", directory)
+        raise
+    if _said.is_over(directory):
+        _log.warning("the inventory at %s answers again", directory)
+    return reply
+
+
+def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
+    try:
+        reply = _ask(directory, question, until - time.monotonic())
     except NoAnswer:
         raise NoSnapshot(
             f"no fresh snapshot in time: the inventory at {directory} is still reading"
         ) from None
-    published = _published(directory)
-    if reply.error is not None or published is None or published.moments.as_of < not_before:
+    published, _ = _published(directory)
+    if reply.error is not None or published is None or published.moments.as_of < question.not_before:
         last = "" if published is None else f"; the last one is {published.age_seconds:.0f} s old"
         raise NoSnapshot(f"no fresh snapshot: {reply.error or 'the inventory has published none'}{last}")
     return published

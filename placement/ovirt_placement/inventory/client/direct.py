@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import time
@@ -18,7 +19,10 @@ from ovirt_placement.model import Snapshot
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.reading.doubts import Doubts
     from ovirt_placement.engine.reading.policies import PolicyReader
+
+_log = logging.getLogger(__name__)
 
 
 class DirectReader:
@@ -31,6 +35,7 @@ class DirectReader:
         self._process = os.getpid()
         self._connection: EngineConnection | None = None
         self._policies: PolicyReader | None = None
+        self._doubts: Doubts | None = None
         self._changed = threading.Condition()
         self._reading = False
         self._readings = 0
@@ -63,8 +68,6 @@ class DirectReader:
     def _read(self, details: Detail) -> None:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection.client import connect
-        from ovirt_placement.engine.reading.policies import PolicyReader
-        from ovirt_placement.engine.reading.topology import read_snapshot
         from ovirt_placement.engine.reading.vm_details import detailed
 
         began = now()
@@ -73,8 +76,7 @@ class DirectReader:
             if self._connection is None:
                 self._connection = connect(self._settings)
                 atexit.register(self._close)
-            self._policies = self._policies or PolicyReader()
-            snapshot = read_snapshot(self._connection, policies=self._policies)
+            snapshot = self._read_topology(self._connection)
             if wanted := needed(snapshot.clusters, tagged=self._tagged):
                 snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
             if details:
@@ -88,6 +90,23 @@ class DirectReader:
             if snapshot is not None:
                 self._snapshot, self._read_at, self._details = snapshot, began, details
             self._changed.notify_all()
+
+    def _read_topology(self, connection: EngineConnection) -> Snapshot:
+        """Read it, and once more where it suddenly lacks most of what was there."""
+        from ovirt_placement.engine.reading.doubts import Doubts, Implausible, kinds_of
+        from ovirt_placement.engine.reading.policies import PolicyReader
+        from ovirt_placement.engine.reading.topology import read_snapshot
+
+        self._policies = self._policies or PolicyReader()
+        self._doubts = self._doubts or Doubts()
+        found = read_snapshot(connection, policies=self._policies)
+        try:
+            self._doubts.check(kinds_of(found))
+        except Implausible as implausible:
+            _log.warning("%s: %s", connection.url, implausible)
+            found = read_snapshot(connection, policies=self._policies)
+            self._doubts.check(kinds_of(found))
+        return found
 
     def _close(self) -> None:
         """Log out at the end of the process that logged in; the child of a fork has its own."""

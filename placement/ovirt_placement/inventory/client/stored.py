@@ -71,14 +71,15 @@ class Stored(Generic[Found]):
 def loaded(url: str) -> bool:
     """Load the database's code, which takes longer than any store may: before the time runs.
 
-    It is not loaded where there is no store at all, and that is false.
+    It is not loaded where there is no store at all, nor has been, and that is false.
     """
     path = url.removeprefix("sqlite:///")
     try:
         if path != url:
             os.stat(path)
     except FileNotFoundError:
-        return False
+        if not os.path.exists(f"{path}.made"):
+            return False
     except OSError:
         pass  # whoever opens it says what is wrong
     for module in ("ovirt_placement.store.intents", "ovirt_placement.store.keys"):

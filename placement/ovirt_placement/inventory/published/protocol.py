@@ -1,12 +1,18 @@
-"""The service's socket: a reader asks for a newer snapshot, or to be woken by the next one."""
+"""The service's socket: a reader asks for a newer snapshot, or to be woken by the next one.
+
+The service says at once that it has heard the question, by an empty line, and answers when it can: so a
+reader tells an engine that is slow, for which to wait, from a service that hangs.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -17,11 +23,15 @@ class Refresh(msgspec.Struct, tag="refresh", frozen=True):
     """Answer when a snapshot is published that holds at this moment or later.
 
     Usually it is enough that engine and store tell of no change since. With `whole`, everything of the engine
-    must have been read since: for who may not rely on events, which can be late.
+    must have been read since: for who may not rely on events, which can be late. With `vm`, the engine must
+    have been asked for that VM lately if it is not among those that are known. `broken` is the version that
+    the reader found damaged.
     """
 
     not_before: float
     whole: bool = False
+    vm: str | None = None
+    broken: int | None = None
 
 
 class Wake(msgspec.Struct, tag="wake", frozen=True):
@@ -38,10 +48,20 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 Question = Refresh | Wake
+#: What the service says when it has heard a question.
+HEARD = b"\n"
+#: A service that lives says so within this time, or within this share of what a reader has.
+_HEARD_SECONDS = 1.0
+_HEARD_SHARE = 0.25
+_LONGEST_LINE = 2**20
 
 
 class NoService(Exception):
     """Nobody publishes here; a socket that nobody answers was left by a process that died."""
+
+
+class Hangs(NoService):
+    """The service has not even heard the question: it hangs, or is stopped."""
 
 
 class NoAnswer(Exception):
@@ -59,18 +79,37 @@ def address(directory: Path) -> Iterator[str]:
 
 
 def ask(directory: Path, question: Question, timeout: float) -> Reply:
-    """Ask the service and wait for its answer, at most so many seconds."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(max(timeout, 0.001))
-        try:
-            with address(directory) as path:
-                connection.connect(path)
-            connection.sendall(msgspec.json.encode(question) + b"\n")
-            answer = connection.makefile("rb").readline()
-        except TimeoutError:
-            raise NoAnswer from None
-        except OSError:
-            raise NoService from None
-    if not answer.endswith(b"\n"):
-        raise NoService  # it ended while we waited
-    return msgspec.json.decode(answer, type=Reply)
+    """Ask the service and wait for its answer, at most so many seconds.
+
+    Raises `NoAnswer` if it takes longer, and `NoService` if there is nobody, nobody any more, or nobody who
+    hears.
+    """
+    until = time.monotonic() + timeout
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001))
+            answers = _asked(connection, directory, question)
+            connection.settimeout(max(until - time.monotonic(), 0.001))
+            answer = answers.readline(_LONGEST_LINE)
+    except TimeoutError:
+        raise NoAnswer from None
+    except OSError:
+        raise NoService from None
+    try:
+        return msgspec.json.decode(answer, type=Reply)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise NoService from None  # it ended while we waited, or speaks another language
+
+
+def _asked(connection: socket.socket, directory: Path, question: Question) -> BinaryIO:
+    """Ask, and wait until the service has heard that."""
+    try:
+        with address(directory) as path:
+            connection.connect(path)
+        connection.sendall(msgspec.json.encode(question) + b"\n")
+        answers = connection.makefile("rb")
+        if answers.readline(_LONGEST_LINE) != HEARD:
+            raise NoService
+    except (TimeoutError, BlockingIOError):  # the latter if not even the queue of connections takes another
+        raise Hangs from None
+    return answers

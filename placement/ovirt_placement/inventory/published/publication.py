@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import threading
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
@@ -15,18 +17,23 @@ from pathlib import Path
 from ovirt_placement.inventory.published import sections
 from ovirt_placement.inventory.published.sections import Decoded, Section
 from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
 
 FILE_NAME = "snapshot"
 SOCKET_NAME = "socket"
 
-_MAGIC = b"OVPLACE4"
-#: Magic, the machine's boot, the version, the moments.
-_HEADER = struct.Struct(">8s16sQ6d")
-#: The moments by themselves: they move on while the content stays.
+_MAGIC = b"OVPLACE5"
+#: Magic, the machine's boot, the version, the checksum of the table.
+_HEADER = struct.Struct(">8s16sQQ")
+#: The moments, which move on while the content stays; their checksum follows.
 _MOMENTS = struct.Struct(">6d")
-_MOMENTS_OFFSET = _HEADER.size - _MOMENTS.size
-#: Of all sections the versions, then the lengths; their contents follow.
-_TABLE = struct.Struct(f">{2 * sections.COUNT}Q")
+_CHECKSUM = struct.Struct(">Q")
+_MOMENTS_OFFSET = _HEADER.size
+_TABLE_OFFSET = _MOMENTS_OFFSET + _MOMENTS.size + _CHECKSUM.size
+#: Of all sections the versions, then the lengths, then the checksums; their contents follow.
+_TABLE = struct.Struct(f">{3 * sections.COUNT}Q")
+#: Moments are overwritten while they are read: a reader who finds half of them looks again.
+_LOOKS = 5
 _NEVER = float("-inf")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -113,6 +120,15 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+class Damaged(UserError):
+    """What is published is not what was written: it was cut off, or changed."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__("what the inventory has published is damaged: it mends that when it is asked again")
+        #: The version that the file says it has.
+        self.version = version
+
+
 class Writer:
     """Publishes one snapshot after the other in a directory, from any thread, until it withdraws them."""
 
@@ -138,6 +154,18 @@ class Writer:
             self._published, self._version = encoded, version
             return version
 
+    def mend(self, moments: Moments) -> int | None:
+        """Publish anew what was published if the file does not hold it any more; return its version then.
+
+        Raises `OSError` if that cannot be written.
+        """
+        with self._lock:
+            if self._withdrawn or not self._published or _holds(self._directory, self._published):
+                return None
+            self._version = max(self._version + 1, int(now() * 1_000_000))
+            _write(self._directory, self._version, moments, self._published)
+            return self._version
+
     def withdraw(self) -> None:
         """Take away what is published, and publish no more."""
         with self._lock:
@@ -148,24 +176,57 @@ class Writer:
 def _write(directory: Path, version: int, moments: Moments, encoded: Sequence[Section]) -> None:
     """Write all of it anew: readers find the file before or after, never in between."""
     temporary = directory / f"{FILE_NAME}.new"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
-        file.write(_HEADER.pack(_MAGIC, boot_id(), version, *astuple(moments)))
-        file.write(_TABLE.pack(*(each.version for each in encoded), *(len(each.content) for each in encoded)))
-        file.writelines(each.content for each in encoded)
-    temporary.rename(directory / FILE_NAME)
+    table = _table(encoded)
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
+            file.write(_HEADER.pack(_MAGIC, boot_id(), version, zlib.crc32(table)))
+            file.write(_packed(moments))
+            file.write(table)
+            file.writelines(each.content for each in encoded)
+        temporary.rename(directory / FILE_NAME)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)  # it takes the room that others need
+        raise
+
+
+def _table(encoded: Sequence[Section]) -> bytes:
+    return _TABLE.pack(
+        *(each.version for each in encoded),
+        *(len(each.content) for each in encoded),
+        *(each.checksum for each in encoded),
+    )
+
+
+def _packed(moments: Moments) -> bytes:
+    packed = _MOMENTS.pack(*astuple(moments))
+    return packed + _CHECKSUM.pack(zlib.crc32(packed))
+
+
+def _holds(directory: Path, encoded: Sequence[Section]) -> bool:
+    """Whether the file holds these sections, byte for byte."""
+    try:
+        with (directory / FILE_NAME).open("rb") as file:
+            if _head(file.fileno()) is None:
+                return False
+            file.seek(_TABLE_OFFSET)
+            found = file.read()
+    except (OSError, Damaged):
+        return False
+    return found == _table(encoded) + b"".join(each.content for each in encoded)
 
 
 def confirm(directory: Path, moments: Moments) -> bool:
     """Say that what is published still holds, without writing it again; false if somebody took it away.
 
-    Each moment is eight bytes at a multiple of eight, which no reader can see half written.
+    A reader who sees them half written finds that their checksum is wrong, and looks again.
     """
     try:
         file = os.open(directory / FILE_NAME, os.O_WRONLY)
     except FileNotFoundError:
         return False
     try:
-        os.pwrite(file, _MOMENTS.pack(*astuple(moments)), _MOMENTS_OFFSET)
+        os.pwrite(file, _packed(moments), _MOMENTS_OFFSET)
     finally:
         os.close(file)
     return True
@@ -174,37 +235,65 @@ def confirm(directory: Path, moments: Moments) -> bool:
 def read(directory: Path, known: Publication | None = None) -> Publication | None:
     """Read what is published; the known publication spares the decoding of what has not changed.
 
-    None if there is nothing, or nothing of this run of the machine and of this release.
+    None if there is nothing, or nothing of this run of the machine and of this release. Raises `Damaged`.
     """
     try:
         with (directory / FILE_NAME).open("rb", buffering=0) as file:
             return _read(file.fileno(), known)
-    except (OSError, ValueError):
+    except OSError:
         return None
 
 
 def _read(file: int, known: Publication | None) -> Publication | None:
-    header = os.pread(file, _HEADER.size, 0)
-    if len(header) != _HEADER.size:
+    head = _head(file)
+    if head is None:
         return None
-    magic, boot, version, *moments = _HEADER.unpack(header)
-    if magic != _MAGIC or boot != boot_id():
-        return None
+    version, checksum, moments = head
+    if moments.as_of > now():
+        raise Damaged(version)  # nothing can be known of what is still to come
     if known is not None and known.version == version:
-        return Publication(version, Moments(*moments), known.decoded)
-    table = os.pread(file, _TABLE.size, _HEADER.size)
-    if len(table) != _TABLE.size:
-        return None
-    numbers = _TABLE.unpack(table)
-    versions, lengths = numbers[: sections.COUNT], numbers[sections.COUNT :]
-    starts = tuple(accumulate(lengths, initial=_HEADER.size + _TABLE.size))
+        return Publication(version, moments, known.decoded)
+    table = os.pread(file, _TABLE.size, _TABLE_OFFSET)
+    if len(table) != _TABLE.size or zlib.crc32(table) != checksum:
+        raise Damaged(version)
+    try:
+        return Publication(version, moments, _decoded(file, table, None if known is None else known.decoded))
+    except ValueError:
+        raise Damaged(version) from None
 
-    if os.fstat(file).st_size != starts[-1]:
-        return None
-    decoded = sections.decode(
-        versions, lambda at: os.pread(file, lengths[at], starts[at]), None if known is None else known.decoded
+
+def _head(file: int) -> tuple[int, int, Moments] | None:
+    """Read the version, the checksum of the table, and the moments; None if it is not for us."""
+    for _ in range(_LOOKS):
+        head = os.pread(file, _TABLE_OFFSET, 0)
+        if len(head) != _TABLE_OFFSET:
+            raise Damaged(0)
+        magic, boot, version, checksum = _HEADER.unpack_from(head)
+        if magic != _MAGIC or boot != boot_id():
+            return None
+        moments = Moments(*_MOMENTS.unpack_from(head, _MOMENTS_OFFSET))
+        if head[_MOMENTS_OFFSET:] == _packed(moments):
+            return version, checksum, moments
+    raise Damaged(version)
+
+
+def _decoded(file: int, table: bytes, known: Decoded | None) -> Decoded:
+    """Decode the sections that have changed; raises `ValueError` where one is not what was written."""
+    numbers = _TABLE.unpack(table)
+    versions, lengths, checksums = (
+        numbers[start : start + sections.COUNT] for start in range(0, len(numbers), sections.COUNT)
     )
-    return Publication(version, Moments(*moments), decoded)
+    starts = tuple(accumulate(lengths, initial=_TABLE_OFFSET + _TABLE.size))
+    if os.fstat(file).st_size != starts[-1]:
+        raise ValueError("the file is not as long as its sections")
+
+    def content(at: int) -> bytes:
+        found = os.pread(file, lengths[at], starts[at])
+        if zlib.crc32(found) != checksums[at]:
+            raise ValueError("a section is not what was written")
+        return found
+
+    return sections.decode(versions, content, known)
 
 
 @cache

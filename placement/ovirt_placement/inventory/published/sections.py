@@ -30,6 +30,8 @@ class Section(NamedTuple):
     content: bytes
     #: Since when it is so; 0 if it is empty.
     version: int
+    #: The CRC-32 of the content.
+    checksum: int
 
 
 class _List(NamedTuple):
@@ -66,7 +68,7 @@ class Encoder:
     def __init__(self) -> None:
         self._snapshot = _EMPTY
         self._parts: Sequence[_Part] = (None, *_NO_PARTS)
-        self._sections = (Section(b"", 0),) * COUNT
+        self._sections = (Section(b"", 0, 0),) * COUNT
 
     def encode(self, snapshot: Snapshot, version: int) -> tuple[Section, ...]:
         """Return all sections; those that differ from the last snapshot's have this version."""
@@ -121,7 +123,9 @@ def _places(order: bytes, number: int) -> Iterator[int]:
 
 def _section(part: _Part, version: int, before: Section) -> Section:
     content = part if isinstance(part, bytes) else _encode(part) if part else b""
-    return before if content == before.content else Section(content, version if content else 0)
+    if content == before.content:
+        return before
+    return Section(content, version if content else 0, zlib.crc32(content))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.published.publication import SOCKET_NAME
 from ovirt_service.errors import UserError
 
+_LOCK = "lock"
+
 
 @contextmanager
 def owned(directory: Path) -> Iterator[None]:
@@ -30,7 +32,8 @@ def _lock(directory: Path) -> int:
     try:
         directory.mkdir(exist_ok=True)
         places.make(places.beside(directory))
-        owner = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        # A file of our own: whoever may read the directory could hold a lock on that for ever.
+        owner = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         if not os.access(directory, os.W_OK):
             raise PermissionError(0, "may not write there")
     except OSError as error:

@@ -8,20 +8,18 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.reading.by_id import reread_cluster, reread_hosts, reread_vms
+from ovirt_placement.engine.reading.by_id import find_vms, reread_cluster, reread_hosts, reread_vms
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import Event, read_events
 from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import read_as_told, read_hosts, read_labels
+from ovirt_placement.engine.reading.topology import read_labels
 from ovirt_placement.engine.reading.vm_details import read_networks
-from ovirt_placement.inventory.on_demand.details import read_details, referred
+from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.on_demand.statistics import read_statistics
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import ENGINE_STARTED, Told, told_by, vms_named
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
-from ovirt_placement.inventory.service.reconciliation import Scope
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,
     LATER_SECONDS,
@@ -30,6 +28,7 @@ from ovirt_placement.inventory.service.rereads import (
     Rereads,
     Subject,
 )
+from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot, Vm
 
@@ -37,6 +36,8 @@ from ovirt_placement.model import Snapshot, Vm
 PAGE = 1000
 #: After such a silence the engine may have been started anew, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
+#: While VMs come and go all the time, the memory of their hosts is read so often.
+_MEMORY_SECONDS = 1.0
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -60,6 +61,10 @@ class Follower:
         self._feed: Feed | None = None
         self._history: tuple[Event, ...] = ()
         self._handed_in: deque[Reading] = deque()
+        self.strangers = Strangers()
+        #: Those that were looked for and are in the view if the engine has them; to be taken between two
+        #: turns.
+        self.sought: tuple[str, ...] = ()
         #: The first turn of those that failed since the last successful one.
         self._failing_since: float | None = None
         #: The levels on which there are placement keys; may be set between two turns.
@@ -70,6 +75,8 @@ class Follower:
         #: Everything must have been read since this moment for the view to be believed.
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
+        #: When hosts were last read by their ids.
+        self._memory_at = _NEVER
         self._statistics_at = _NEVER
         self._details_at = _NEVER
         self._read_at = _NEVER
@@ -113,10 +120,25 @@ class Follower:
         for event in self._news(began):
             self._hear(event, began)
         self._absorb(began)
+        sought = self._seek()
         self._reread()
         self._failing_since = None
         if self.believable:
             self._read_at = began
+            self.sought = (*self.sought, *sought)
+
+    def _seek(self) -> tuple[str, ...]:
+        """Look for VMs that somebody asks for and that are not known: an event of one may be late."""
+        taken = self.strangers.take() if self.believable else ()
+        wanted = [vm for vm in taken if self._view.vm(vm) is None]
+        if wanted:
+            began = self._clock()
+            for vm in find_vms(self._connection, wanted, self._view.details_wanted).values():
+                self._view.put_vm(vm.id, vm, began)
+                self._ask_for_hosts(_places(vm), began)
+                self._rereads.ask(Subject(Kind.CLUSTER, vm.cluster), began, BRIEFLY)  # with its groups
+                self._rereads.ask(Subject(Kind.LABELS), began, BRIEFLY)
+        return taken
 
     def _want_details(self, now: float) -> None:
         wanted = referred(self.key_levels)
@@ -168,7 +190,7 @@ class Follower:
         """Read hosts again whose free memory changes with a VM that comes or goes."""
         for host in hosts:
             if host is not None:
-                self._rereads.ask(Subject(Kind.HOST, host), now, BRIEFLY)
+                self._rereads.ask(Subject(Kind.MEMORY, host), now, BRIEFLY)
 
     def _meant(self, subject: Subject) -> Iterable[Subject]:
         if subject.kind is Kind.POLICIES:
@@ -204,7 +226,7 @@ class Follower:
     def _reread(self) -> None:
         """Read what is due: VMs first, for those that came or went name hosts."""
         self._reread_vms(self._due(Kind.VM, SOON_SECONDS))
-        self._reread_hosts(self._due(Kind.HOST, SOON_SECONDS))
+        self._reread_hosts()
         for cluster in self._due(Kind.CLUSTER):
             self._reread_cluster(cluster)
         if self._due(Kind.LABELS):
@@ -245,14 +267,19 @@ class Follower:
             self._rereads.ask(Subject(Kind.VM, vm_id), self._clock(), (LATER_SECONDS,))
         return reread_vms(self._connection, ids), False
 
-    def _reread_hosts(self, ids: list[str]) -> None:
+    def _reread_hosts(self) -> None:
+        """Read hosts that events speak of, and with them, or once a second, those with other memory."""
+        ids, began = self._due(Kind.HOST, SOON_SECONDS), self._clock()
+        if ids or began >= self._memory_at + _MEMORY_SECONDS:
+            ids = sorted({*ids, *self._due(Kind.MEMORY, SOON_SECONDS)})
         if not ids:
             return
-        began = self._clock()
+        self._memory_at = began
         found = reread_hosts(self._connection, ids)
         for host_id in ids:
             self._view.put_host(host_id, found.get(host_id), began)
-            self._rereads.read(Subject(Kind.HOST, host_id), found.get(host_id), began)
+            for kind in (Kind.HOST, Kind.MEMORY):
+                self._rereads.read(Subject(kind, host_id), found.get(host_id), began)
 
     def _reread_cluster(self, cluster_id: str) -> None:
         began = self._clock()
@@ -271,20 +298,6 @@ class Follower:
         began = self._clock()
         self._view.put_networks(*read_networks(self._connection), began)
         self._rereads.read(Subject(Kind.NETWORKS), None, began)
-
-
-def read(
-    connection: EngineConnection, scope: Scope, policies: PolicyReader, needs: Needs, began: float
-) -> Reading:
-    """Make one of the larger readings; raises what `EngineConnection.get` raises."""
-    if scope is Scope.WHOLE:
-        return Reading(began, whole=read_as_told(connection, policies=policies))
-    if scope is Scope.HOSTS:
-        with whole_answers(connection):
-            return Reading(began, hosts=read_hosts(connection))
-    if scope is Scope.DETAILS:
-        return Reading(began, details=read_details(connection, needs.details))
-    return Reading(began, statistics=read_statistics(connection, needs.statistics))
 
 
 def _places(vm: Vm | None) -> set[str | None]:

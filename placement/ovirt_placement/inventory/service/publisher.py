@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import errno
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +20,16 @@ from ovirt_placement.inventory.service.key_watch import WatchedKeys
 from ovirt_placement.inventory.service.metrics import Metrics
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
+from ovirt_service.saying import Complaint
 
 #: So long the first publication waits for the details that placement keys refer to: a decision without them
 #: may put a VM where it must not be, but without a publication there is none.
 _FIRST_DETAILS_SECONDS = 10.0
 _NEVER = float("-inf")
+#: What may be over soon, and is no mistake of who set the service up.
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM}
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,9 @@ class Publisher:
         self._published: Snapshot | None = None
         self._metrics = metrics
         self._publishing = asyncio.Lock()
+        self._complaint = Complaint(_log, "cannot publish", "publishes again")
+        #: Why nothing can be written now; empty if it can.
+        self.unwritable = ""
         #: What was told last of the two.
         self.state: State | None = None
         self.keys = WatchedKeys()
@@ -80,19 +91,41 @@ class Publisher:
             self._published = as_recorded(state.snapshot, keys.records)
             await self._write(self._published, moments)
 
+    async def mend(self, broken: int | None) -> None:
+        """Publish anew what a reader has found damaged, if it is."""
+        if broken is None:
+            return
+        async with self._publishing:
+            with self._writing():
+                if (version := await in_thread(partial(self._writer.mend, self.moments))) is not None:
+                    self.version = version
+                    _log.warning("what was published was damaged: it is published anew")
+
     async def _write(self, snapshot: Snapshot, moments: Moments) -> None:
         before = self.version
-        try:
+        with self._writing():
             self.version = await in_thread(partial(self._writer.publish, snapshot, moments))
-        except OSError as error:
-            raise UserError(
-                f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
-            ) from None
+        if self.unwritable:
+            return
         self.moments = moments
         if self.version != before:
             self._metrics.versions.inc()
         if not before:
             self._ready()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Take a full disk and the like for what passes; readers read the engine themselves meanwhile."""
+        self.unwritable = ""
+        try:
+            yield
+        except OSError as error:
+            self.unwritable = f"{self._directory}: {error.strerror}"
+            if not self.version and error.errno not in _PASSING:
+                raise UserError(
+                    f"[inventory] directory: {self._directory}: cannot publish there: {error.strerror}"
+                ) from None
+        self._complaint.say(self.unwritable)
 
 
 def _lacks_details(moments: Moments, keys: WatchedKeys) -> bool:

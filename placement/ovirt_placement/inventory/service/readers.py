@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import resource
 from collections.abc import Callable, Iterable
 
 import msgspec
 
-from ovirt_placement.inventory.published.protocol import Question, Refresh, Reply
+from ovirt_placement.inventory.published.protocol import HEARD, Question, Refresh, Reply
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import Metrics
 from ovirt_placement.inventory.service.publisher import Publisher
 
 _log = logging.getLogger(__name__)
+
+
+#: A reader asks as soon as it is connected.
+_SILENCE_SECONDS = 5.0
+#: Descriptors for everything but readers: connections to the engine, the store, what is published.
+_OTHER_DESCRIPTORS = 48
+_FEWEST_READERS = 16
+_MOST_AT_ONCE = 100
+
+
+class Unwritable(Exception):
+    """What is known cannot be published: there is nothing fresh to read."""
+
+
+def descriptors() -> int:
+    """How many files this process may have open: as many as it ever can."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def backlog() -> int:
+    """How many readers are let in at a time: they take descriptors before they can be counted."""
+    return min(_MOST_AT_ONCE, descriptors() // 12)
 
 
 class Readers:
@@ -25,13 +52,20 @@ class Readers:
         metrics: Metrics,
         want: Callable[[Refresh], None],
         awaited: Callable[[Refresh], Iterable[Attempts]],
+        knows: Callable[[Refresh], bool],
     ) -> None:
-        """`want` has what answers a question done soon; `awaited` says which attempts that depends on."""
+        """`want` has what answers a question done soon; `awaited` says which attempts that depends on.
+
+        `knows`: whether the VM of a question is published, or the engine has not had it lately.
+        """
         self._publisher = publisher
         self._metrics = metrics
         self._want = want
         self._awaited = awaited
+        self._knows = knows
         self._changed = asyncio.Condition()
+        self._connected = 0
+        self._most = descriptors() - _OTHER_DESCRIPTORS - backlog()
 
     async def tell(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
@@ -39,9 +73,19 @@ class Readers:
             self._changed.notify_all()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one question; this is what a connection is for."""
+        """Answer one question; this is what a connection is for.
+
+        Whoever comes while there are too many finds nobody: what is published needs descriptors, too.
+        """
+        if self._connected >= max(self._most, _FEWEST_READERS):
+            writer.close()
+            return
+        self._connected += 1
         try:
-            question: Question = msgspec.json.decode(await reader.readline(), type=Question)
+            async with asyncio.timeout(_SILENCE_SECONDS):
+                line = await reader.readline()
+            question: Question = msgspec.json.decode(line, type=Question)
+            writer.write(HEARD)
             self._metrics.questions.labels(type(question).__name__.lower()).inc()
             if isinstance(question, Refresh):
                 reply = await self._refreshed(question)
@@ -49,25 +93,33 @@ class Readers:
                 reply = await self._woken(question.version)
             writer.write(msgspec.json.encode(reply) + b"\n")
             await writer.drain()
-        except (OSError, ValueError):
-            _log.debug("a reader went away, or spoke another language")
+        except (OSError, ValueError, RecursionError):
+            _log.debug("a reader went away, said nothing, or spoke another language")
+        except Unwritable:
+            _log.debug("a reader has to read the engine itself")
+        except asyncio.CancelledError:
+            _log.debug("a reader waited until the end")  # who awaits a connection takes this for a mistake
         finally:
+            self._connected -= 1
             writer.close()
 
     async def _refreshed(self, question: Refresh) -> Reply:
         """Answer all who wait after one turn, look and reading that began late enough for each of them."""
+        await self._publisher.mend(question.broken)
         while not self._holds(question):
             if (error := self._failure(question)) is not None:
                 return Reply(self._publisher.version, error)
             self._want(question)
             async with self._changed:
                 await self._changed.wait()
+            if self._publisher.unwritable:
+                raise Unwritable
         return Reply(self._publisher.version)
 
     def _holds(self, question: Refresh) -> bool:
         moments = self._publisher.moments
         at = min(moments.as_of, moments.whole_at) if question.whole else moments.as_of
-        return at >= question.not_before
+        return at >= question.not_before and self._knows(question)
 
     def _failure(self, question: Refresh) -> str | None:
         """Say why the question cannot be answered now: what it waits for was tried since, and failed."""

@@ -18,6 +18,7 @@ LATER_SECONDS = 5.0
 class Kind(StrEnum):
     VM = "VM"
     HOST = "host"
+    MEMORY = "memory"  # of a host: what VMs that come and go leave free
     CLUSTER = "cluster"  # with its affinity groups
     LABELS = "labels"  # all of them
     POLICIES = "policies"  # all scheduling policies

@@ -12,21 +12,22 @@ from typing import TypeVar
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.published.protocol import Refresh, address
 from ovirt_placement.inventory.published.publication import SOCKET_NAME, Writer, now
 from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
+from ovirt_placement.inventory.service.connections import Connections, connections
 from ovirt_placement.inventory.service.directory import owned
-from ovirt_placement.inventory.service.follower import Follower, read
+from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.garbage import Garbage
 from ovirt_placement.inventory.service.key_watch import KeyWatch
-from ovirt_placement.inventory.service.metrics import CountedConnection, Metrics
+from ovirt_placement.inventory.service.larger_readings import LargerReadings
+from ovirt_placement.inventory.service.metrics import Metrics
 from ovirt_placement.inventory.service.pace import Pace
 from ovirt_placement.inventory.service.publisher import Publisher, State
-from ovirt_placement.inventory.service.readers import Readers
+from ovirt_placement.inventory.service.readers import Readers, backlog
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, Scope
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
@@ -36,6 +37,8 @@ from ovirt_service.systemd import Notifier
 
 #: How often the store is looked at for placement keys, beside when somebody waits for that.
 _LOOK_SECONDS = 0.25
+#: So often at most is the engine asked for VMs that readers ask for and nobody knows.
+_SEEK_SECONDS = 0.25
 #: systemd is told that the service has started at the latest after this, however long the engine takes to say
 #: anything: an engine that is away must not keep the service from being there when it comes back.
 _READY_SECONDS = 20.0
@@ -65,21 +68,18 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     metrics = Metrics()
     metrics.follow_expected(config)
-    connection = partial(CountedConnection, config.engine, metrics.requests)
-    with owned(directory), connection() as feed, connection() as bulk, connection() as slow:
+    with owned(directory), connections(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
         writer = Writer(directory)
         try:
-            asyncio.run(_serve(config, feed, bulk, slow, writer, ready, metrics))
+            asyncio.run(_serve(config, engine, writer, ready, metrics))
         finally:
             writer.withdraw()
 
 
 async def _serve(
     config: Config,
-    feed: EngineConnection,
-    bulk: EngineConnection,
-    slow: EngineConnection,
+    engine: Connections,
     writer: Writer,
     ready: Callable[[], None],
     metrics: Metrics,
@@ -93,7 +93,7 @@ async def _serve(
     # Each decision is looked at while nothing shows yet what came of it; later, whether it came as expected.
     judged = partial(expected.judge, config=config)
     publisher = Publisher(config.inventory.directory, writer, published, judged, metrics)
-    service = _Service(config, feed, bulk, slow, publisher, notifier, metrics)
+    service = _Service(config, engine, publisher, notifier, metrics)
     asyncio.get_running_loop().call_later(_READY_SECONDS, notifier.ready)
     await service.serve()
 
@@ -109,22 +109,20 @@ class _Service:
     def __init__(
         self,
         config: Config,
-        feed: EngineConnection,
-        bulk: EngineConnection,
-        slow: EngineConnection,
+        engine: Connections,
         publisher: Publisher,
         notifier: Notifier,
         metrics: Metrics,
     ) -> None:
         self._directory = config.inventory.directory
         self._pace = Pace(config.inventory.interval_seconds)
-        self._bulk, self._slow = bulk, slow
+        self._engine = engine
         self._publisher = publisher
         self._notifier = notifier
         self._metrics = metrics
-        self._readers = Readers(publisher, metrics, self._want, self._awaited)
-        self._policies = PolicyReader()
-        self._follower = Follower(feed, now, tagged=config.ha.tagged)
+        self._readers = Readers(publisher, metrics, self._want, self._awaited, self._knows)
+        self._larger = LargerReadings()
+        self._follower = Follower(engine.feed, now, tagged=config.ha.tagged)
         self._reconciliation = Reconciliation(
             config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS, patience=_PATIENCE
         )
@@ -134,6 +132,7 @@ class _Service:
         self._said = Said()
         self._following, self._reading, self._detailing = Attempts(), Attempts(), Attempts()
         self._looking = Attempts()
+        self._sought = asyncio.Event()
         #: When the turn began that is under way.
         self._turning_since = _NEVER
         self._garbage = Garbage()
@@ -144,15 +143,16 @@ class _Service:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
         try:
             with address(self._directory) as path:
-                server = await asyncio.start_unix_server(self._readers.answer, path)
+                server = await asyncio.start_unix_server(self._readers.answer, path, backlog=backlog())
         except OSError as error:
             raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
         (self._directory / SOCKET_NAME).chmod(0o660)
         loops = [
             asyncio.create_task(self._keep_following()),
             asyncio.create_task(self._keep_looking()),
-            asyncio.create_task(self._keep_reading(self._bulk, self._reading, self._reconciliation)),
-            asyncio.create_task(self._keep_reading(self._slow, self._detailing, self._details)),
+            asyncio.create_task(self._keep_seeking()),
+            asyncio.create_task(self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)),
+            asyncio.create_task(self._keep_reading(self._engine.slow, self._detailing, self._details)),
         ]
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -185,7 +185,9 @@ class _Service:
             if state is not None:
                 self._publisher.state = state
                 self._need(state.needs)
+            sought, self._follower.sought = self._follower.sought, ()
             await self._publish()
+            self._follower.strangers.looked(sought, began)
             await self._readers.tell()
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
@@ -201,6 +203,14 @@ class _Service:
                 await self._readers.tell()
             await self._looking.pause(began + _LOOK_SECONDS - now())
 
+    async def _keep_seeking(self) -> None:
+        """Have VMs looked for that nobody knows, but seldom: the others do not wait for them."""
+        while True:
+            await self._sought.wait()
+            self._sought.clear()
+            self._following.wanted.set()
+            await asyncio.sleep(_SEEK_SECONDS)
+
     async def _keep_reading(
         self, connection: EngineConnection, attempts: Attempts, due: Reconciliation
     ) -> None:
@@ -208,7 +218,7 @@ class _Service:
             began, needs = attempts.begin(), self._needs
             scope = due.next_reading(began, needs)
             if scope is not None:
-                reading = partial(read, connection, scope, self._policies, needs, began)
+                reading = partial(self._larger.read, connection, scope, needs, began)
                 with self._metrics.readings.labels(scope.name.lower()).time():
                     found = await self._attempt(attempts, reading)
                 if found is not None:
@@ -269,8 +279,18 @@ class _Service:
             self._reading.wanted.set()
         if question.whole and self._reconciliation.demand(question.not_before):
             self._reading.wanted.set()
+        if question.vm is not None and not self._knows(question):
+            self._follower.strangers.want(question.vm)
+            self._sought.set()
         self._following.want(question.not_before)
         self._looking.want(question.not_before)
+
+    def _knows(self, question: Refresh) -> bool:
+        """Whether the VM that is asked for is published, if the engine has it."""
+        state, vm = self._publisher.state, question.vm
+        if vm is None or state is None or state.snapshot is None or vm in state.snapshot.vm_by_id:
+            return True
+        return self._follower.strangers.is_known(vm, question.not_before)
 
     def _awaited(self, question: Refresh) -> Iterable[Attempts]:
         """The attempts without which a reader cannot be answered."""

@@ -16,8 +16,8 @@ from ovirt_placement.engine.connection.client import (
     EngineConnection,
     EngineFault,
     EngineSetupError,
-    read_password,
 )
+from ovirt_placement.engine.connection.password import read_password
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
 from tests.placement.sockets import refusing_port, silent_port
@@ -186,7 +186,9 @@ def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(" with spaces \n")
     file.chmod(0o600)
-    assert read_password(EngineSettings(password_file=file), {"OVIRT_PASSWORD": "other"}) == " with spaces "
+    assert (
+        read_password(EngineSettings(password_file=file), {"OVIRT_PASSWORD": "other"}).text == " with spaces "
+    )
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])

@@ -14,6 +14,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Progress, VmState
+from ovirt_service.errors import UserError
 from tests.placement.engine_server import API, PASSWORD, Answer, EngineServer, serving
 from tests.placement.sockets import refusing_port, silent_port
 
@@ -142,8 +143,22 @@ def test_a_vm_is_read_where_it_is(body: bytes, state: VmState) -> None:
 
 
 def test_a_vm_that_is_not_there_is_none() -> None:
-    with connected(lambda path: (404, b"")) as (_, engine):
+    with connected(lambda path: (404, b"") if path == "/vms/v" else (200, b"<vms/>")) as (_, engine):
         assert migration.read_vm(engine, "v") is None
+
+
+@pytest.mark.parametrize(
+    "page", [(404, b"<html>Not Found</html>"), (200, b"<html/>"), (200, b"<vms/>"), (404, b"")]
+)
+def test_what_is_no_answer_about_a_vm_says_not_that_it_is_gone(page: tuple[int, bytes]) -> None:
+    with connected(lambda path: page) as (_, engine), pytest.raises(UserError):
+        migration.read_vm(engine, "v")
+
+
+def test_a_vm_that_its_collection_lists_is_there_whatever_else_is_said() -> None:
+    listed = b'<vms><vm id="v"><status>up</status><host id="h"/></vm></vms>'
+    with connected(lambda path: (404, b"") if path == "/vms/v" else (200, listed)) as (_, engine):
+        assert migration.read_vm(engine, "v") == VmState("up", "h")
 
 
 ON_SOURCE, MIGRATING, HANDED_OVER = VmState("up", "a"), VmState("migrating", "a"), VmState("migrating", "b")

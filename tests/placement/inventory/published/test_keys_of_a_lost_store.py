@@ -115,7 +115,7 @@ class TestFile:
             put_keys(store, [key("A")])
         with running(file) as service:
             (tmp_path / "store.db").rename(tmp_path / "elsewhere.db")
-            assert told(log, "is not there any more; those read last stay published") == 1
+            assert told(log, "store init; those read last stay published") == 1
             assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
             (tmp_path / "elsewhere.db").rename(tmp_path / "store.db")
             assert told(log, "placement keys are read again") == 1

@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.on_demand.statistics import Needed
-from ovirt_placement.inventory.service.follower import read
+from ovirt_placement.inventory.service.larger_readings import read
 from ovirt_placement.inventory.service.reconciliation import Scope
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate

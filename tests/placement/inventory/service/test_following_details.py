@@ -100,9 +100,10 @@ def test_after_whatever_happened_all_details_are_known(stage: Stage, seed: int) 
 def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], ...]:
     """What may happen to a VM's disks, NICs and owner."""
     devices, access, vm = stage.engine.devices, stage.engine.access, stage.engine.queries.vm
+    tags = stage.engine.tags
     profile = dice.choice(stage.engine.queries.vnic_profiles()).id
-    tags = stage.engine.queries.tags() or (access.add_tag("pk-customer-acme"), access.add_tag("other"))
-    tag = dice.choice(tags).id
+    known = stage.engine.queries.tags() or (tags.add("pk-customer-acme"), tags.add("other"))
+    tag = dice.choice(known).id
     name = f"n{dice.randrange(100)}"
     granted = [one for one in stage.engine.queries.permissions() if one.vm is not None]
     return (
@@ -115,8 +116,8 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
         lambda vm_id: access.grant(USER_VM_MANAGER.id, name, vm=vm_id, is_group=dice.random() < 0.5),
         lambda vm_id: access.grant(USER_ROLE.id, name, vm=vm_id),
         lambda _: access.revoke(dice.choice(granted).id),
-        lambda vm_id: access.attach_tag(tag, vm_id),
-        lambda vm_id: access.detach_tag(tag, vm_id),
+        lambda vm_id: tags.attach(tag, vm_id),
+        lambda vm_id: tags.detach(tag, vm_id),
         lambda vm_id: access.grant(USER_VM_MANAGER.id, name, cluster=vm(vm_id).cluster),
         lambda _: stage.engine.vms.add(
             furnished(build.vm(f"new-{name}", cluster=some_vm(stage).cluster), dice.randrange(9))

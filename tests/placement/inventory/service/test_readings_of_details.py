@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.engine.reading.detail import ALL_DETAILS, Detail
 from ovirt_placement.inventory.on_demand.details import Details, VmDetails
 from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.service.follower import read
+from ovirt_placement.inventory.service.larger_readings import read
 from ovirt_placement.inventory.service.reconciliation import Scope
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk
@@ -146,10 +146,10 @@ def test_an_owner_is_who_alone_has_the_stronger_role_or_whom_a_tag_names(stage: 
     assert owner() == "user0"
     second = access.grant(USER_VM_MANAGER.id, "staff", vm=vm.id, is_group=True)
     assert owner() is None
-    tag = access.add_tag("pk-customer-acme")
-    access.attach_tag(tag.id, vm.id)
+    tag = stage.engine.tags.add("pk-customer-acme")
+    stage.engine.tags.attach(tag.id, vm.id)
     assert owner() == "acme"
-    access.detach_tag(tag.id, vm.id)
+    stage.engine.tags.detach(tag.id, vm.id)
     assert owner() is None
     first = next(
         one for one in stage.engine.queries.permissions() if one.vm == vm.id and one.holder == "user0"

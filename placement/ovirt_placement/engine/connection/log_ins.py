@@ -1,0 +1,152 @@
+"""Tries no log-in that was refused a moment ago: an engine locks an account after a few wrong passwords.
+
+All processes of a user remember it together, in memory that ends with the machine's run: workers come and
+go, and each would log in for itself. A password that is written anew, or a file that is touched, is tried at
+once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import ovirtsdk4
+
+from ovirt_service.back_off import BackOff
+
+#: An engine locks an account for an hour after five refusals in a row, by its defaults.
+_BACK_OFF: Final = BackOff(300.0, 3600.0)
+#: A log-in that is not known to be right waits so long for another one's outcome.
+_PATIENCE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.02
+#: What the engine says when it has a trouble of its own, whatever the password.
+_NOT_OF_THE_PASSWORD: Final = ("server_error", "temporarily_unavailable")
+
+_Clock = Callable[[], float]
+
+
+class _Refusal(NamedTuple):
+    """The last refused log-in of an account, how many there were in a row, and what the engine said."""
+
+    mark: str
+    at: float
+    refusals: int
+    said: str
+
+
+class LogIns:
+    """The log-ins of one account at one engine, by all processes of this user."""
+
+    def __init__(self, url: str, username: str, clock: _Clock | None = None) -> None:
+        self._clock = clock or (lambda: time.clock_gettime(time.CLOCK_BOOTTIME))
+        digest = blake2b(f"{username} {url}".encode(), digest_size=12).hexdigest()
+        self._file = folder() / digest
+        #: The mark of the password with which this process has logged in.
+        self._accepted = ""
+
+    @contextmanager
+    def trying(self, mark: str) -> Iterator[None]:
+        """Log in within this, with the password of this mark.
+
+        Raises `ovirtsdk4.AuthError` without a log-in if the engine has refused that password lately.
+        """
+        self._check(mark)
+        with contextlib.nullcontext() if mark == self._accepted else self._alone():
+            self._check(mark)
+            try:
+                yield
+            except ovirtsdk4.AuthError as error:
+                self._accepted = ""
+                if not any(word in str(error) for word in _NOT_OF_THE_PASSWORD):
+                    self._remember(mark, _said(str(error)))
+                raise
+            if mark != self._accepted:
+                self._accepted = mark
+                with contextlib.suppress(OSError):
+                    self._file.unlink(missing_ok=True)
+
+    def _check(self, mark: str) -> None:
+        last = self._last()
+        if last is None or last.mark != mark:
+            return
+        rest = last.at + _BACK_OFF.pause_after(last.refusals) - self._clock()
+        if rest > 0:
+            raise ovirtsdk4.AuthError(
+                f"log-in refused : {last.said}; lest it lock the account, it is asked again in"
+                f" {rest / 60:.0f} min, or once the password is written anew"
+            )
+
+    def _remember(self, mark: str, said: str) -> None:
+        before = self._last()
+        refusals = before.refusals + 1 if before is not None and before.mark == mark else 1
+        refusal = _Refusal(mark, self._clock(), refusals, said)
+        new = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            new.write_text(json.dumps(refusal))
+            new.rename(self._file)
+
+    def _last(self) -> _Refusal | None:
+        """What is remembered; a file of another run of the machine, or that is none, says nothing."""
+        try:
+            mark, at, refusals, said = json.loads(self._file.read_text())
+            found = _Refusal(str(mark), float(at), int(refusals), str(said))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
+        return found if found.at <= self._clock() else None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let one at a time try what may be wrong; whose patience is over goes on all the same."""
+        try:
+            lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            yield
+            return
+        try:
+            until = time.monotonic() + _PATIENCE_SECONDS
+            while not _locked(lock) and time.monotonic() < until:
+                time.sleep(_LOOK_SECONDS)
+            yield
+        finally:
+            os.close(lock)
+
+
+def folder() -> Path:
+    """Where it is remembered: in memory, a folder of this user's own; made if it is not there."""
+    memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
+    base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+    place = base / f"ovirt-placement-{os.getuid()}-log-ins"
+    with contextlib.suppress(OSError):
+        place.mkdir(mode=0o700, exist_ok=True)
+    return place if _is_ours(place) else Path(os.devnull)
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        found: Any = os.lstat(place)
+    except OSError:
+        return False
+    others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not others
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _said(text: str) -> str:
+    return (text.partition(" : ")[2] or text).rstrip(".")

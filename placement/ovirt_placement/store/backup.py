@@ -1,0 +1,130 @@
+"""Writes all that a store holds, of all engines, into one file, and brings it back into any database."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+
+from ovirt_placement.store.database import Database
+from ovirt_placement.store.schema import key_revision, metadata, schema_version
+from ovirt_placement.store.versions import VERSION
+from ovirt_service.errors import UserError
+
+_FORMAT: Final = 1
+#: Databases limit the parameters of one statement.
+_AT_ONCE: Final = 500
+#: Readers know keys by their revision: after a restoration none that they know may stand.
+_REVISIONS: Final = range(2**30, 2**31 - 2**20)
+
+
+class Backup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What such a file holds."""
+
+    format: int
+    #: The version of the tables.
+    schema: int
+    #: The rows of each table, by its name.
+    tables: dict[str, list[dict[str, Any]]]
+
+
+def write(database: Database, path: Path) -> int:
+    """Write what the store holds at this moment into a new file; how many rows.
+
+    Raises `UserError` if there is such a file already or it cannot be written, and what a transaction raises.
+    """
+    with database.transaction() as connection:
+        _hold(connection)
+        tables = {table.name: [dict(row) for row in _rows(connection, table)] for table in _tables()}
+    content = json.dumps({"format": _FORMAT, "schema": VERSION, "tables": tables})
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UserError(f"{path}: cannot write the backup: {error.strerror}") from None
+    return sum(map(len, tables.values()))
+
+
+def read(path: Path) -> Backup:
+    """Read such a file; raises `UserError` if it is none, or one that another release has written."""
+    try:
+        found = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Backup)
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the backup: {error.strerror}") from None
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise UserError(f"{path}: is no backup of a store: {error}") from None
+    if (found.format, found.schema) != (_FORMAT, VERSION):
+        raise UserError(
+            f"{path}: was written with schema version {found.schema}, and this release has {VERSION}:"
+            " restore it by the release that wrote it, and upgrade then"
+        )
+    if unknown := found.tables.keys() - {table.name for table in _tables()}:
+        raise UserError(f"{path}: is no backup of a store: it has a table {sorted(unknown)[0]}")
+    return found
+
+
+def restore(database: Database, backup: Backup, *, replace: bool) -> int:
+    """Bring back what a file holds, all of it or nothing; how many rows.
+
+    Raises `UserError` if the store holds something that is not to be replaced, or a row is none.
+    """
+    with database.transaction() as connection:
+        _hold(connection)
+        held = [table for table in _tables() if table is not key_revision and _count(connection, table)]
+        if held and not replace:
+            raise UserError(
+                f"store {database.name}: is not empty: what it holds would be lost;"
+                " --replace if that is meant"
+            )
+        for table in reversed(_tables()):
+            connection.execute(delete(table))
+        for table in _tables():
+            _insert(connection, table, backup.tables.get(table.name, []))
+        connection.execute(update(key_revision).values(revision=secrets.choice(_REVISIONS)))
+    return sum(map(len, backup.tables.values()))
+
+
+def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    known = set(table.columns.keys())
+    for row in rows:
+        if row.keys() != known:
+            raise UserError(f"the backup has a row in {table.name} that is none: {', '.join(sorted(row))}")
+    for start in range(0, len(rows), _AT_ONCE):
+        connection.execute(insert(table), rows[start : start + _AT_ONCE])
+    numbered = table.autoincrement_column
+    if rows and numbered is not None and connection.dialect.name == "postgresql":
+        # The numbers that were given out stand in the rows: the next one comes after them.
+        highest = select(func.max(numbered)).scalar_subquery()
+        connection.execute(
+            select(func.setval(func.pg_get_serial_sequence(table.name, numbered.name), highest))
+        )
+
+
+def _hold(connection: Connection) -> None:
+    """See the store as it is at one moment, and let nobody else write meanwhile."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        names = ", ".join(f'"{table.name}"' for table in _tables())
+        connection.execute(text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
+
+
+def _rows(connection: Connection, table: Table) -> Iterator[Any]:
+    return iter(connection.execute(select(table)).mappings())
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def _tables() -> list[Table]:
+    """All but the version, which is that of the release."""
+    return [table for table in metadata.sorted_tables if table is not schema_version]

@@ -1,0 +1,60 @@
+"""Remembers, apart from a store, that it was made: one that is gone later is not begun anew in silence.
+
+With it would go what is under way, what people have set, and who may act. Beside an SQLite store stands a
+file; that a PostgreSQL store was made is remembered in the services' state directory, where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from pathlib import Path
+
+from sqlalchemy import URL
+
+from ovirt_placement.store import ownership
+
+_STATE = Path("/var/lib/ovirt-placement")
+_ENDING = ".made"
+
+
+class Marker:
+    """The marker of one store; one that cannot be written is none."""
+
+    def __init__(self, url: URL) -> None:
+        self._file = _place(url)
+        #: What this process has seen itself.
+        self._seen = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the store was there before."""
+        return self._seen or os.path.exists(self._file)
+
+    def set(self, *, writes: bool) -> None:
+        """Remember that the store is there; a reader remembers it for itself alone."""
+        self._seen = True
+        try:
+            if writes and self._file.parent.is_dir() and not self._file.exists():
+                ownership.make(self._file)
+                self._file.touch(mode=0o660)
+        except OSError:
+            pass  # who may not write there has at least seen it
+
+    def forget(self) -> None:
+        """Let the store be made anew; raises `OSError` if that cannot be written."""
+        self._seen = False
+        self._file.unlink(missing_ok=True)
+
+
+def beside(path: str) -> str:
+    """The marker of the SQLite store that stands here."""
+    return path + _ENDING
+
+
+def _place(url: URL) -> Path:
+    if url.get_backend_name() == "sqlite":
+        return Path(beside(url.database or ""))
+    state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or _STATE)
+    named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
+    return state / f"store-{blake2b(named.encode(), digest_size=8).hexdigest()}{_ENDING}"

@@ -1,0 +1,46 @@
+"""Takes what was written before the database's clock was set back as written now, so that no age is negative.
+
+Otherwise nothing came of age for as long as the clock was set back: no cooldown, no limit, no open migration.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Column, Table, or_, select
+
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import (
+    approvals,
+    broken_rules,
+    intents,
+    now,
+    pauses,
+    resumptions,
+    waiting_plans,
+)
+
+#: A clock that is only kept in step is never set back so far at once.
+_SECONDS: Final = 1.0
+#: The moment of writing that ages count from, with another one of the same row that keeps its distance.
+_MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
+    (intents, "updated", "created"),
+    (intents, "created", None),  # of what was changed since
+    (broken_rules, "counted", None),
+    (approvals, "set_at", None),
+    (waiting_plans, "since", None),
+    (pauses, "set_at", "until"),
+    (resumptions, "set_at", None),
+)
+
+
+def settle(rows: EngineRows) -> bool:
+    """Move what lies in the future to now; whether there was any."""
+    future = [rows.select(table).where(table.c[moment] > now() + _SECONDS) for table, moment, _ in _MOMENTS]
+    if not rows.execute(select(or_(*(one.exists() for one in future)))).scalar():
+        return False
+    for table, moment, other in _MOMENTS:
+        written: Column[float] = table.c[moment]
+        moved = {moment: now()} if other is None else {moment: now(), other: table.c[other] - written + now()}
+        rows.execute(rows.update(table).where(written > now() + _SECONDS).values(moved))
+    return True

@@ -1,0 +1,68 @@
+"""Runs a command without tracebacks: for a mistake, Ctrl-C, a closed pipe or a full disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service.log_lines import one_line
+
+#: As shells tell of a process that a signal ended: SIGINT, and SIGPIPE.
+INTERRUPTED = 128 + signal.SIGINT
+PIPE_CLOSED = 128 + signal.SIGPIPE
+
+#: What keeps us from writing an answer, and is no fault of ours.
+_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+def start(load: Callable[[], Callable[[], int]]) -> int:
+    """Import a command, and run it; Ctrl-C during the imports ends the process as by default."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    main = load()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return main()
+
+
+def guarded(command: str, run: Callable[[], int]) -> int:
+    """Run a command; return its status, or another with at most one line that says what is wrong."""
+    _take_all_characters(sys.stdout)
+    try:
+        status = run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except UserError as error:
+        complain(command, str(error))
+        return EXIT_STATUS
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _write_no_more()
+        return PIPE_CLOSED
+    except OSError as error:
+        if error.filename is not None or error.errno not in _CANNOT_WRITE:
+            raise
+        _write_no_more()
+        complain(command, f"cannot write the answer: {error.strerror}")
+        return EXIT_STATUS
+    return status
+
+
+def complain(command: str, text: str) -> None:
+    print(f"{command}: {one_line(' '.join(text.split()))}", file=sys.stderr)
+
+
+def _take_all_characters(stream: TextIO | None) -> None:
+    """Write what the terminal's encoding lacks as escapes; a name in another script is no mistake."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _write_no_more() -> None:
+    """Whoever read our output reads no more: Python must not complain at its end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

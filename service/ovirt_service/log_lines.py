@@ -1,0 +1,38 @@
+"""Logs one line a message: what names and ids hold can neither forge a line nor steer a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import TracebackType
+
+_Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+def log_to_stderr(form: str = "%(levelname)s %(name)s: %(message)s") -> None:
+    """Log from INFO on, in this form, unless a log is set up already."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter(form))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class LineFormatter(logging.Formatter):
+    """One line for a message; the further lines of a traceback are indented, and so pass for no message."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it so
+        record.message = one_line(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: _Caught) -> str:  # noqa: N802
+        return "\n".join(f"    {one_line(line)}" for line in super().formatException(ei).split("\n"))
+
+
+def one_line(text: str) -> str:
+    """The text, with all that is not to be seen told by its code."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _code(one) for one in text)
+
+
+def _code(character: str) -> str:
+    return character.encode("unicode_escape").decode()

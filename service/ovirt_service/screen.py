@@ -1,0 +1,100 @@
+"""Shows an answer to whoever waits for it at a terminal: a bar while it is made, then page by page."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+_log = logging.getLogger(__name__)
+
+#: Whatever takes longer than this, in seconds, is told of; without a terminal, again at such intervals.
+_PATIENCE_SECONDS = 1.0
+_INTERVAL_SECONDS = 10.0
+
+
+class _Page(io.StringIO):
+    """What is printed for a terminal, and not shown yet."""
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the terminal."""
+        return str(getattr(sys.__stdout__, "encoding", "utf-8"))
+
+
+@contextmanager
+def answering(what: str) -> Iterator[None]:
+    """Tell that `what` takes its time, and show what is printed meanwhile: on a terminal, page by page."""
+    with ExitStack() as stack:
+        if sys.stdout is not None and sys.stdout.isatty():
+            stack.enter_context(_paged())
+        stack.enter_context(_waited_for(what))
+        yield
+
+
+@contextmanager
+def _waited_for(what: str) -> Iterator[None]:
+    done = threading.Event()
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    teller = threading.Thread(target=_bar if terminal else _lines, args=(what, done), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+def _lines(what: str, done: threading.Event) -> None:
+    patience, waited = _PATIENCE_SECONDS, 0.0
+    while not done.wait(patience):
+        waited += patience
+        _log.info("%s: at work for %.0f s", what, waited)
+        patience = _INTERVAL_SECONDS
+
+
+def _bar(what: str, done: threading.Event) -> None:
+    if done.wait(_PATIENCE_SECONDS):
+        return
+    # It takes long to load, and is rarely needed.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(what, total=None)
+        done.wait()
+
+
+@contextmanager
+def _paged() -> Iterator[None]:
+    """Keep what is printed, and show it at the end: in a pager, if the terminal does not show all at once."""
+    terminal, page = sys.stdout, _Page()
+    sys.stdout = page
+    try:
+        yield
+    finally:
+        sys.stdout = terminal
+        _show(page.getvalue())
+
+
+def _show(text: str) -> None:
+    pager = shlex.split(os.environ.get("PAGER", "less"))
+    fits = text.count("\n") < shutil.get_terminal_size().lines
+    if fits or not pager or shutil.which(pager[0]) is None:
+        sys.stdout.write(text)
+        return
+    # What less does for git: colours, no page where one is not needed, the text stays on the terminal.
+    environment = {"LESS": "FRX", **os.environ}
+    encoded = text.encode(sys.stdout.encoding, "backslashreplace")
+    subprocess.run(pager, input=encoded, env=environment, check=False)  # noqa: S603 - the user's own pager

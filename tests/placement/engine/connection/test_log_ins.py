@@ -1,0 +1,135 @@
+"""Log-ins: one that was refused is not tried again until something has changed, by no process of the user."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import ovirtsdk4
+import pytest
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
+from ovirt_placement.engine.connection.log_ins import LogIns
+from tests.configuration import write_password
+from tests.placement.engine_server import PASSWORD, EngineServer, serving
+
+REFUSED = "Error during SSO authentication access_denied : Cannot authenticate user."
+
+
+def settings(server: EngineServer, folder: Path, password: str) -> EngineSettings:
+    file = write_password(folder, password)
+    return EngineSettings(url=server.url, username="admin@internal", password_file=file)
+
+
+def ask(asked: EngineSettings) -> None:
+    with EngineConnection(asked) as connection, pytest.raises(EngineSetupError, match="Cannot authenticate"):
+        connection.get("/vms")
+
+
+def test_a_wrong_password_is_tried_once_by_however_many(tmp_path: Path) -> None:
+    with serving(EngineServer()) as server:
+        asked = settings(server, tmp_path, "wrong")
+        threads = [threading.Thread(target=ask, args=(asked,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        for _ in range(5):
+            ask(asked)
+        assert server.logins == 1
+
+
+def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path) -> None:
+    with serving(EngineServer()) as server:
+        asked = settings(server, tmp_path, "wrong")
+        ask(asked)
+        code = (
+            "from pathlib import Path\n"
+            "from ovirt_placement.config import EngineSettings\n"
+            "from ovirt_placement.engine.connection.client import EngineConnection\n"
+            f"asked = EngineSettings(url={server.url!r}, username='admin@internal',"
+            f" password_file=Path({str(asked.password_file)!r}))\n"
+            "EngineConnection(asked).get('/vms')\n"
+        )
+        other = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "lest it lock the account, it is asked again in 5 min" in other.stderr
+        assert server.logins == 1
+
+
+def test_a_password_that_is_written_anew_is_tried_at_once(tmp_path: Path) -> None:
+    with serving(EngineServer()) as server:
+        asked = settings(server, tmp_path, "wrong")
+        with EngineConnection(asked) as connection:
+            with pytest.raises(EngineSetupError):
+                connection.get("/vms")
+            write_password(tmp_path, PASSWORD)
+            assert connection.get("/vms")
+        assert server.logins == 2
+
+
+def test_a_session_that_ends_is_renewed_with_the_password_of_that_moment(tmp_path: Path) -> None:
+    with serving(EngineServer()) as server:
+        with EngineConnection(settings(server, tmp_path, PASSWORD)) as connection:
+            assert connection.get("/vms")
+            server.password = "other"
+            write_password(tmp_path, "other")
+            server.tokens.clear()
+            assert connection.get("/vms")
+        assert server.logins == 2
+
+
+def refuse(log_ins: LogIns, text: str = REFUSED) -> bool:
+    """Try a log-in that is refused; whether it was tried."""
+    tried = False
+    try:
+        with log_ins.trying("mark"):
+            tried = True
+            raise ovirtsdk4.AuthError(text)
+    except ovirtsdk4.AuthError:
+        return tried
+
+
+def test_it_is_tried_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:
+    now = [1_000.0]
+    log_ins = LogIns(str(tmp_path), "user", clock=lambda: now[0])
+    tried = []
+    for _ in range(24 * 60):
+        if refuse(log_ins):
+            tried.append(now[0])
+        now[0] += 60
+    minutes = [round((later - before) / 60) for before, later in pairwise(tried)]
+    assert minutes[:6] == [5, 10, 20, 40, 60, 60]
+    assert len(tried) <= 28  # a day
+
+
+def test_a_log_in_that_is_right_begins_anew(tmp_path: Path) -> None:
+    now = [1_000.0]
+    log_ins = LogIns(str(tmp_path), "user", clock=lambda: now[0])
+    assert refuse(log_ins)
+    now[0] += 301
+    with log_ins.trying("mark"):
+        pass
+    with log_ins.trying("mark"):
+        pass
+    assert refuse(log_ins)
+    now[0] += 301
+    assert refuse(log_ins)
+
+
+def test_a_trouble_of_the_engines_own_is_no_refusal(tmp_path: Path) -> None:
+    log_ins = LogIns(str(tmp_path), "user")
+    for _ in range(3):
+        assert refuse(log_ins, "Error during SSO authentication server_error : Internal Server Error")
+
+
+def test_other_accounts_and_engines_are_others(tmp_path: Path) -> None:
+    assert refuse(LogIns(str(tmp_path), "user"))
+    assert not refuse(LogIns(str(tmp_path), "user"))
+    assert refuse(LogIns(str(tmp_path), "other"))
+    assert refuse(LogIns(f"{tmp_path}/other", "user"))

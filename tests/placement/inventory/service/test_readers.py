@@ -1,0 +1,161 @@
+"""Readers: silent ones, too many of them, and those who ask about VMs that do not exist hold up nobody."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.published.protocol import address
+from ovirt_placement.inventory.service.strangers import MOST_AT_ONCE, Strangers
+from tests.paths import RECORDING
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.running import COMMAND, configured, ended, loaded, polls, readings, running
+
+
+@pytest.fixture
+def file(tmp_path: Path, engine: EngineServer) -> Path:
+    return configured(tmp_path, engine)
+
+
+@pytest.fixture
+def config(file: Path) -> Config:
+    return loaded(file)
+
+
+@pytest.fixture
+def silent() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def connect(stack: ExitStack, config: Config, number: int) -> None:
+    for _ in range(number):
+        reader = stack.enter_context(socket.socket(socket.AF_UNIX))
+        with address(config.inventory.directory) as path:
+            reader.setblocking(False)
+            reader.connect_ex(path)
+
+
+def test_silent_readers_do_not_end_the_service(file: Path, config: Config, silent: ExitStack) -> None:
+    few_descriptors = ("prlimit", "--nofile=100:100", COMMAND)
+    with running(file, command=few_descriptors) as service:
+        connect(silent, config, 150)
+        for _ in range(3):
+            assert inventory.snapshot(config=config, max_age=0, deadline=30).vms
+        assert service.poll() is None
+        silent.close()
+        log = ended(service)
+    assert "Traceback" not in log
+
+
+def test_its_end_says_nothing_of_readers_that_wait(file: Path, config: Config) -> None:
+    with running(file) as service:
+        inventory.snapshot(config=config, max_age=60)
+        waiter = threading.Thread(target=inventory.wait_for_change, args=(60,), kwargs={"config": config})
+        waiter.start()
+        while not connections(service.pid):
+            assert waiter.is_alive()
+        log = ended(service)
+        waiter.join(30)
+    assert "Traceback" not in log
+
+
+def connections(process: int) -> int:
+    """How many sockets the process has open beside the listening one and those of its loop."""
+    targets = [link.readlink() for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()]
+    return sum(str(target).startswith("socket:") for target in targets) > 4
+
+
+def test_a_lock_that_a_reader_holds_keeps_it_not_from_starting(file: Path, config: Config) -> None:
+    config.inventory.directory.mkdir()
+    held = os.open(config.inventory.directory, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    with running(file) as service:
+        ended(service)
+    os.close(held)
+
+
+def test_a_full_disk_ends_nothing_and_readers_read_the_engine(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        inventory.snapshot(config=config, max_age=60)
+        soft, hard = resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (1_000, resource.RLIM_INFINITY))
+        name = (RECORDING / "hosts.xml").read_bytes().replace(b"<name>bodh1<", b"<name>other<")
+        engine.answer = lambda path: (200, name) if path == "/hosts" else None
+        shown = inventory.snapshot(config=config, max_age=0, deadline=30)
+        assert "other" in {host.name for host in shown.hosts}
+        assert not (config.inventory.directory / "snapshot.new").exists()
+        resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (soft, hard))
+        assert inventory.snapshot(config=config, max_age=0, deadline=30) == shown
+        log = ended(service)
+    assert "cannot publish" in log
+    assert "publishes again" in log
+
+
+def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        inventory.snapshot(config=config, max_age=60)
+        whole, asked = readings(engine), polls(engine)
+        stop = threading.Event()
+
+        def ask(who: int) -> None:
+            number = 0
+            while not stop.is_set():
+                number += 1
+                shown = inventory.snapshot(config=config, max_age=60, vm=f"none-{who}-{number}")
+                assert shown.vms
+
+        askers = [threading.Thread(target=ask, args=(who,)) for who in range(6)]
+        for asker in askers:
+            asker.start()
+        stop.wait(2.0)
+        stop.set()
+        for asker in askers:
+            asker.join(30)
+        assert readings(engine) == whole
+        assert polls(engine) - asked <= 16  # a quarter of a second apart
+        ended(service)
+
+
+def test_a_vm_of_which_no_event_tells_is_found_when_it_is_asked_for(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        known = inventory.snapshot(config=config, max_age=60).vms[0]
+        vm = (RECORDING / "vms.xml").read_bytes().replace(known.id.encode(), b"new-vm")
+        engine.answer = lambda path: (200, vm) if path.startswith("/vms?") else None
+        shown = inventory.snapshot(config=config, max_age=60, vm="new-vm")
+        assert shown.vm_by_id["new-vm"].name == known.name
+        assert engine.requests.count("/datacenters") == 1  # all was read but once
+        ended(service)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a b", "a or name=*", "a\nb", "x" * 65, "ä"])
+def test_what_no_engine_can_have_is_not_looked_for(name: str) -> None:
+    assert Strangers().is_known(name, 0.0)
+
+
+def test_strangers_are_looked_for_by_turns_and_remembered() -> None:
+    strangers = Strangers()
+    for number in range(MOST_AT_ONCE + 1):
+        strangers.want(f"v{number}")
+    first = strangers.take()
+    assert len(first) == MOST_AT_ONCE
+    strangers.want("v0")  # it is being looked for
+    strangers.looked(first, 10.0)
+    assert strangers.is_known("v0", 11.0)
+    assert not strangers.is_known("v0", 13.0)
+    assert strangers.take() == (f"v{MOST_AT_ONCE}",)

@@ -1,0 +1,168 @@
+"""A store that is gone: nobody begins it anew in silence, and a backup brings all of it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from ovirt_placement.model import PlacementKey
+from ovirt_placement.store import backup
+from ovirt_placement.store.database import Database, StoreAway, StoreLost
+from ovirt_placement.store.intents import Store
+from ovirt_placement.store.keys import KeyChange, KeyStore
+from ovirt_placement.store.schema import metadata
+from ovirt_service.errors import UserError
+from tests.placement.databases import database as opened_database
+
+KEY = PlacementKey("server", "v", "system", "load", 1.5, 0.25)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where systemd lets services keep things."""
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+
+
+def opened(url: str) -> Database:
+    return Database(url, patience_seconds=5, create=True)
+
+
+def fill(url: str) -> None:
+    intents = Store(url, engine="default", patience_seconds=5)
+    intents.prepare(vm="v", cluster="c", source="a", target="b", correlation_id="one")
+    KeyStore(url, engine="default", patience_seconds=5).change(lambda _: KeyChange((KEY,)), set_by="me")
+
+
+def lose(url: str) -> None:
+    if url.startswith("sqlite"):
+        os.unlink(url.removeprefix("sqlite:///"))
+        return
+    with opened_database(url) as connection:
+        metadata.drop_all(connection)
+
+
+def truncate(url: str) -> None:
+    if not url.startswith("sqlite"):
+        pytest.skip("a database has no file to cut off")
+    for ending in ("", "-wal", "-shm"):
+        Path(url.removeprefix("sqlite:///") + ending).unlink(missing_ok=True)
+    Path(url.removeprefix("sqlite:///")).touch()
+
+
+@pytest.mark.parametrize("loss", [lose, truncate])
+def test_a_store_that_is_lost_is_not_made_anew_until_that_is_said(
+    url: str, loss: Callable[[str], None]
+) -> None:
+    fill(url)
+    running = Store(url, engine="default", patience_seconds=5)
+    assert running.open_intents()
+    loss(url)
+    for store in (running, Store(url, engine="default", patience_seconds=5)):
+        for _ in range(2):
+            with pytest.raises(StoreAway):
+                store.open_intents()
+        with pytest.raises(StoreLost, match="it was there, and is gone or empty: bring it back by"):
+            store.open_intents()
+    with pytest.raises(StoreLost):
+        Store(url, engine="default", patience_seconds=5, create=False).open_intents()
+    assert opened(url).begin_anew()
+    assert not opened(url).begin_anew()
+    assert Store(url, engine="default", patience_seconds=5).open_intents() == ()
+
+
+def test_a_running_part_goes_on_as_soon_as_the_store_is_back(url: str, tmp_path: Path) -> None:
+    fill(url)
+    running = Store(url, engine="default", patience_seconds=5)
+    before = running.open_intents()
+    backup.write(opened(url), tmp_path / "backup")
+    lose(url)
+    with pytest.raises(StoreAway):
+        running.open_intents()
+    database = opened(url)
+    assert database.begin_anew()
+    backup.restore(database, backup.read(tmp_path / "backup"), replace=False)
+    assert [(one.id, one.vm) for one in running.open_intents()] == [(one.id, one.vm) for one in before]
+
+
+def test_all_that_a_store_holds_comes_back(url: str, tmp_path: Path) -> None:
+    fill(url)
+    keys = KeyStore(url, engine="default", patience_seconds=5)
+    before, revision = keys.records(), keys.revision()
+    file = tmp_path / "backup"
+    assert backup.write(opened(url), file) == 3  # with the revision
+    assert file.stat().st_mode & 0o077 == 0
+    keys.change(lambda _: KeyChange(remove=(KEY,)), set_by="me")
+    with pytest.raises(UserError, match="is not empty"):
+        backup.restore(opened(url), backup.read(file), replace=False)
+    backup.restore(opened(url), backup.read(file), replace=True)
+    assert keys.records().keys == before.keys
+    assert keys.revision() != revision  # who remembers keys by it reads them again
+    store = Store(url, engine="default", patience_seconds=5)
+    second = store.prepare(vm="w", cluster="c", source="a", target="b", correlation_id="two")
+    assert second.id not in {one.id for one in store.open_intents() if one.vm == "v"}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "is no backup of a store"),
+        (b"\xff", "is no backup of a store"),
+        (b"[" * 100_000, "is no backup of a store"),
+        (b'{"format": 1}', "is no backup of a store"),
+        (b'{"format": 1, "schema": 1, "tables": {}}', "was written with schema version 1"),
+    ],
+)
+def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes, complaint: str) -> None:
+    (tmp_path / "backup").write_bytes(content)
+    with pytest.raises(UserError, match=complaint):
+        backup.read(tmp_path / "backup")
+
+
+def test_a_row_that_is_none_changes_nothing(url: str, tmp_path: Path) -> None:
+    fill(url)
+    database = opened(url)
+    backup.write(database, tmp_path / "backup")
+    spoilt = backup.read(tmp_path / "backup")
+    spoilt.tables["leases"] = [{"engine": "default"}]
+    with pytest.raises(UserError, match="a row in leases"):
+        backup.restore(database, spoilt, replace=True)
+    assert Store(url, engine="default", patience_seconds=5).open_intents()
+
+
+def test_a_backup_takes_no_others_place(url: str, tmp_path: Path) -> None:
+    fill(url)
+    (tmp_path / "backup").touch()
+    with pytest.raises(UserError, match="cannot write the backup: File exists"):
+        backup.write(opened(url), tmp_path / "backup")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "postgresql://user:secret@host:port/name",
+        "secret",
+        "mysql://user:secret@host/name",
+        "mysql://host/name?password=secret",
+    ],
+)
+def test_no_url_that_is_wrong_is_printed_with_its_password(wrong: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        Database(wrong, patience_seconds=1, create=False)
+    assert "secret" not in str(refusal.value)
+
+
+def test_no_url_is_printed_with_its_password() -> None:
+    for url in ("postgresql://me:secret@127.0.0.1:1/x", "postgresql://me@127.0.0.1:1/x?password=secret"):
+        with pytest.raises(StoreAway) as away, Database(url, patience_seconds=1, create=False).transaction():
+            pass
+        assert "secret" not in str(away.value)
+
+
+def test_what_nobody_ever_made_is_made_by_its_first_writer(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    with opened(url).transaction() as connection:
+        assert connection.execute(text("SELECT count(*) FROM intents")).scalar() == 0

@@ -1,0 +1,103 @@
+"""However a command ends, it ends without a traceback, with a status that means nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.model import state_file
+from tests.builders import APART, group, host, snapshot, vm
+from tests.paths import PLUGINS
+
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    """One broken rule, of VMs with names in another script."""
+    file = tmp_path / "state.json"
+    parts = (host("h1"), vm("v1", "h1", name="名前"), vm("v2", "h1"), group("g1", APART, "v1 v2"))
+    file.write_bytes(state_file.dumps(snapshot(*parts)))
+    return str(file)
+
+
+def commands(state: str) -> list[list[str]]:
+    return [
+        ["ovirt-placement", "violations", "--state", state],
+        ["ovirt-placement", "snapshot", "--state", state],
+        ["ovirt-enforcer", "plan", "--state", state],
+        ["ovirt-scheduler-proxy", "check", "--plugins", str(PLUGINS)],
+        ["ovirt-simulator", "generate", "--hosts", "2", "--vms", "2"],
+    ]
+
+
+def ended(arguments: list[str], stdout: int, **environment: str) -> tuple[int, str]:
+    """Run a command; return its status and its complaints."""
+    done = subprocess.run(
+        [BIN / arguments[0], *arguments[1:]],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_reader_that_goes_away_ends_it_silently(state: str, number: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert ended(commands(state)[number], writing) == (128 + signal.SIGPIPE, "")
+    finally:
+        os.close(writing)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_full_disk_is_told_and_is_no_answer(state: str, number: int) -> None:
+    arguments = commands(state)[number]
+    with open("/dev/full", "w") as full:
+        found = ended(arguments, full.fileno())
+    assert found == (2, f"{arguments[0]}: cannot write the answer: No space left on device\n")
+
+
+def test_a_name_that_the_terminal_cannot_write_is_escaped(state: str) -> None:
+    done = subprocess.run(
+        [BIN / "ovirt-placement", "violations", "--state", state],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert b"\\u540d\\u524d on h1" in done.stdout
+
+
+@pytest.mark.parametrize("when", ["import", "run"])
+def test_ctrl_c_leaves_no_traceback(when: str) -> None:
+    """While a command is being imported, and while it runs."""
+    kill = "os.kill(os.getpid(), signal.SIGINT)"
+    load = kill if when == "import" else f"lambda: entry.guarded('it', lambda: {kill})"
+    program = f"import os, signal, sys\nfrom ovirt_service import entry\nexit(entry.start(lambda: {load}))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode in (-signal.SIGINT, 128 + signal.SIGINT)
+    assert done.stderr == ""
+
+
+def test_every_command_starts_so() -> None:
+    """Each installed script imports no more than it needs to be safe from Ctrl-C."""
+    for name in ("ovirt-placement", "ovirt-enforcer", "ovirt-scheduler-proxy", "ovirt-simulator"):
+        script = (BIN / name).read_text()
+        (source,) = (line for line in script.splitlines() if line.startswith("from ovirt"))
+        program = f"import sys\n{source}\nprint('msgspec' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout == "False\n", name
