@@ -39,6 +39,8 @@ class HaWatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: For so long a reservation must have held again before that is told, and for so long nothing must be
     #: known of it; doubled with each time that it was told within a day, up to an hour.
     hold_seconds: NoOrMoreSeconds = 60.0
+    #: Whether migrations are planned that restore a reservation which does not hold.
+    repair: bool = False
 
 
 class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -20,12 +20,12 @@ import sqlalchemy
 
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.parties import who_moved
-from ovirt_enforcer.service.cluster import Parts
+from ovirt_enforcer.migrating.parties import Parties
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import Metrics
 from ovirt_enforcer.service.orders import Orders
+from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
@@ -204,7 +204,8 @@ def daemon_of(
         Orders(settings, approvals, history),
         clock,
         goes_on,
-        partial(who_moved, connection),
+        Parties(connection),
+        config.ha,
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)
     try:

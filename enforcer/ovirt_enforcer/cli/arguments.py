@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.planning.problem.posing import Repair
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -19,6 +20,7 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="a cluster state file in place of an engine"
     )
+    parser.set_defaults(stale=False, timeout=PATIENCE_SECONDS)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

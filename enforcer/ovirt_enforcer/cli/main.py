@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -20,7 +18,8 @@ from ovirt_enforcer.cli import (
     undo,
     why_not,
 )
-from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service import entry
+from ovirt_service.log_lines import log_to_stderr
 
 COMMAND = "ovirt-enforcer"
 
@@ -29,13 +28,13 @@ _COMMANDS = (run, plan, simulate_policy, make_room, apply, approve, pause, histo
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return its exit status, or 2 after one line that says what is wrong."""
+    return entry.guarded(COMMAND, lambda: _command(arguments))
+
+
+def _command(arguments: Sequence[str] | None) -> int:
     args = _parser().parse_args(arguments)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s")
-    try:
-        status: int = args.run(args)
-    except UserError as error:
-        print(f"{COMMAND}: {error}", file=sys.stderr)
-        return EXIT_STATUS
+    log_to_stderr("%(levelname)s %(message)s")
+    status: int = args.run(args)
     return status
 
 

@@ -130,7 +130,10 @@ def _time(seconds: float) -> str:
 
 
 def _hours(text: str) -> float:
-    hours = float(text)
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
     if not 0 < hours < float("inf"):
-        raise argparse.ArgumentTypeError("needs to be more than 0")
+        raise argparse.ArgumentTypeError(f'"{text}": a number of hours greater than 0')
     return hours

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import msgspec
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
-from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.cli.asking import Asked, asked
+from ovirt_enforcer.migrating.reasons import with_reasons
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement import config as configuration
-from ovirt_placement import inventory
-from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning import report
 from ovirt_placement.planning.choosing import catalogue
 from ovirt_placement.planning.choosing.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.planning.problem.posing import Repair
 
 #: Exit statuses, beside 0 where nothing is broken and 2 for a mistake.
 MENDS_ALL = 3
@@ -44,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_json(parser)
     parser.add_argument(
         "--strategy",
-        type=StrategyName,
+        type=_strategy,
         choices=tuple(StrategyName),
         help="how to plan (default: as configured, else optimal where OR-Tools is installed, else greedy)",
     )
@@ -53,61 +49,49 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
-class _Asked(NamedTuple):
-    """What to plan for, and how."""
-
-    snapshot: Snapshot
-    held: Mapping[str, str]
-    wishes: Wishes
-    strategy: StrategyName
-    seconds: float
-
-
 def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
-    asked = _of_state(args) if args.state is not None else _of_engine(args)
-    until = began + asked.seconds
-    snapshot = asked.snapshot
-    clusters = sorted(snapshot.cluster_by_id)
+    found = asked(args)
+    name, seconds = _how(args, found.settings)
+    clusters = sorted(found.snapshot.cluster_by_id)
     plans = [
-        make_plan(
-            snapshot,
-            cluster,
-            asked.held,
-            wishes=asked.wishes,
-            strategy=catalogue.strategy(asked.strategy),
-            deadline=_share(until, left),
-        )
+        _plan(found, cluster, name, _share(began + seconds, left))
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
     if args.json:
-        document = report.document(plans, snapshot)
+        document = report.document(plans, found.snapshot)
         print(msgspec.json.format(msgspec.json.encode(document)).decode())
     else:
-        print("\n".join(report.text(plan, snapshot) for plan in plans))
-    return _status(plans, asked.wishes.repair)
+        print("\n".join(report.text(plan, found.snapshot) for plan in plans))
+    return _status(plans, found.wishes.repair)
 
 
-def _of_state(args: argparse.Namespace) -> _Asked:
-    """Rules and capacity alone: no gate, and no headroom."""
-    name = args.strategy or catalogue.DEFAULT
-    wishes = Wishes(repair=args.repair) if args.repair else Wishes()
-    return _Asked(state_file.load(args.state), {}, wishes, name, args.deadline or _SECONDS[name])
+def _strategy(given: str) -> StrategyName:
+    try:
+        return StrategyName(given)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(StrategyName)}") from None
 
 
-def _of_engine(args: argparse.Namespace) -> _Asked:
-    """As the daemon would plan now; what is given on the command line comes before the configuration."""
-    config = configuration.load(args.config)
-    settings = config.section("enforcer", EnforcerSettings)
-    name = args.strategy or configured.strategy_name(settings)
-    snapshot = inventory.snapshot(config=config, max_age=0.0)
-    with current_gates(config) as gates:
-        held = gates.held(snapshot)
-        wishes = configured.wishes(settings, gates.held_groups(snapshot), gates.held_hosts(snapshot))
-    if args.repair:
-        wishes = replace(wishes, repair=args.repair)
-    seconds = args.deadline or (_SECONDS[name] if args.strategy else configured.seconds(settings))
-    return _Asked(snapshot, held, wishes, name, seconds)
+def _how(args: argparse.Namespace, settings: EnforcerSettings | None) -> tuple[StrategyName, float]:
+    """How to plan, and for how long: what is given on the command line comes before the configuration."""
+    if settings is None or args.strategy:
+        name = args.strategy or catalogue.DEFAULT
+        return name, args.deadline or _SECONDS[name]
+    return configured.strategy_name(settings), args.deadline or configured.seconds(settings)
+
+
+def _plan(found: Asked, cluster: str, name: StrategyName, deadline: Deadline) -> Plan:
+    plan = make_plan(
+        found.snapshot,
+        cluster,
+        found.held,
+        refused=found.left_out.keys(),
+        wishes=found.wishes,
+        strategy=catalogue.strategy(name),
+        deadline=deadline,
+    )
+    return with_reasons(plan, found.snapshot, found.spared, found.left_out, found.held)
 
 
 def _share(until: float, clusters: int) -> Deadline:
@@ -121,5 +105,7 @@ def _status(plans: Iterable[Plan], repair: frozenset[Repair]) -> int:
     plans = list(plans)
     wanted = {hard for hard in (True, False) if (Repair.HARD if hard else Repair.SOFT) in repair}
     if any(rule.hard in wanted for plan in plans for rule in plan.remaining):
+        return STAYS_BROKEN
+    if any(plan.reservation is not None and plan.reservation.lost for plan in plans):
         return STAYS_BROKEN
     return MENDS_ALL if any(plan.steps for plan in plans) else 0

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
-from typing import NamedTuple
 
-from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
-from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.rehearsing import telling
 from ovirt_enforcer.rehearsing.course import Outcome
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
-from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement import config as configuration
-from ovirt_placement import inventory
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
-from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.planner import Held
-from ovirt_placement.planning.problem.posing import Wishes
 
 #: Exit statuses, beside 0 where all clusters settle and 2 for a mistake.
 LOOP = 3
 NOT_SETTLED = 4
 
 _SECONDS = 60.0
-
-
-class _Asked(NamedTuple):
-    snapshot: Snapshot
-    held: Held
-    wishes: Wishes
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,41 +36,25 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    asked = _asked(args)
+    found = asked(args)
     rehearsals = [
         rehearse(
-            asked.snapshot,
+            found.snapshot,
             cluster.id,
-            asked.held,
-            wishes=asked.wishes,
+            found.held,
+            wishes=found.wishes,
             deadline=_within(args.deadline or _SECONDS),
         )
-        for cluster in clusters_of(args, asked.snapshot)
+        for cluster in clusters_of(args, found.snapshot)
     ]
     if args.json:
-        show_json(telling.document(rehearsals, asked.snapshot))
+        show_json(telling.document(rehearsals, found.snapshot))
     else:
-        print("\n".join(telling.text(one, asked.snapshot) for one in rehearsals))
+        print("\n".join(telling.text(one, found.snapshot) for one in rehearsals))
     outcomes = {one.outcome for one in rehearsals}
     if Outcome.LOOP in outcomes:
         return LOOP
     return NOT_SETTLED if Outcome.UNSETTLED in outcomes else 0
-
-
-def _asked(args: argparse.Namespace) -> _Asked:
-    """A state file by the rules alone; else the engine, by the configuration and what gates hold now."""
-    if args.state is not None:
-        wishes = Wishes(repair=args.repair) if args.repair else Wishes()
-        return _Asked(state_file.load(args.state), (), wishes)
-    config = configuration.load(args.config)
-    settings = config.section("enforcer", EnforcerSettings)
-    snapshot = inventory.snapshot(config=config, max_age=0.0)
-    with current_gates(config) as gates:
-        held = gates.held(snapshot)
-        wishes = configured.wishes(settings, gates.held_groups(snapshot), gates.held_hosts(snapshot))
-    if args.repair:
-        wishes = replace(wishes, repair=args.repair)
-    return _Asked(snapshot, held, wishes)
 
 
 def _within(seconds: float) -> Deadline:

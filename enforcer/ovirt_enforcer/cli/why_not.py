@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_json
-from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.cli.asking import Asked, of_engine
 from ovirt_enforcer.history.why_not import Known, text, why_not
 from ovirt_placement import config as configuration
-from ovirt_placement import inventory
 from ovirt_placement.cli.question import find, show_json
 from ovirt_placement.cli.store import opened
-from ovirt_placement.config import Config
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Vm
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
@@ -30,9 +28,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     config = configuration.load(args.config)
-    snapshot = inventory.snapshot(config=config, max_age=0.0)
-    vm = find(args.vm, "VM", snapshot.vms)
-    answer = why_not(vm, _known(config, args, snapshot, vm))
+    found = of_engine(config)
+    vm = find(args.vm, "VM", found.snapshot.vms)
+    answer = why_not(vm, _known(found, args, vm))
     if args.json:
         show_json(answer)
     else:
@@ -40,8 +38,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _known(config: Config, args: argparse.Namespace, snapshot: Snapshot, vm: Vm) -> Known:
-    held, held_groups = _held(config, snapshot)
+def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> Known:
     with opened(HistoryStore, args, create=False) as history:
         plans = [plan for plan in history.plans(since_seconds=_DAY_SECONDS) if plan.cluster == vm.cluster]
     with opened(Store, args, create=False) as store:
@@ -50,17 +47,11 @@ def _known(config: Config, args: argparse.Namespace, snapshot: Snapshot, vm: Vm)
     with opened(LeaseStore, args, create=False) as leases:
         lease = leases.read()
     return Known(
-        snapshot=snapshot,
-        held=held,
-        held_groups=held_groups,
+        snapshot=found.snapshot,
+        held=found.held,
+        held_groups=found.spared,
         plan=plans[-1] if plans else None,
         under_way=under_way,
         ended=ended,
         led=lease is not None and lease.left_seconds > 0,
     )
-
-
-def _held(config: Config, snapshot: Snapshot) -> tuple[dict[str, str], dict[str, str]]:
-    """VMs and rules that a gate holds."""
-    with current_gates(config) as gates:
-        return gates.held(snapshot), gates.held_groups(snapshot)

@@ -104,6 +104,11 @@ class Gates:
         """
         return self._first(lambda gate, facts: gate.held_groups(facts), snapshot, None)
 
+    def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
+        """How long until time alone opens a gate for something in a cluster; infinite if none will."""
+        facts = Facts(self._settings, snapshot, self._remembered, self._open, self._now)
+        return min(gate.seconds_left(facts, cluster) for gate in GATES)
+
     def admit(self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None) -> Admitted:
         """Let a step pass; `snapshot` must have been read for this decision, after these gates were made.
 

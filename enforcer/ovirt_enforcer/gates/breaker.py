@@ -32,8 +32,7 @@ class BreakerGate(Gate):
         trips = _trips(facts, cluster)
         if not trips.in_a_row:
             return None
-        first = facts.settings.breaker_pause_seconds
-        pause = BackOff(first, first * _LONGEST).pause_after(trips.in_a_row)
+        pause = _pause(facts, trips)
         if trips.last_ago < pause:
             return (
                 f"{trips.failures} migrations failed here of late, the last for this reason: {trips.error};"
@@ -42,6 +41,11 @@ class BreakerGate(Gate):
         if any(one.cluster == cluster and begun_ago(one) < trips.last_ago for one in facts.open_intents):
             return "migrations failed here of late, and the one that tries whether they do still is under way"
         return None
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        trips = _trips(facts, cluster)
+        left = _pause(facts, trips) - trips.last_ago
+        return left if left > 0 else inf
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.breaker_seconds + settings.breaker_pause_seconds * _LONGEST * _LONGEST_REMEMBERED
@@ -76,6 +80,11 @@ class _Trips:
             self.failures = self.failures + 1 if self.in_a_row else len(self.recent)
             self.in_a_row += 1
             self.last_ago, self.error, self.recent = ago, intent.error, {}
+
+
+def _pause(facts: Facts, trips: _Trips) -> float:
+    first = facts.settings.breaker_pause_seconds
+    return BackOff(first, first * _LONGEST).pause_after(trips.in_a_row)
 
 
 def _trips(facts: Facts, cluster: str) -> _Trips:

@@ -5,8 +5,9 @@ A refusal is none: the engine let nothing begin, and another target may do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
+from math import inf
 from typing import Final
 
 from ovirt_enforcer.gates.gate import Facts, VmGate
@@ -26,19 +27,26 @@ class CooldownGate(VmGate):
     name = "cooldown"
 
     def held(self, facts: Facts) -> Mapping[str, str]:
-        begun = by_vm(intent for intent in facts.history if not refused(intent))
-        reasons = {vm: _why_held(facts, intents) for vm, intents in begun.items()}
-        return {vm: reason for vm, reason in reasons.items() if reason is not None}
+        return {last.vm: _why_held(facts, last, cooldown) for last, cooldown in _cooling(facts)}
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        ends = (pause - last.age_seconds for last, pause in _cooling(facts) if last.cluster == cluster)
+        return min(ends, default=inf)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_seconds * _LONGEST * _LONGEST_REMEMBERED
 
 
-def _why_held(facts: Facts, intents: Sequence[Intent]) -> str | None:
-    last, first = intents[-1], facts.settings.cooldown_seconds
-    in_a_row = sum(1 for _ in takewhile(failed, reversed(intents)))
-    cooldown = BackOff(first, first * _LONGEST).pause_after(in_a_row)
-    if last.age_seconds >= cooldown:
-        return None
+def _cooling(facts: Facts) -> Iterator[tuple[Intent, float]]:
+    """The last migration of each VM that is held, with how long it is."""
+    first = facts.settings.cooldown_seconds
+    pauses = BackOff(first, first * _LONGEST)
+    for intents in by_vm(intent for intent in facts.history if not refused(intent)).values():
+        cooldown = pauses.pause_after(sum(1 for _ in takewhile(failed, reversed(intents))))
+        if intents[-1].age_seconds < cooldown:
+            yield intents[-1], cooldown
+
+
+def _why_held(facts: Facts, last: Intent, cooldown: float) -> str:
     target = host_name(last.target, facts.snapshot)
     return f"its migration to {target} failed ({last.error}); the cooldown is {cooldown:.0f} s"

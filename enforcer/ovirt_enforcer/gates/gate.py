@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from math import inf
 from typing import ClassVar, final
 
 from ovirt_enforcer.gates.history import asked
@@ -73,6 +74,10 @@ class Gate(ABC):
     def held_groups(self, facts: Facts) -> Mapping[str, str]:
         """Affinity groups and legacy labels that no plan shall mend for now, with the reason, by id."""
         return {}
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        """How long until time alone opens it for something in a cluster; infinite if time does not."""
+        return inf
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         """How far back the history must go for this gate."""

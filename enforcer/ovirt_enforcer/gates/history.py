@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Final
 
 from ovirt_placement.store.intents import Intent, IntentState
 
 HOUR_SECONDS: Final = 3600.0
-#: The error of an intent that came to nothing without the engine's doing: it counts for no gate.
+#: The error of an intent whose request surely never left this machine: it counts for no gate. All others do,
+#: those of which the engine shows no trace as well.
 NEVER_ASKED: Final = "never reached the engine"
+#: How the error of an intent begins that nobody answered, and that neither events nor the VM show.
+NO_TRACE: Final = "no answer, and no trace of it in the engine"
 #: How the error of an intent begins that the engine refused: the target is remembered, nothing moved.
 REFUSED: Final = "refused: "
 
@@ -43,6 +47,12 @@ def begun_within(intents: Iterable[Intent], seconds: float) -> int:
     return sum(begun_ago(intent) < seconds for intent in intents if not refused(intent))
 
 
+def seconds_until_fewer(intents: Iterable[Intent], seconds: float, limit: int) -> float:
+    """How long until fewer began so lately, where they are as many as a limit allows; else infinite."""
+    ages = [begun_ago(intent) for intent in intents if not refused(intent) and begun_ago(intent) < seconds]
+    return seconds - max(ages) if len(ages) >= limit else inf
+
+
 def fits(count: int, more: int, limit: int) -> bool:
     """Whether so many more may join those that count already.
 
@@ -53,4 +63,4 @@ def fits(count: int, more: int, limit: int) -> bool:
 
 
 def begun_ago(intent: Intent) -> float:
-    return intent.age_seconds + intent.updated - intent.created
+    return max(0.0, intent.age_seconds + intent.updated - intent.created)

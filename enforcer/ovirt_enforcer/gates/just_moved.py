@@ -5,7 +5,8 @@ A plan that parks a VM, to free the way for others, may take it on at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import inf
 
 from ovirt_enforcer.gates.gate import Facts, VmGate
 from ovirt_enforcer.gates.history import by_vm, refused
@@ -20,17 +21,30 @@ class JustMovedGate(VmGate):
 
     def held(self, facts: Facts) -> Mapping[str, str]:
         seconds = facts.settings.cooldown_after_success_seconds
-        begun = by_vm(intent for intent in facts.history if not refused(intent))
         return {
-            vm: f"it came to {host_name(intents[-1].target, facts.snapshot)} less than {seconds:.0f} s ago"
-            for vm, intents in begun.items()
-            if intents[-1].state is IntentState.DONE
-            and intents[-1].age_seconds < seconds
-            and not _goes_on(intents[-1], facts.plan)
+            done.vm: f"it came to {host_name(done.target, facts.snapshot)} less than {seconds:.0f} s ago"
+            for done in _just_moved(facts)
+            if not _goes_on(done, facts.plan)
         }
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        seconds = facts.settings.cooldown_after_success_seconds
+        ends = (seconds - done.age_seconds for done in _just_moved(facts) if done.cluster == cluster)
+        return min(ends, default=inf)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return settings.cooldown_after_success_seconds
+
+
+def _just_moved(facts: Facts) -> Iterator[Intent]:
+    """The migrations that VMs have come to rest by only just."""
+    begun = by_vm(intent for intent in facts.history if not refused(intent))
+    for *_, last in begun.values():
+        if (
+            last.state is IntentState.DONE
+            and last.age_seconds < facts.settings.cooldown_after_success_seconds
+        ):
+            yield last
 
 
 def _goes_on(done: Intent, plan: Plan | None) -> bool:

@@ -44,8 +44,11 @@ class Memory:
         create: bool = True,
         tagged: Callable[[], frozenset[str]] = _nothing_tagged,
         clock: Callable[[], datetime] = _now,
+        epoch: Callable[[], int] | None = None,
     ) -> None:
         """`tagged` gives the ids of the VMs that bear the tag `exclude_tag`; `clock` the time of day.
+
+        `epoch` gives the epoch of the lease: what is written once it is over raises `LeaseLost`.
 
         With `create` false nothing is written: a store that does not exist is `StoreAway`.
         """
@@ -55,8 +58,12 @@ class Memory:
         url, engine = config.store.url, config.engine.name
         self._intents = Store(url, engine=engine, patience_seconds=patience_seconds, create=create)
         self._pauses = PauseStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
-        self._approvals = ApprovalStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
-        self._broken = BrokenRuleStore(url, engine=engine, patience_seconds=patience_seconds, create=create)
+        self._approvals = ApprovalStore(
+            url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
+        )
+        self._broken = BrokenRuleStore(
+            url, engine=engine, patience_seconds=patience_seconds, create=create, epoch=epoch
+        )
 
     def gates(self) -> Gates:
         """The gates as of now, to be read anew before each round of admissions.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from math import inf
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.naming import named
@@ -19,11 +21,22 @@ class TimeWindowsGate(Gate):
         for blackout in _of(here, facts.settings.blackouts):
             if blackout.contains(facts.now):
                 return f"it is within the blackout {_text(blackout)}"
-        windows = tuple(_of(here, facts.settings.windows))
-        if not windows or any(window.contains(facts.now) for window in windows):
+        opening = _opening(facts, here)
+        if opening is None:
             return None
-        opening = min((window.next_start(facts.now) for window in windows), key=lambda at: at.timestamp())
         return f"it is outside of the windows; the next one opens at {opening.isoformat(' ', 'minutes')}"
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        opening = _opening(facts, facts.snapshot.cluster_by_id[cluster])
+        return inf if opening is None else opening.timestamp() - facts.now.timestamp()
+
+
+def _opening(facts: Facts, cluster: Cluster) -> datetime | None:
+    """When the next window of a cluster opens; None if one is open, or there is none."""
+    windows = tuple(_of(cluster, facts.settings.windows))
+    if not windows or any(window.contains(facts.now) for window in windows):
+        return None
+    return min((window.next_start(facts.now) for window in windows), key=lambda at: at.timestamp())
 
 
 def _of(cluster: Cluster, windows: Sequence[Window]) -> Iterator[Window]:

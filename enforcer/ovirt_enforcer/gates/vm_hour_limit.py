@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from ovirt_enforcer.gates.gate import Facts, VmGate
-from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_within, by_vm
+from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_within, by_vm, seconds_until_fewer
 from ovirt_enforcer.settings import EnforcerSettings
 
 
@@ -19,6 +20,11 @@ class VmHourLimitGate(VmGate):
             for vm, count in counts.items()
             if count >= facts.settings.vm_migrations_per_hour
         }
+
+    def seconds_left(self, facts: Facts, cluster: str) -> float:
+        limit = facts.settings.vm_migrations_per_hour
+        of_vms = by_vm(facts.begun_in(cluster)).values()
+        return min((seconds_until_fewer(begun, HOUR_SECONDS, limit) for begun in of_vms), default=inf)
 
     def reach_seconds(self, settings: EnforcerSettings) -> float:
         return HOUR_SECONDS

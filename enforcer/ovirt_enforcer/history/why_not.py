@@ -128,13 +128,30 @@ def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:
         if not any(group["id"] in violation.groups for group in step.get("groups", ())):
             continue
         yield f"plan {plan.id} has step {number} for it: {step_text(step)}{_waits(step)}"
-        yield from (f"step {number} was {held_text(held)}" for held in plan.held if held.step == number)
+        before = _before(plan, number)
+        yield from (
+            f"step {held.step}{', which it waits for,' if held.step != number else ''} was {held_text(held)}"
+            for held in plan.held
+            if held.step == number or held.step in before
+        )
+
+
+def _before(plan: PlanRecord, number: int) -> set[int]:
+    """The numbers of all steps that one waits for, be it by way of others."""
+    numbers = set(_after(steps(plan)[number - 1]))
+    return numbers.union(*(_before(plan, one) for one in numbers))
 
 
 def _waits(step: Mapping[str, object]) -> str:
+    numbers = map(str, _after(step))
+    after = " and ".join(numbers)
+    return f", after step {after}" if after else ""
+
+
+def _after(step: Mapping[str, object]) -> list[int]:
+    """The numbers, from 1, of the steps that one waits for."""
     after = step.get("after")
-    numbers = [str(place + 1) for place in after] if isinstance(after, list) else []
-    return f", after step {' and '.join(numbers)}" if numbers else ""
+    return [place + 1 for place in after] if isinstance(after, list) else []
 
 
 def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:

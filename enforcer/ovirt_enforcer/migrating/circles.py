@@ -6,8 +6,9 @@ To move it once more mends nothing, so it is said who that was, and the VM is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from ovirt_enforcer.gates.history import by_vm
@@ -30,8 +31,9 @@ class Undone:
     intent: Intent
     #: How often we made it under these circumstances.
     times: int
-    #: For how long the VM is left alone since then.
+    #: For how long the VM is left alone, and how much of that is left.
     pause_seconds: float
+    left_seconds: float
 
     def reason(self, snapshot: Snapshot) -> str:
         target = host_name(self.intent.target, snapshot)
@@ -42,10 +44,16 @@ class Undone:
         )
 
 
-def undone(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) -> dict[str, Undone]:
+def undone(
+    snapshot: Snapshot,
+    history: Sequence[Intent],
+    first_seconds: float,
+    undone_after: Callable[[Intent], float] = lambda intent: 0.0,
+) -> dict[str, Undone]:
     """VMs that are elsewhere than we moved them, and that are left alone for that, by VM id.
 
-    For `first_seconds`, doubled each time, up to a day.
+    For `first_seconds` since somebody else moved them, doubled each time, up to a day. `undone_after` tells
+    how many seconds after the end of a migration of ours that was.
     """
     pauses = BackOff(first_seconds, _LONGEST_SECONDS)
     found = {}
@@ -56,8 +64,9 @@ def undone(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) 
             continue
         times = sum(_same(intent, last) for intent in intents)
         pause = pauses.pause_after(times)
-        if last.age_seconds < pause:
-            found[vm] = Undone(last, times, pause)
+        left = pause - max(0.0, last.age_seconds - undone_after(last))
+        if left > 0:
+            found[vm] = Undone(last, times, pause, left)
     return found
 
 
@@ -65,16 +74,28 @@ def left_behind(
     snapshot: Snapshot, history: Sequence[Intent], first_seconds: float
 ) -> dict[tuple[str, str], str]:
     """Hosts that we took VMs from lately, and do not send them back to for no new cause, by VM and host."""
-    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
     found = {}
-    for vm, intents in by_vm(_done(history)).items():
-        for intent in intents:
-            times = sum(_same(intent, other) for other in intents)
-            recent = intent.age_seconds < pauses.pause_after(times)
-            if intent.source is not None and recent and _unchanged(intent, snapshot):
-                source = host_name(intent.source, snapshot)
-                found[vm, intent.source] = f"it was taken from {source} lately, and no rule has changed since"
+    for intent, source, pause in _left(history, first_seconds):
+        if intent.age_seconds < pause and _unchanged(intent, snapshot):
+            name = host_name(source, snapshot)
+            found[intent.vm, source] = f"it was taken from {name} lately, and no rule has changed since"
     return found
+
+
+def seconds_left(history: Sequence[Intent], first_seconds: float) -> float:
+    """How long until the next host may be gone back to; infinite without any that may not."""
+    left = (pause - intent.age_seconds for intent, _, pause in _left(history, first_seconds))
+    return min((seconds for seconds in left if seconds > 0), default=inf)
+
+
+def _left(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, str, float]]:
+    """Migrations of ours, with the hosts that they left, and for how long one is not gone back to."""
+    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
+    for intents in by_vm(_done(history)).values():
+        for intent in intents:
+            if intent.source is not None:
+                times = sum(_same(intent, other) for other in intents)
+                yield intent, intent.source, pauses.pause_after(times)
 
 
 def _done(history: Sequence[Intent]) -> list[Intent]:

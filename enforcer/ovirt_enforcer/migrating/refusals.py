@@ -6,8 +6,9 @@ a filter names the host that it is about.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import chain, takewhile
+from math import inf
 from typing import Final
 
 from ovirt_enforcer.gates.history import REFUSED, asked, by_vm, refused
@@ -50,34 +51,49 @@ def left_out(
     One may be asked for again as soon as the circumstances of the migration have changed, or after a pause:
     `first_seconds`, doubled with each refusal in a row, up to a day.
     """
-    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
-    found: dict[tuple[str, str], list[Intent]] = {}
-    for intent in asked(history):
-        found.setdefault((intent.vm, intent.target), []).append(intent)
     return {
-        target: reason(intents[-1], snapshot)
-        for target, intents in found.items()
-        if refused(intents[-1])
-        and not _any_target(intents[-1])
-        and intents[-1].age_seconds < pauses.pause_after(len(_in_a_row(intents)))
-        and _unchanged(intents[-1], snapshot)
+        (last.vm, last.target): reason(last, snapshot)
+        for last, pause in _of_targets(history, first_seconds)
+        if last.age_seconds < pause and _unchanged(last, snapshot)
     }
 
 
 def waiting(snapshot: Snapshot, history: Sequence[Intent], first_seconds: float) -> dict[str, str]:
     """VMs that are left alone for now, since the engine refuses to move them at all, by VM id."""
     return {
-        vm: reason(intents[-1], snapshot)
-        for vm, intents in by_vm(asked(history)).items()
-        if intents[-1].age_seconds < _wait(_in_a_row(intents), first_seconds)
-        and _unchanged(intents[-1], snapshot)
+        last.vm: reason(last, snapshot)
+        for last, pause in _of_vms(history, first_seconds)
+        if last.age_seconds < pause and _unchanged(last, snapshot)
     }
+
+
+def seconds_left(history: Sequence[Intent], first_seconds: float) -> float:
+    """How long until the next of these pauses is over; infinite without any."""
+    pauses = chain(_of_targets(history, first_seconds), _of_vms(history, first_seconds))
+    return min((pause - last.age_seconds for last, pause in pauses if last.age_seconds < pause), default=inf)
 
 
 def reason(intent: Intent, snapshot: Snapshot) -> str:
     """Why a target is left out, or a VM waits, as a sentence with names."""
     words = (intent.error or "").removeprefix(REFUSED).removeprefix(_ANY_TARGET)
     return f"the engine refused to move it to {host_name(intent.target, snapshot)}: {words}"
+
+
+def _of_targets(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, float]]:
+    """The last migration of a VM to a host, where that was refused, with the pause since then."""
+    pauses = BackOff(first_seconds, _LONGEST_SECONDS)
+    found: dict[tuple[str, str], list[Intent]] = {}
+    for intent in asked(history):
+        found.setdefault((intent.vm, intent.target), []).append(intent)
+    for intents in found.values():
+        if refused(intents[-1]) and not _any_target(intents[-1]):
+            yield intents[-1], pauses.pause_after(len(_in_a_row(intents)))
+
+
+def _of_vms(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, float]]:
+    """The last migration of each VM, with the pause since then."""
+    for intents in by_vm(asked(history)).values():
+        yield intents[-1], _wait(_in_a_row(intents), first_seconds)
 
 
 def _wait(refusals: Sequence[Intent], first_seconds: float) -> float:

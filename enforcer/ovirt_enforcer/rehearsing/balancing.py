@@ -84,8 +84,8 @@ class Balance:
 def balance_of(cluster: Cluster) -> Balance | None:
     """The balance of a cluster; None if it has none, or one that is not known here.
 
-    Which of its own balances the engine uses is not part of the state: one that its parameters give away
-    counts, since a cluster whose policy evens out load has `HighUtilization` among its own.
+    A state file need not name the engine's own: then one that its parameters give away counts, since a
+    cluster whose policy evens out load has `HighUtilization` among its own.
     """
     parameters = cluster.scheduling_properties
     named = cluster.scheduling_policy.balance if cluster.scheduling_policy is not None else None

@@ -14,15 +14,15 @@ from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.keeping.keeper import Keeper
 from ovirt_enforcer.keeping.memberships import MembershipKeeper
 from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.parties import who_moved
+from ovirt_enforcer.migrating.parties import Parties
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.service.changes import Changes
-from ovirt_enforcer.service.cluster import Parts
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.health import Health
-from ovirt_enforcer.service.leading import Leader, own_name
+from ovirt_enforcer.service.leading import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import Metrics
 from ovirt_enforcer.service.orders import Orders
+from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import PlannersBeside
 from ovirt_enforcer.service.reading import Reading
 from ovirt_enforcer.service.recording import Recorder
@@ -83,7 +83,7 @@ class Service:
         metrics_page.serve(
             metrics.registry, self.settings.metrics, "[enforcer] metrics", {"/healthz": health.page}
         )
-        clock, interval = time.monotonic, self.settings.interval_seconds
+        clock, interval = boot_clock, self.settings.interval_seconds
         self._keeper = Keeper(
             self._stores.keys, clock, interval, partial(find_start_events, connection), self._reading.suffices
         )
@@ -118,12 +118,14 @@ class Service:
                 config,
                 patience_seconds=STORE_PATIENCE_SECONDS,
                 tagged=partial(tagged_vms, connection, self.settings.exclude_tag),
+                epoch=lambda: self._daemon.epoch,
             ),
             recorder,
             Orders(self.settings, self._stores.approvals, self._stores.history),
             clock,
             self._goes_on,
-            partial(who_moved, connection),
+            Parties(connection),
+            config.ha,
         )
         self._parts = parts
         self._daemon = Daemon(
@@ -200,7 +202,7 @@ class _Stores:
         self.keys = KeyStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.memberships = MembershipStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.history = HistoryStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
-        self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience)
+        self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
         self.ha_announcements = HaAnnouncementStore(
             url, engine=engine, patience_seconds=patience, epoch=epoch

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Set
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,15 +12,12 @@ from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
-from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.migrating.executor import Executor, Task
+from ovirt_enforcer.migrating.executor import Stale, Task
 from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.service.look import Look
-from ovirt_enforcer.service.orders import Orders
-from ovirt_enforcer.service.planners import Planners, Planning
-from ovirt_enforcer.service.recording import Recorder
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.service.parts import Parts
+from ovirt_enforcer.service.planners import Planning
 from ovirt_placement.answers.names import group_name, vm_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
@@ -31,30 +27,10 @@ from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
 from ovirt_service.saying import Said
 
-#: For so long after a reading steps are begun on it; then it is read anew.
-_FRESH_SECONDS: Final = 3.0
 #: For so many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What clusters are seen to with."""
-
-    settings: EnforcerSettings
-    planners: Planners
-    executor: Executor
-    memory: Memory
-    recorder: Recorder
-    orders: Orders
-    #: Seconds that only grow.
-    clock: Callable[[], float]
-    #: Whether another piece of work is to be done.
-    goes_on: Callable[[], bool]
-    #: Who moved a VM, by its id, in the engine's words.
-    who_moved: Callable[[str, Collection[str]], str]
 
 
 class ClusterWork:
@@ -156,6 +132,7 @@ class ClusterWork:
         # While another plan is made, nothing is done that it does not know of.
         if self._under_way is not None and not self.planning:
             self._take_steps(look, self._under_way)
+        self._hurry(self._parts.clock() + look.seconds_left(self._cluster))
 
     @property
     def _begun(self) -> bool:
@@ -245,7 +222,7 @@ class ClusterWork:
         for place in tuple(under_way.ready()):
             if not self._parts.goes_on():
                 return
-            if clock() > look.read + _FRESH_SECONDS:
+            if clock() > look.fresh_until:
                 self._hurry(clock())
                 return
             step = under_way.plan.steps[place]
@@ -254,7 +231,13 @@ class ClusterWork:
             except Closed as why:
                 closed[place] = why
                 continue
-            if self._begin(look, under_way, place, admitted):
+            try:
+                begun = self._begin(look, under_way, place, admitted)
+            except Stale as stale:
+                _log.info("%s: not now: %s", self.attention.name, stale)
+                self.wake(clock())
+                return
+            if begun:
                 snapshot = with_begun(snapshot, step.vms, step.target)
         if closed and not under_way.running:
             self._wait(look, under_way.plan, closed)
@@ -264,7 +247,8 @@ class ClusterWork:
         plan, self._misfits = under_way.plan, 0
         _log.info("%s: %s", self.attention.name, report.step_text(plan.steps[place], look.snapshot))
         under_way.begin(place)
-        intents = self._parts.executor.begin(Task(admitted, plan.id, place + 1, look.snapshot, look.epoch))
+        task = Task(admitted, plan.id, place + 1, look.snapshot, look.epoch, look.fresh_until)
+        intents = self._parts.executor.begin(task)
         self._begun_ids.extend(intent.correlation_id for intent in intents)
         for intent in intents:
             if not intent.open:
@@ -289,11 +273,11 @@ class ClusterWork:
     def _tell_undone(self, look: Look, plan: Plan) -> None:
         """Warn once of each VM that breaks a rule, and that somebody else moves away whenever we move it."""
         breaking = {vm for rule in plan.remaining for vm in rule.vms}
-        for vm in sorted(breaking & look.undone.keys()):
-            undone = look.undone[vm]
+        for vm in sorted(breaking & look.restraints.undone.keys()):
+            undone = look.restraints.undone[vm]
             if self._said.is_news(("undone", vm), f"{undone.intent.id}"):
                 ours = {one.correlation_id.partition("-")[0] for one in look.history if one.vm == vm}
-                name, who = vm_name(vm, look.snapshot), self._parts.who_moved(vm, ours)
+                name, who = vm_name(vm, look.snapshot), self._parts.parties.who_moved(vm, ours)
                 _log.warning("%s: %s: %s: %s", self.attention.name, name, undone.reason(look.snapshot), who)
 
     def _hurry(self, at: float) -> None:

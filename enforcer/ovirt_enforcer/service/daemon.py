@@ -6,18 +6,22 @@ any point. What fails in one cluster is logged and tried again later; the others
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
 from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.migrating.restraints import REACH_SECONDS
 from ovirt_enforcer.service import triggers
-from ovirt_enforcer.service.cluster import ClusterWork, Parts
+from ovirt_enforcer.service.cluster import ClusterWork
+from ovirt_enforcer.service.freshness import Freshness
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader
-from ovirt_enforcer.service.look import REACH_SECONDS, Look
+from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.parts import Parts
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.model import Snapshot
@@ -32,6 +36,9 @@ _LEAST_PAUSE_SECONDS = 1.0
 _LEAST_PAUSE_LOOKS = 5.0
 #: A VM that we migrated is not news for so long afterwards.
 _OURS_SECONDS = 60.0
+
+
+_log = logging.getLogger(__name__)
 
 
 class Watcher(Protocol):
@@ -70,6 +77,7 @@ class Daemon:
         self._latest: Snapshot | None = None
         self._looked_at = -math.inf
         self._look_seconds = 0.0
+        self._freshness = Freshness()
         #: VMs that we migrate and our correlation ids, and until when they count.
         self._ours: dict[str, float] = {}
         #: What people had said of migrations in the last cycle.
@@ -134,7 +142,7 @@ class Daemon:
         self._lead(self._leader.epoch)
         intents = self._store.open_intents()
         self._metrics.pending.set(len(intents))
-        self._parts.executor.keep_only(intents)
+        self._parts.executor.following.keep_only(intents)
         self._follow(intents)
         self._listen()
         for cluster, work in self._clusters.items():
@@ -173,7 +181,7 @@ class Daemon:
 
     def _follow_one(self, intent: Intent) -> None:
         self._note_ours(intent.vm, intent.correlation_id)
-        ended = self._parts.executor.follow(intent)
+        ended = self._parts.executor.following.follow(intent)
         if ended is not None:
             self._work(intent.cluster).ended(ended)
 
@@ -216,11 +224,15 @@ class Daemon:
     def _read_all(self) -> Look:
         """Open migrations before those that have ended, and these before the engine: nothing is missed."""
         began, epoch = self._clock(), self._epoch
+        if self._store.settle_clock():
+            _log.warning("the database's clock was set back: what is dated in the future counts as of now")
         gates, intents = self._parts.memory.gates(), self._store.open_intents()
         history = self._store.history(within_seconds=REACH_SECONDS)
         self._metrics.read(began)
         snapshot = self._read()
-        return Look(self._settings, snapshot, gates, intents, history, epoch, began, self._clock())
+        self._parts.executor.following.reconsider(history, snapshot)
+        fresh_until = self._freshness.until(began, self._clock())
+        return Look(self._parts, snapshot, gates, intents, history, epoch, began, fresh_until)
 
     def _see_to(self, cluster: str, look: Look) -> None:
         work = self._work(cluster)

@@ -11,6 +11,7 @@ import msgspec
 
 from ovirt_enforcer.service.leading import Leader
 from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.inventory import NoSnapshot
 from ovirt_service.progress import Progress
 
 
@@ -49,5 +50,5 @@ class Health:
             "epoch": epoch,
             "last_cycle_seconds_ago": None if at is None else round(self._clock() - at, 3),
             "last_cycle_error": None if error is None else str(error),
-            "engine_reachable": None if at is None else not isinstance(error, EngineAway),
+            "engine_reachable": None if at is None else not isinstance(error, EngineAway | NoSnapshot),
         }

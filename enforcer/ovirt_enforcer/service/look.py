@@ -8,24 +8,21 @@ from functools import cached_property
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.migrating import circles, refusals
-from ovirt_enforcer.migrating.circles import Undone
 from ovirt_enforcer.migrating.projection import Projection, projected
+from ovirt_enforcer.migrating.restraints import Restraints
+from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Question
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent
 
-#: How far back the history must go for all that is asked of it here.
-REACH_SECONDS = max(refusals.REACH_SECONDS, circles.REACH_SECONDS)
-
 
 @dataclass(frozen=True)
 class Look:
     """What is known at one moment; the gates were made before the snapshot was read."""
 
-    settings: EnforcerSettings
+    parts: Parts
     snapshot: Snapshot
     gates: Gates
     #: Migrations whose end is not known, and those that have ended, the oldest first.
@@ -33,9 +30,13 @@ class Look:
     history: Sequence[Intent]
     #: Of the lease, from before all of this was read.
     epoch: int
-    #: When that began and was done, by the daemon's clock.
+    #: When that began, and until when steps are begun on it, by the daemon's clock.
     began: float
-    read: float
+    fresh_until: float
+
+    @property
+    def _settings(self) -> EnforcerSettings:
+        return self.parts.settings
 
     @cached_property
     def projection(self) -> Projection:
@@ -43,40 +44,29 @@ class Look:
         return projected(self.snapshot, self.open_intents)
 
     @cached_property
-    def undone(self) -> dict[str, Undone]:
-        """VMs that somebody else moves away from where we move them."""
-        return circles.undone(self.snapshot, self.history, self.settings.circle_seconds)
-
-    @cached_property
-    def left_out(self) -> dict[tuple[str, str], str]:
-        """Hosts that VMs are not to be sent to, with the reason, by VM and host id."""
-        return {
-            **circles.left_behind(self.snapshot, self.history, self.settings.circle_seconds),
-            **refusals.left_out(self.snapshot, self.history, self.settings.refusal_seconds),
-        }
+    def restraints(self) -> Restraints:
+        """What the history holds back."""
+        return Restraints(self._settings, self.snapshot, self.history, self.parts.parties)
 
     def held(self, plan: Plan | None) -> dict[str, str]:
         """VMs that are to be left alone, with the reason; `plan` is the one under way, if any."""
-        return {
-            **{vm: undone.reason(self.snapshot) for vm, undone in self.undone.items()},
-            **refusals.waiting(self.snapshot, self.history, self.settings.refusal_seconds),
-            **self.gates.held(self.snapshot, plan),
-        }
+        return {**self.restraints.held, **self.gates.held(self.snapshot, plan)}
+
+    def seconds_left(self, cluster: str) -> float:
+        """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
+        return min(self.gates.seconds_left(self.snapshot, cluster), self.restraints.seconds_left(cluster))
 
     def question(self, cluster: str, plan: Plan | None, *, rehearse: bool) -> Question:
         """What a planner is to be asked for a cluster."""
+        spared = self.gates.held_groups(self.snapshot)
+        domains = configured.domains(self.parts.ha, self.snapshot)
         return Question(
             cluster=cluster,
             held={**self.held(plan), **self.projection.moving},
-            left_out=frozenset(
-                (vm, host)
-                for vm, host in self.left_out
-                if vm in self.snapshot.vm_by_id and self.snapshot.vm_by_id[vm].cluster == cluster
-            ),
-            wishes=configured.wishes(
-                self.settings, self.gates.held_groups(self.snapshot), self.gates.held_hosts(self.snapshot)
-            ),
-            strategy=configured.strategy_name(self.settings),
-            deadline=configured.seconds(self.settings),
+            left_out=self.restraints.left_out_of(cluster),
+            spared=spared,
+            wishes=configured.wishes(self._settings, spared, self.gates.held_hosts(self.snapshot), domains),
+            strategy=configured.strategy_name(self._settings),
+            deadline=configured.seconds(self._settings),
             rehearse=rehearse,
         )

@@ -89,7 +89,7 @@ class Metrics:
         """Count a migration whose end is known, by its state or by a closer word for it."""
         self.migrations.labels(result or intent.state.value).inc()
         if intent.state is IntentState.DONE:
-            self.migration_seconds.observe(intent.updated - intent.created)
+            self.migration_seconds.observe(max(0.0, intent.updated - intent.created))
 
     def gained(self, predicted: int, achieved: int) -> None:
         """Count the rules that a step was to mend, and those that hold now that it has ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final, Protocol
@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.beside import Call, CallFailed, preload
+from ovirt_enforcer.migrating.reasons import with_reasons
 from ovirt_enforcer.rehearsing import telling
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
 from ovirt_enforcer.watching import judging
@@ -44,8 +45,9 @@ class Question:
     cluster: str
     #: VMs that are to be left alone, with the reasons.
     held: Mapping[str, str]
-    #: VMs with hosts that they are not to be sent to.
-    left_out: Collection[tuple[str, str]]
+    #: VMs with hosts that they are not to be sent to, and groups that are not to be mended, with the reasons.
+    left_out: Mapping[tuple[str, str], str]
+    spared: Mapping[str, str]
     wishes: Wishes
     strategy: StrategyName
     #: In seconds, from when planning begins.
@@ -80,12 +82,14 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
         snapshot,
         question.cluster,
         question.held,
-        refused=question.left_out,
+        refused=question.left_out.keys(),
         wishes=question.wishes,
         strategy=catalogue.strategy(question.strategy),
         deadline=_ends_in(question.deadline),
     )
-    return replace(plan, loop=_loop(snapshot, question)) if question.rehearse and plan.steps else plan
+    if question.rehearse and plan.steps:
+        plan = replace(plan, loop=_loop(snapshot, question))
+    return with_reasons(plan, snapshot, question.spared, question.left_out, question.held)
 
 
 def _loop(snapshot: Snapshot, question: Question) -> str:

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
 from ovirt_enforcer.service.assembly import STORE_PATIENCE_SECONDS, Service
 from ovirt_placement.config import Config
@@ -23,6 +23,8 @@ __all__ = ["STORE_PATIENCE_SECONDS", "run"]
 
 #: For so long the loop may go on once it is to end.
 _LAST_SECONDS: Final = 0.7
+#: For so long the log may take to write that down.
+_LAST_WORD_SECONDS: Final = 0.3
 #: How soon it is noticed that the loop has ended by itself.
 _LOOK_SECONDS: Final = 0.2
 #: One piece of work may take so many slow requests, and so much time for itself; then it is believed to hang.
@@ -44,11 +46,22 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
         loop.end()
         loop.join(_LAST_SECONDS)
         if loop.is_alive():
-            _log.info("ended in the middle of its work: nobody waits for the answer of engine or store")
-            logging.shutdown()
-            os._exit(0)
+            _end_in_the_middle()
     if loop.error is not None:
         raise loop.error
+
+
+def _end_in_the_middle() -> NoReturn:
+    """End with the loop still at work; where even the log takes nothing any more, without a word."""
+    saying = threading.Thread(target=_say_so, daemon=True)
+    saying.start()
+    saying.join(_LAST_WORD_SECONDS)
+    os._exit(0)
+
+
+def _say_so() -> None:
+    _log.info("ended in the middle of its work: nobody waits for the answer of engine or store")
+    logging.shutdown()
 
 
 class _Loop(threading.Thread):

@@ -44,13 +44,15 @@ class Recorder:
         #: For names alone.
         self._latest = _NOTHING
         self._said = Said()
+        #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
+        self._ahead: dict[str, tuple[str, int]] = {}
 
     def planned(self, plan_id: str, cluster: str, document: Document, epoch: int) -> None:
         """A plan was made, as `ovirt-enforcer plan --json` prints it."""
         self._metrics.plans.labels("yes" if document.get("proven") else "no").inc()
         name = self._cluster_name(cluster)
         steps, remaining = document.get("steps", ()), document.get("remaining", ())
-        self._metrics.planned.labels(name).set(sum(len(step["vms"]) for step in steps))
+        self._set_ahead(cluster, plan_id, sum(len(step["vms"]) for step in steps))
         if not steps and not remaining:
             return
         self._store.record_plan(plan_id, cluster, document, epoch=epoch)
@@ -79,6 +81,9 @@ class Recorder:
         """The engine is about to be asked for these migrations."""
         for intent in intents:
             audit.tell("begun", f"{self._title(intent)} begins", **self._facts(intent))
+            plan, ahead = self._ahead.get(intent.cluster, ("", 0))
+            if intent.plan == plan:
+                self._set_ahead(intent.cluster, plan, ahead - 1)
             self._news.began(intent.cluster)
 
     def ended(self, intent: Intent) -> None:
@@ -86,7 +91,7 @@ class Recorder:
         result = _result(intent)
         self._metrics.ended(intent, result)
         because = f": {intent.error}" if intent.error else ""
-        seconds = round(intent.updated - intent.created, 3)
+        seconds = round(max(0.0, intent.updated - intent.created), 3)
         sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
         audit.tell("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
         if intent.state is IntentState.FAILED and result != "never_asked":
@@ -144,6 +149,10 @@ class Recorder:
             predicted_seconds=step.document.get("seconds"),
             seconds=round(max(one.seconds for one in step.migrations), 3),
         )
+
+    def _set_ahead(self, cluster: str, plan: str, migrations: int) -> None:
+        self._ahead[cluster] = plan, migrations
+        self._metrics.planned.labels(self._cluster_name(cluster)).set(migrations)
 
     def _facts(self, intent: Intent) -> dict[str, Any]:
         return {

@@ -14,7 +14,7 @@ from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.gates.history import REFUSED
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
@@ -179,6 +179,18 @@ def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
     assert "step 1 was held back once at" in text
     assert "(window): only at night" in text
     assert "no enforcer" not in text
+
+
+def test_why_a_vm_is_not_moved_whose_step_waits_for_one_that_is_held(bench: Bench) -> None:
+    first = Step(vms=("v5",), sources=("h1",), target="h2", groups=(), mends=())
+    second = Step(vms=("v1",), sources=("h1",), target="h2", groups=("g1",), mends=("g1",), after=(0,))
+    bench.plan = Plan(cluster=CLUSTER, strategy="by hand", steps=(first, second))
+    bench.planned()
+    bench.history.record_held(bench.plan.id, {1: ("window", "only at night")})
+    text = bench.ask("why-not", "web1")
+    assert f"plan {bench.plan.id} has step 2 for it: web1 from alpha to beta, after step 1\n" in text
+    assert "step 1, which it waits for, was held back once at" in text
+    assert "(window): only at night" in text
 
 
 def test_why_a_vm_is_not_moved_that_cannot_be(bench: Bench) -> None:

@@ -20,7 +20,9 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Store
+from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
 from tests.builders import CLUSTER, snapshot, vm
 
@@ -217,3 +219,24 @@ def test_a_reader_makes_no_store(tmp_path: Path) -> None:
     with remembering(configured(tmp_path), create=False) as memory, pytest.raises(StoreAway):
         memory.gates()
     assert not (tmp_path / "store.db").exists()
+
+
+def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path) -> None:
+    loaded = configured(tmp_path, 'mode = "approve"\nhold_cycles = 3')
+    leases = LeaseStore(loaded.store.url, engine="default", patience_seconds=5)
+    former = leases.take("first", 600.0)
+    assert former is not None
+    state, mending = snapshot(*PARTS), Plan(cluster=CLUSTER, strategy="by hand", steps=(STEP,))
+    with remembering(loaded, epoch=lambda: former) as memory:
+        memory.look(state, CLUSTER)
+        assert memory.offer(memory.gates(), state, mending)
+        leases.release(former)
+        assert leases.take("second", 600.0) == former + 1
+        for write in (
+            lambda: memory.look(state, CLUSTER),
+            lambda: memory.offer(memory.gates(), state, mending),
+            lambda: memory.offer(memory.gates(), state, Plan(cluster=CLUSTER, strategy="by hand")),
+        ):
+            with pytest.raises(LeaseLost):
+                write()
+    leases.close()

@@ -21,6 +21,8 @@ from tests.enforcer.safety.rules import HardRule, Places, hard_rules
 
 #: A lock of the VM is over soon; any other refusal is a matter of the target.
 _CONFLICT_PAUSE_SECONDS = 10.0
+#: A database tells the time of day no finer.
+_CLOCK_GRAIN_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class Recorder:
         last = self._refused.get((vm, host))
         if last is None or self._touched[self._state.vms[vm].cluster] > last.tick:
             return
-        if self.now < last.at + last.pause_seconds:
+        if self.now + _CLOCK_GRAIN_SECONDS < last.at + last.pause_seconds:
             self._fault(f"asked again to move {vm} to {host}, refused at {last.at:.0f}, and nothing changed")
 
     def _no_rival_there(self, begun: Begun, places: Places) -> None:

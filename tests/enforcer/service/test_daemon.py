@@ -145,7 +145,7 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
     rule = Rule(name="ThirdParty", kind=UnitKind.FILTER, ours=False, filter=judge)
     monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
     caplog.set_level(logging.WARNING)
-    for _ in range(80):
+    for _ in range(25):
         bench.cycle()
     assert asked
     assert {vm.partition("-")[0] for vm in bench.migrated()} == {"two"}

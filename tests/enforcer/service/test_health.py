@@ -14,6 +14,7 @@ import pytest
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader
 from ovirt_placement.engine.connection.client import EngineAway
+from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_service import metrics
 from ovirt_service.progress import Progress
@@ -52,6 +53,8 @@ def test_the_page_beside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptureFi
     status, state = ask(url)
     assert (status, state["engine_reachable"]) == (200, False)
     assert state["last_cycle_error"] == "the engine is away"
+    health.cycled(NoSnapshot("nothing is known of the engine"))
+    assert ask(url)[1]["engine_reachable"] is False
     now += 60.0
     status, state = ask(url)
     assert (status, state["status"]) == (503, "hangs")

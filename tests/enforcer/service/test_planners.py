@@ -30,7 +30,9 @@ STATE = snapshot(
 
 
 def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> Question:
-    return Question(cluster=name, held={}, left_out=(), wishes=Wishes(), strategy=strategy, deadline=30.0)
+    return Question(
+        cluster=name, held={}, left_out={}, spared={}, wishes=Wishes(), strategy=strategy, deadline=30.0
+    )
 
 
 @pytest.fixture

@@ -111,6 +111,15 @@ def test_a_step_that_mended_its_rule_says_so_everywhere(bench: Bench) -> None:
     assert [line["correlation_id"] for line in bench.audited("begun")] == ["p1-1-b"]
 
 
+def test_what_has_begun_is_planned_no_more(bench: Bench) -> None:
+    bench.plan(step("b", mends=("pair",)), step("c", mends=("apart",)))
+    assert bench.value("planned_migrations", cluster=CLUSTER) == 2
+    bench.done("b", 1)
+    assert bench.value("planned_migrations", cluster=CLUSTER) == 1
+    bench.recorder.began([bench.prepare("c", 2)])
+    assert bench.value("planned_migrations", cluster=CLUSTER) == 0
+
+
 def test_a_step_that_mended_nothing_says_so_too(bench: Bench) -> None:
     bench.plan(step("b", mends=("pair",)), step("c", mends=("apart",)))
     bench.done("b", 1)

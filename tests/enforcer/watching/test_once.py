@@ -136,6 +136,40 @@ def test_killed_at_any_point_it_is_told_once(where: str, unsafe: World) -> None:
     killed_and_followed(unsafe, where)
 
 
+def lived_through(world: World, where: str = "") -> list[str]:
+    """Kill a watch at a point of an alert and its all-clear, if it comes there; another one goes on.
+
+    Tells the points that the first one passed.
+    """
+    world.set_safe(False)
+    with world.watch("first", where) as first:
+        eventually(lambda: first.killed or NOTED in first.passed)
+        early = first.killed
+        if not early:
+            world.set_safe(True)
+            eventually(lambda: first.killed or first.passed.count(NOTED) == 2)
+    with world.watch("second") as second:
+        if early:
+            eventually(lambda: told(world.engine) == ["alert"])
+            world.set_safe(True)
+        eventually(lambda: told(world.engine) == ["alert", "normal"])
+        # Had anything been said twice, it would stand before this one.
+        world.set_safe(False)
+        eventually(lambda: NOTED in second.passed and told(world.engine)[2:] == ["alert"])
+    return first.passed
+
+
+@pytest.mark.slow
+def test_killed_at_every_statement_it_is_told_once(tmp_path: Path) -> None:
+    """The tables are made in one transaction before that; tests of the store kill there."""
+    with world(tmp_path / "unhurt") as found:
+        points = [*dict.fromkeys(lived_through(found))]
+    assert {*POINTS, SENT} <= {*points}
+    for number, where in enumerate(points[points.index("before INSERT INTO leases") :]):
+        with world(tmp_path / str(number)) as found:
+            assert where in lived_through(found, where)
+
+
 @pytest.mark.slow
 def test_a_leader_that_is_stopped_before_it_sends_and_woken_late_tells_nothing_twice(unsafe: World) -> None:
     with unsafe.watch("first", "before POST /events", deadly=False) as first:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import ovirtsdk4
 import pytest
 
-from ovirt_enforcer.gates.history import NEVER_ASKED
+from ovirt_enforcer.gates.history import NEVER_ASKED, NO_TRACE
 from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy, state_file
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore, Run
@@ -36,15 +36,36 @@ mode = "enforce"
 interval_seconds = 0.2
 poll_seconds = 0.03
 settle_seconds = 0.2
+cooldown_seconds = 0.2
 events_seconds = 3600
 lease_seconds = 0.6
 strategy = "greedy"
 """
 HOLDS = "every rule holds"
+
+
+class Extent(NamedTuple):
+    """Which points are tried: of some kind, and of these each `parts`-th, from this part on."""
+
+    kind: str
+    part: int = 0
+    parts: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.part}"
+
+
 #: So many parts are tested side by side.
 PARTS = 4
-#: Whether every point is tried, or only those after which something stays.
-EXTENTS = [False, pytest.param(True, marks=pytest.mark.slow)]
+#: The two around the first thing that is done; those after which something stays; every one.
+EXTENTS = [
+    Extent("decisive"),
+    *(
+        pytest.param(Extent(kind, part, PARTS), marks=pytest.mark.slow)
+        for kind in ("lasting", "every")
+        for part in range(PARTS)
+    ),
+]
 
 ONE_REPAIR = snapshot(
     host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
@@ -118,7 +139,8 @@ class World:
         """What the store knows of migrations that the engine was asked for."""
         store = Store(self.store_url, engine="default")
         assert not store.open_intents()
-        found = [intent for intent in store.history(within_seconds=600) if intent.error != NEVER_ASKED]
+        history = store.history(within_seconds=600)
+        found = [one for one in history if not (one.error or "").startswith((NEVER_ASKED, NO_TRACE))]
         store.close()
         runs = sorted(f"{vm} ran before" for vm in self.written())
         return runs + sorted(f"{intent.vm} to {intent.target}: {intent.state}" for intent in found)
@@ -148,17 +170,18 @@ class World:
         return {vm.name: f"{vm.status.value} {vm.host.id}" for vm in vms}
 
 
-def moments(points: list[str], first: int, last: int, every: bool) -> list[int]:
+def moments(points: list[str], first: int, last: int, extent: Extent) -> list[int]:
     """The points between which something happens outside of the process: nothing does before a "before".
 
     Unless it is to be every one, only those after which something stays: a commit, or a change in the engine.
     """
-    wanted = ("after",) if every else ("after commit", "after POST")
-    return [
+    wanted = ("after",) if extent.kind == "every" else ("after commit", "after POST")
+    found = [
         number
         for number in range(first, last + 1)
         if number == first or points[number - 1].startswith(wanted)
     ]
+    return found[1:3] if extent.kind == "decisive" else found[extent.part :: extent.parts]
 
 
 def remember_earlier_runs(world: World) -> None:
@@ -221,8 +244,7 @@ def read(ours: Connection) -> Iterator[TextIO]:
         yield output
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("every", EXTENTS)
+@pytest.mark.parametrize("extent", EXTENTS, ids=str)
 @pytest.mark.parametrize(
     "state",
     [
@@ -232,7 +254,7 @@ def read(ours: Connection) -> Iterator[TextIO]:
     ],
 )
 def test_killed_at_any_point_the_cluster_ends_the_same(
-    state: Snapshot, every: bool, part: int, tmp_path: Path
+    state: Snapshot, extent: Extent, tmp_path: Path
 ) -> None:
     with world(tmp_path / "undisturbed", state) as undisturbed:
         undisturbed.enforce()
@@ -245,7 +267,7 @@ def test_killed_at_any_point_the_cluster_ends_the_same(
     if state is not ONE_REPAIR:
         first = 1 + max(number for number in range(asked) if points[number] == "before INSERT")
         last = 3 + max(number for number, point in enumerate(points) if point == "after commit")
-    for fatal in moments(points, first, last, every)[part::PARTS]:
+    for fatal in moments(points, first, last, extent):
         with world(tmp_path / str(fatal), state) as disturbed:
             before = disturbed.enforce(fatal)
             point = f"killed {disturbed.points.read_text().splitlines()[-1]}, point {fatal}"
@@ -254,11 +276,8 @@ def test_killed_at_any_point_the_cluster_ends_the_same(
             assert ended == expected, f"{point}\n{before}\n{after}"
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("every", EXTENTS)
-def test_killed_at_any_point_the_keeper_remembers_the_same_once(
-    every: bool, part: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("extent", EXTENTS, ids=str)
+def test_killed_at_any_point_the_keeper_remembers_the_same_once(extent: Extent, tmp_path: Path) -> None:
     with world(tmp_path / "undisturbed", RUNS) as undisturbed:
         remember_earlier_runs(undisturbed)
         undisturbed.enforce()
@@ -270,7 +289,7 @@ def test_killed_at_any_point_the_keeper_remembers_the_same_once(
     # At the least: the end of a run, the beginning of others, a VM that is missing.
     assert len(commits) >= 3
     first = points.index("before INSERT") + 1
-    for fatal in moments(points, first, commits[-1], every)[part::PARTS]:
+    for fatal in moments(points, first, commits[-1], extent):
         with world(tmp_path / str(fatal), RUNS) as disturbed:
             remember_earlier_runs(disturbed)
             before = disturbed.enforce(fatal)

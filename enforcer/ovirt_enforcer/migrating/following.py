@@ -1,0 +1,164 @@
+"""Follows each migration to its end: what the engine shows of it is true, whatever the store believes.
+
+Whenever the process dies, the store holds the intent and the engine the truth; this brings the two together
+again, whether after a poll or after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ovirt_enforcer.gates.history import NO_TRACE, REFUSED
+from ovirt_enforcer.migrating import traces
+from ovirt_enforcer.migrating.transitions import Transitions
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.writing import migration
+from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.intents import Intent, IntentState
+
+#: A VM is not believed to be gone, or a migration never to have begun, before so many looks in a row say so.
+_LOOKS: Final = 2
+#: For so long after it was given up a migration may turn out to have begun all the same.
+_RECONSIDERED_SECONDS: Final = 3600.0
+
+_ENDS: Final = {
+    Progress.RETURNED: "it is back on its source",
+    Progress.ELSEWHERE: "it is on a third host: somebody else moved it",
+    Progress.STOPPED: "the VM stopped",
+    Progress.GONE: "the VM was removed",
+}
+
+
+@dataclass(slots=True)
+class _Noted:
+    """What was seen of a migration under way; after a restart it is found out anew."""
+
+    #: When it was first looked at, by the process's clock: the database's may be set back.
+    since: float
+    watch: Watch | None = None
+    #: Looks in a row that showed no such VM, or no trace of the migration.
+    blanks: int = 0
+    #: Whether it was said that it takes long.
+    late: bool = False
+
+    def is_sure(self) -> bool:
+        """Count a look that showed nothing; whether there were enough of them."""
+        self.blanks += 1
+        return self.blanks >= _LOOKS
+
+
+class Following:
+    """Finds out how migrations ended."""
+
+    def __init__(
+        self,
+        connection: EngineConnection,
+        transitions: Transitions,
+        settings: EnforcerSettings,
+        clock: Callable[[], float],
+    ) -> None:
+        """`clock` gives seconds that only grow."""
+        self._connection = connection
+        self._transitions = transitions
+        self._store = transitions.store
+        self._settings = settings
+        self._clock = clock
+        self._noted: dict[int, _Noted] = {}
+        #: Migrations that were given up without a trace, with where the VM was when that was asked again.
+        self._reconsidered: dict[int, tuple[str | None, str]] = {}
+
+    def keep_only(self, open_intents: Collection[Intent]) -> None:
+        """Forget what was seen of other migrations: they have ended."""
+        for gone in self._noted.keys() - {intent.id for intent in open_intents}:
+            del self._noted[gone]
+
+    def follow(self, intent: Intent) -> Intent | None:
+        """Look once at a migration that is not known to have ended; return it once it is.
+
+        Raises `EngineAway`, `EngineSetupError` or `StoreAway`; to call it again later is always right.
+        """
+        noted = self._noted.setdefault(intent.id, _Noted(self._clock()))
+        if intent.state is not IntentState.ACCEPTED and not self._confirmed(intent):
+            return self._unconfirmed(intent, noted)
+        now = self._clock()
+        before = noted.watch or migration.watch(intent.source or "", intent.target, now)
+        seen = migration.read_vm(self._connection, intent.vm)
+        if seen is None and not noted.is_sure():
+            return None
+        noted.blanks = 0
+        watch = noted.watch = before.step(seen, now)
+        if watch.progress is Progress.ARRIVED:
+            return self._transitions.end(intent, self._store.finish)
+        if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
+            return self._arrived_elsewhere(intent, seen)
+        if watch.ended:
+            error = traces.failure(self._connection, intent) or _ENDS[watch.progress]
+            return self._transitions.end(intent, self._store.fail, error)
+        if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
+            noted.late = True
+            self._transitions.warn(intent, "it takes long; what waits for it goes on when it ends")
+        return None
+
+    def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
+        """Open again what was given up without a trace, and turns out to have begun all the same.
+
+        The engine is asked once wherever such a VM is seen to move, or to be elsewhere than it was.
+        """
+        for intent in history:
+            vm = snapshot.vm_by_id.get(intent.vm)
+            if vm is None or not _without_trace(intent) or (vm.host, vm.status) == (intent.source, "up"):
+                continue
+            place = vm.host, vm.status
+            if self._reconsidered.get(intent.id) != place:
+                self._confirmed(intent)
+                self._reconsidered[intent.id] = place
+
+    def _arrived_elsewhere(self, intent: Intent, seen: VmState | None) -> Intent | None:
+        chosen = intent.target if seen is None or seen.host is None else seen.host
+        return self._transitions.end(intent, lambda known: self._store.finish(known, chosen))
+
+    def _confirmed(self, intent: Intent) -> bool:
+        """Whether the engine's events show that it began what we do not know to be accepted."""
+        if not traces.began(self._connection, intent):
+            return False
+        self._transitions.record((intent,), self._store.accept)
+        return True
+
+    def _unconfirmed(self, intent: Intent, noted: _Noted) -> Intent | None:
+        """Wait until the engine must have shown that it accepted, and the VM stays where it is.
+
+        A VM that has come to the target counts as arrived, whatever is missing among the events.
+        """
+        seen = migration.read_vm(self._connection, intent.vm)
+        answer = intent.error if (intent.error or "").startswith(REFUSED) else None
+        waited = max(intent.age_seconds, self._clock() - noted.since)
+        settled = answer is not None or waited >= self._settings.settle_seconds
+        if not settled or (seen and seen.status == "migrating"):
+            noted.blanks = 0
+            return None
+        if answer is None and seen is not None and seen.host == intent.target:
+            self._transitions.record((intent,), self._store.accept)
+            return None
+        if not noted.is_sure():
+            return None
+        error = answer or self._why_not_begun(intent, seen)
+        return self._transitions.end(intent, self._store.fail, error)
+
+    def _why_not_begun(self, intent: Intent, seen: VmState | None) -> str:
+        """As a refusal, where the engine's events say so; else what befell the VM, or no trace."""
+        if (refusal := traces.refusal(self._connection, intent)) is not None:
+            return f"{REFUSED}{refusal}"
+        if seen is None:
+            return _ENDS[Progress.GONE]
+        if seen.host is None:
+            return _ENDS[Progress.STOPPED]
+        return NO_TRACE + (f": {intent.error}" if intent.error else "")
+
+
+def _without_trace(intent: Intent) -> bool:
+    """Whether it was given up lately since nothing of it was to be seen."""
+    return (intent.error or "").startswith(NO_TRACE) and intent.age_seconds < _RECONSIDERED_SECONDS

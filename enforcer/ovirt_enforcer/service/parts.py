@@ -1,0 +1,35 @@
+"""The parts that all clusters are seen to with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.migrating.parties import Parties
+from ovirt_enforcer.service.orders import Orders
+from ovirt_enforcer.service.planners import Planners
+from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.config import HaSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What clusters are seen to with."""
+
+    settings: EnforcerSettings
+    planners: Planners
+    executor: Executor
+    memory: Memory
+    recorder: Recorder
+    orders: Orders
+    #: Seconds that only grow.
+    clock: Callable[[], float]
+    #: Whether another piece of work is to be done.
+    goes_on: Callable[[], bool]
+    #: Who else migrates VMs.
+    parties: Parties
+    #: Which failure domains there are.
+    ha: HaSettings

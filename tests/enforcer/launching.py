@@ -1,0 +1,164 @@
+"""Runs the real command in a process that gets a signal, or the power fails, at a point of its way.
+
+A point lies before and after each HTTP request (log-ins included), each write of the store, and each commit
+of a write.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ovirtsdk4
+import sqlalchemy
+from sqlalchemy.engine.default import DefaultDialect
+
+import ovirt_enforcer.cli.main
+from ovirt_enforcer.service import assembly
+from ovirt_placement.engine.connection.sso import SdkConnection
+from tests.enforcer.planners_here import PlannersHere
+
+_WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
+#: The thread in which the enforcer does its work.
+_LOOP = "loop"
+
+
+class At(NamedTuple):
+    """A signal that a process gets when a point of this name is passed for the n-th time, if ever."""
+
+    where: str
+    occurrence: int
+    number: signal.Signals
+    #: Whether only the loop's points count: other threads come there when they come.
+    loop: bool = False
+
+
+class Points:
+    """Writes each point that is passed into a file; at the fatal one (0: none) the power fails."""
+
+    def __init__(self, path: Path, fatal: int = 0) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._fatal = fatal
+        self._passed = 0
+        self._lock = threading.Lock()
+
+    def reach(self, what: str) -> None:
+        with self._lock:
+            self._passed += 1
+            os.write(self._file, f"{what}\n".encode())
+            if self._passed == self._fatal:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+class SignalPoints(Points):
+    """Points, at one of which the process gets a signal."""
+
+    def __init__(self, path: Path, at: At) -> None:
+        super().__init__(path)
+        self._at = at
+        self._seen = Counter[str]()
+
+    def reach(self, what: str) -> None:
+        if self._at.loop and threading.current_thread().name != _LOOP:
+            return
+        super().reach(what)
+        self._seen[what] += 1
+        if (what, self._seen[what]) == self._at[:2]:
+            # Sent to the process, it would take effect on whichever thread comes first, and this one go on.
+            signal.pthread_kill(threading.get_ident(), self._at.number)
+
+
+class PlannersInLoop(PlannersHere):
+    """Processes that plan have no effect on the outside world, and take their time to start."""
+
+    def answers(self) -> list[Connection]:
+        return []
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def run_enforcer(log: Path, points: Path, at: At, arguments: list[str]) -> None:
+    """Be `ovirt-enforcer`, which gets a signal at a point."""
+    say_into(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    counted = SignalPoints(points, at)
+    watch_requests(counted)
+    watch_store(counted, words=3)
+    if at.loop:
+        plan_in_loop()
+    sys.exit(ovirt_enforcer.cli.main.main(arguments))
+
+
+def plan_in_loop() -> None:
+    assembly.PlannersBeside = PlannersInLoop  # type: ignore[misc, assignment]
+
+
+def say_into(descriptor: int) -> None:
+    """Let all that is printed go there."""
+    for stream in ("stdout", "stderr"):
+        number: int = getattr(sys, f"__{stream}__").fileno()
+        os.dup2(descriptor, number)
+        # The stream that was there may believe that it can seek.
+        setattr(sys, stream, open(number, "w", buffering=1, closefd=False))  # noqa: SIM115 - it stays
+
+
+def watch_requests(points: Points) -> None:
+    send, wait, log_in = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait, SdkConnection._get_sso_response
+    titles: dict[int, str] = {}
+
+    def watched_send(self: Any, request: Any) -> Any:
+        title = f"{request.method} {request.path}"
+        points.reach(f"before {title}")
+        context = send(self, request)
+        titles[id(context)] = title
+        return context
+
+    def watched_wait(self: Any, context: Any, *arguments: Any, **named: Any) -> Any:
+        answer = wait(self, context, *arguments, **named)
+        points.reach(f"after {titles.pop(id(context))}")
+        return answer
+
+    def watched_log_in(self: Any, *arguments: Any) -> Any:
+        points.reach("before log-in")
+        answer = log_in(self, *arguments)
+        points.reach("after log-in")
+        return answer
+
+    ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = watched_send, watched_wait
+    SdkConnection._get_sso_response = watched_log_in  # type: ignore[method-assign]
+
+
+def watch_store(points: Points, words: int = 1) -> None:
+    """Pass a point around each write, named by so many words of its SQL."""
+    writing = threading.local()
+
+    def title(text: str) -> str:
+        return " ".join(text.split(None, words)[:words])
+
+    def before(_c: Any, _cursor: Any, text: str, *_: Any) -> None:
+        if text.lstrip().upper().startswith(_WRITES):
+            writing.now = True
+            points.reach(f"before {title(text)}")
+
+    def after(_c: Any, _cursor: Any, text: str, *_: Any) -> None:
+        if text.lstrip().upper().startswith(_WRITES):
+            points.reach(f"after {title(text)}")
+
+    def commit(_dialect: Any, connection: Any) -> None:
+        wrote, writing.now = getattr(writing, "now", False), False
+        if wrote:
+            points.reach("before commit")
+        connection.commit()
+        if wrote:
+            points.reach("after commit")
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", before)
+    sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", after)
+    # SQLAlchemy has no event for what follows a commit.
+    DefaultDialect.do_commit = commit  # type: ignore[method-assign]

@@ -1,0 +1,86 @@
+"""A small cluster with a broken pair: daemons on a simulated clock, and an executor for single steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ovirt_enforcer.migrating.executor import Executor, Task
+from ovirt_enforcer.service.daemon import Daemon
+from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.store.intents import Intent, Store
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import serve
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.gates.judging import gates, step
+from tests.scenarios.stage import START, configured, daemon_of, simulated_time
+
+STATE = snapshot(
+    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
+)
+STEP = step(groups="pair")
+
+
+class Bench:
+    """One simulated engine, its server, and a store; time passes by `now`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
+        self.server = serve(self.engine)
+        self.config = configured(folder, self.server.api_url, {"mode": "enforce"})
+        self.now = 0.0
+        #: How far the database's clock was set back.
+        self.set_back = 0.0
+        self.store = Store(self.config.store.url, engine="default", patience_seconds=5)
+        #: Whether the process still leads, as the executor is told.
+        self.leads = True
+
+    @contextmanager
+    def connected(self) -> Iterator[EngineConnection]:
+        with connect(self.config.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def enforcing(self) -> Iterator[Daemon]:
+        with self.connected() as connection, daemon_of(self.config, connection, self.clock) as daemon:
+            yield daemon
+
+    def run(self, daemon: Daemon, until: float) -> None:
+        while self.now < until:
+            self.pass_time(min(max(1.0, daemon.cycle()), until - self.now))
+
+    def executor(self, connection: EngineConnection) -> Executor:
+        settings = EnforcerSettings(mode=Mode.ENFORCE)
+        return Executor(connection, self.store, settings, self.clock, lambda epoch: self.leads)
+
+    def task(self, fresh_until: float) -> Task:
+        """The step that mends the pair; nobody else leads."""
+        admitted = gates().admit(STATE, CLUSTER, STEP)
+        return Task(admitted, "plan", 1, STATE, None, fresh_until)  # type: ignore[arg-type]
+
+    def clock(self) -> float:
+        return self.now
+
+    def pass_time(self, seconds: float) -> None:
+        self.engine.advance(seconds)
+        self.now += seconds
+
+    def intents(self) -> list[Intent]:
+        return [*self.store.history(within_seconds=1e6), *self.store.open_intents()]
+
+    def begun(self) -> list[str]:
+        """The VMs whose migrations the engine began, in order."""
+        events = sorted(self.engine.queries.events(), key=lambda event: event.id)
+        return [event.vm.name for event in events if event.code == 62 and event.vm is not None]
+
+
+@contextmanager
+def bench(folder: Path) -> Iterator[Bench]:
+    made = Bench(folder)
+    with simulated_time(lambda: made.now - made.set_back):
+        yield made
+    made.store.close()
+    made.server.close()

@@ -1,0 +1,35 @@
+"""A rule that stays broken has a reason, also where a gate or a refusal of the engine is the reason."""
+
+from __future__ import annotations
+
+from ovirt_enforcer.migrating.reasons import with_reasons
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.posing import Wishes
+from tests.builders import APART, CLUSTER, group, host, snapshot, vm
+
+STATE = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1", name="web1"),
+    vm("b", "h1", name="web2"),
+    group("g", APART, "a b", name="web"),
+)
+REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refused it, too"}
+
+
+def test_of_a_rule_that_a_gate_spares() -> None:
+    plan = make_plan(STATE, CLUSTER, wishes=Wishes(spared=frozenset({"g"})))
+    (rule,) = with_reasons(plan, STATE, {"g": "web is in mode observe"}, {}).remaining
+    assert rule.because == ("web is in mode observe",)
+
+
+def test_of_targets_that_the_engine_refused() -> None:
+    plan = make_plan(STATE, CLUSTER, refused=REFUSED.keys())
+    (rule,) = with_reasons(plan, STATE, {}, REFUSED).remaining
+    assert rule.because[-2:] == ("web1: the engine refused it", "web2: the engine refused it, too")
+
+
+def test_nothing_is_added_to_what_is_mended() -> None:
+    plan = make_plan(STATE, CLUSTER, refused=[("a", "h2")])
+    assert with_reasons(plan, STATE, {}, {("a", "h2"): "the engine refused it"}) == plan
+    assert plan.steps

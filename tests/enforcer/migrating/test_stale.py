@@ -1,0 +1,95 @@
+"""What a step was decided on has an age, which is looked at again right before each request is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer.gates.history import NEVER_ASKED
+from ovirt_enforcer.migrating.executor import Stale
+from ovirt_enforcer.service.freshness import Freshness
+from ovirt_placement.engine.connection.sso import SdkConnection
+from ovirt_placement.store.fencing import LeaseLost
+from ovirt_placement.store.intents import IntentState, Store
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from tests.enforcer.migrating import bench as benches
+from tests.enforcer.migrating.bench import Bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with benches.bench(tmp_path) as made:
+        yield made
+
+
+def at_next_log_in(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """Let something happen while the next log-in takes its time, as if the process were stopped there."""
+    log_in, due = SdkConnection._get_sso_response, [happens]
+
+    def slow(self: Any, *arguments: Any) -> Any:
+        answer = log_in(self, *arguments)
+        if due:
+            due.pop()()
+        return answer
+
+    monkeypatch.setattr(SdkConnection, "_get_sso_response", slow)
+
+
+def test_a_step_is_not_sent_after_a_log_in_that_took_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        connection.get("/vms")
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, lambda: bench.pass_time(20))
+        with pytest.raises(Stale):
+            executor.begin(bench.task(fresh_until=3.0))
+        assert [intent.error for intent in bench.intents()] == [NEVER_ASKED]
+        assert bench.begun() == []
+        # Nothing waits within the connection, to be sent with what comes next.
+        (intent,) = executor.begin(bench.task(fresh_until=30.0))
+    assert intent.state is IntentState.ACCEPTED
+    assert bench.begun() == ["a"]
+
+
+def test_the_lease_is_looked_at_after_a_log_in_as_well(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench.connected() as connection:
+        connection.get("/vms")
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, lambda: setattr(bench, "leads", False))
+        with pytest.raises(LeaseLost):
+            bench.executor(connection).begin(bench.task(fresh_until=3.0))
+    assert bench.begun() == []
+    # The next leader finds out what came of it.
+    assert [intent.state for intent in bench.intents()] == [IntentState.PREPARED]
+
+
+def test_what_somebody_mended_meanwhile_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session ends just before the request, and an administrator is faster than the next log-in."""
+    prepare = Store.prepare
+
+    def mend() -> None:
+        bench.engine.affinity_groups.edit("pair", AffinityGroupEdit(vms=["b"]))
+        bench.pass_time(20)
+
+    def session_ends(self: Store, **values: Any) -> Any:
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, mend)
+        return prepare(self, **values)
+
+    monkeypatch.setattr(Store, "prepare", session_ends)
+    with bench.enforcing() as daemon:
+        bench.run(daemon, 300.0)
+    assert bench.intents()
+    assert bench.begun() == []
+
+
+def test_a_reading_that_was_interrupted_is_too_old_and_one_of_a_slow_engine_is_not() -> None:
+    freshness = Freshness()
+    assert freshness.until(began=0.0, ended=1.0) == 4.0
+    assert freshness.until(began=10.0, ended=30.0) == 13.0
+    assert freshness.until(began=30.0, ended=50.0) == 53.0

@@ -1,0 +1,115 @@
+"""A request without an answer counts in every limit, and is given up only where nothing shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer.gates.history import NEVER_ASKED, NO_TRACE
+from ovirt_placement.engine.writing.migration import migrate
+from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_service.errors import UserError
+from ovirt_simulator.http.disturbances import Disturbance
+from tests.builders import CLUSTER
+from tests.enforcer.migrating import bench as benches
+from tests.enforcer.migrating.bench import STATE, Bench
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with benches.bench(tmp_path) as made:
+        yield made
+
+
+def unanswered(bench: Bench) -> Intent:
+    """A migration of a to h2 that was asked for, and that nobody answered."""
+    made = bench.store.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    return bench.store.lose(made.id, "no answer")
+
+
+@pytest.mark.parametrize("what", [{"status": 500}, {"drop": "request"}], ids=["status 500", "no answer"])
+def test_whatever_is_never_answered_is_asked_ever_more_seldom(bench: Bench, what: dict[str, Any]) -> None:
+    asked = Disturbance(method="POST", path="/migrate", times=1000, **what)
+    bench.server.disturbances.add(asked)
+    with bench.enforcing() as daemon:
+        bench.run(daemon, HOUR)
+    (left,) = bench.server.disturbances.waiting
+    # After 10, 20 and (not yet) 40 minutes.
+    assert 1000 - (left.times or 0) == 3
+    assert [intent.state for intent in bench.intents()] == [IntentState.FAILED] * 3
+    assert all((intent.error or "").startswith(NO_TRACE) for intent in bench.intents())
+
+
+@pytest.mark.parametrize("status", [503, 500], ids=["the log-in is away", "the log-in is none"])
+def test_what_surely_never_left_is_not_counted(bench: Bench, status: int) -> None:
+    with bench.connected() as connection:
+        bench.server.disturbances.add(Disturbance(path="/sso/oauth/token", status=status))
+        with pytest.raises(UserError):
+            bench.executor(connection).begin(bench.task(fresh_until=1.0))
+    assert [intent.error for intent in bench.intents()] == [NEVER_ASKED]
+
+
+def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) -> None:
+    bench.engine.vms.migrate("a", host_id="h2")
+    bench.pass_time(60)
+    lost = unanswered(bench)
+    with bench.connected() as connection:
+        following = bench.executor(connection).following
+        assert following.follow(lost) is None  # it is settled only after a while
+        bench.pass_time(11)
+        following.follow(lost)
+        (known,) = bench.store.open_intents()
+        ended = following.follow(known)
+    assert ended is not None
+    assert ended.state is IntentState.DONE
+
+
+def test_what_begins_after_it_was_given_up_is_followed_again(bench: Bench) -> None:
+    lost = unanswered(bench)
+    with bench.connected() as connection:
+        following = bench.executor(connection).following
+        assert following.follow(lost) is None  # it is settled only after a while
+        bench.pass_time(11)
+        assert following.follow(lost) is None  # one look proves nothing
+        ended = following.follow(lost)
+        assert ended is not None
+        assert (ended.error or "").startswith(NO_TRACE)
+        following.reconsider([ended], STATE)
+        assert bench.store.open_intents() == ()
+
+        migrate(connection, "a", "h2", lost.correlation_id)
+        bench.pass_time(3)
+        following.reconsider([ended], bench.engine.snapshot())
+        (known,) = bench.store.open_intents()
+        assert known.state is IntentState.ACCEPTED
+
+
+def test_a_vm_that_is_not_found_once_is_not_gone(bench: Bench) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        (accepted,) = executor.begin(bench.task(fresh_until=1.0))
+        bench.server.disturbances.add(Disturbance(path="/vms/a$", status=404))
+        with suppress(UserError):  # it is not the engine's own 404
+            assert executor.following.follow(accepted) is None
+        assert [intent.state for intent in bench.store.open_intents()] == [IntentState.ACCEPTED]
+        bench.pass_time(60)
+        ended = executor.following.follow(accepted)
+    assert ended is not None
+    assert ended.state is IntentState.DONE
+
+
+def test_a_vm_that_is_not_found_twice_is(bench: Bench) -> None:
+    made = bench.store.prepare(vm="gone", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    accepted = bench.store.accept(made.id)
+    with bench.connected() as connection:
+        following = bench.executor(connection).following
+        assert following.follow(accepted) is None
+        ended = following.follow(accepted)
+    assert ended is not None
+    assert ended.error == "the VM was removed"
