@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, field
 
 from ovirt_service.back_off import BackOff
@@ -13,6 +14,10 @@ _log = logging.getLogger(__name__)
 
 #: After a failure: this, doubled with each further one up to the interval.
 _FIRST_PAUSE_SECONDS = 1.0
+#: A failure that lasts is told again after this, doubled each time up to the longest.
+_FIRST_QUIET_SECONDS = 60.0
+_LONGEST_QUIET_SECONDS = 3600.0
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(slots=True)
@@ -23,6 +28,9 @@ class Attention:
     #: When to look again, by the owner's clock.
     due: float = 0.0
     _failures: int = 0
+    #: When a failure that lasts is told again, and for how long it is not told after that.
+    _again: float = 0.0
+    _quiet: float = 0.0
     _said: Said = field(default_factory=Said)
 
     @property
@@ -46,9 +54,17 @@ class Attention:
             _log.warning("%s: %s", self.name, text)
 
     def fail(self, error: Exception, now: float, longest_pause: float) -> None:
-        """Log a failure, in full if it is not one that a person can mend, and put off the next look."""
+        """Log a failure, in full if it is not one that a person can mend, and put off the next look.
+
+        One that lasts is told again at growing intervals.
+        """
         complaint = f"{type(error).__name__}: {error}"
-        if self._said.is_news("failure", complaint):
+        # How old something is by now makes no other failure of it.
+        news = self._said.is_news("failure", _NUMBER.sub("", complaint))
+        if news:
+            self._quiet = _FIRST_QUIET_SECONDS
+        if news or now >= self._again:
+            self._again, self._quiet = now + self._quiet, min(2 * self._quiet, _LONGEST_QUIET_SECONDS)
             if isinstance(error, UserError):
                 _log.warning("%s: %s", self.name, error)
             else:

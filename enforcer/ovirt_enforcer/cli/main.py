@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
 
-from ovirt_enforcer.cli import (
-    apply,
-    approve,
-    history,
-    make_room,
-    pause,
-    plan,
-    run,
-    simulate_policy,
-    undo,
-    why_not,
-)
 from ovirt_service import entry
 from ovirt_service.log_lines import log_to_stderr
 
 COMMAND = "ovirt-enforcer"
 
-_COMMANDS = (run, plan, simulate_policy, make_room, apply, approve, pause, history, why_not, undo)
+#: The commands with the modules here that know them.
+_MODULES = {
+    "run": "run",
+    "plan": "plan",
+    "simulate-policy": "simulate_policy",
+    "make-room": "make_room",
+    "apply": "apply",
+    "approve": "approve",
+    "pause": "pause",
+    "resume": "pause",
+    "history": "history",
+    "why-not": "why_not",
+    "undo": "undo",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,19 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(arguments: Sequence[str] | None) -> int:
-    args = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    args = _parser(given[:1]).parse_args(given)
     log_to_stderr("%(levelname)s %(message)s")
     status: int = args.run(args)
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """With the command that is given, else with all: what each of them needs takes long to load."""
     parser = argparse.ArgumentParser(
         prog=COMMAND,
         description="Finds VMs that break affinity groups, and migrates as few as will mend them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_parser(commands)
+    chosen = [_MODULES[name] for name in given if name in _MODULES]
+    for module in chosen or dict.fromkeys(_MODULES.values()):
+        import_module(f"ovirt_enforcer.cli.{module}").add_parser(commands)
     return parser

@@ -14,7 +14,7 @@ from ovirt_placement.planning.ordering.ties import tied
 from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.planning.problem.standing import Standing, are_legal
 from ovirt_placement.rules.solving.budget import Budget
 
 #: Standings that searches look at, a millisecond each: of a small cluster as a whole; else in all.
@@ -182,19 +182,10 @@ def _without_the_useless(problem: Problem, tried: Sequence) -> Sequence:
     moves = tried.moves
     for vm in [move.vms[0] for move in reversed(moves)]:
         fewer = tuple(move for move in moves if move.vms[0] != vm)
-        if _is_legal(problem, fewer) and score(_end(problem, fewer))[:4] <= score(_end(problem, moves))[:4]:
+        if are_legal(problem, fewer) and score(_end(problem, fewer))[:4] <= score(_end(problem, moves))[:4]:
             moves = fewer
     dropped = {vm for move in tried.moves for vm in move.vms} - {vm for move in moves for vm in move.vms}
     return Sequence(moves, tried.stuck | dropped, tried.proven)
-
-
-def _is_legal(problem: Problem, moves: Iterable[Move]) -> bool:
-    standing = Standing(problem)
-    for move in moves:
-        if not standing.allows(move):
-            return False
-        standing.move(move.vms, move.host)
-    return True
 
 
 def _end(problem: Problem, moves: Iterable[Move]) -> Standing:

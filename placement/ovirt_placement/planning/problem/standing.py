@@ -220,3 +220,13 @@ class Standing:
         for vm, source in zip(move.vms, sources, strict=True):
             self.move((vm,), source)
         return breaks
+
+
+def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:
+    """Whether each move is legal when its turn comes."""
+    standing = Standing(problem)
+    for move in moves:
+        if not standing.allows(move):
+            return False
+        standing.move(move.vms, move.host)
+    return True

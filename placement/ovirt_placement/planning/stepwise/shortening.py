@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.direct import direct_moves
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.planning.problem.standing import Standing, are_legal
 from ovirt_placement.planning.value import value
 
 #: Sequences with more moves are left as they are.
@@ -24,7 +24,7 @@ def shortened(problem: Problem, moves: tuple[Move, ...], deadline: Deadline) -> 
         for fewer in _variants(moves):
             if deadline.over:
                 return moves
-            if _is_legal(problem, fewer) and value(problem, fewer) < worth:
+            if are_legal(problem, fewer) and value(problem, fewer) < worth:
                 moves, shorter = fewer, True
                 break
     return moves
@@ -48,12 +48,3 @@ def _variants(moves: tuple[Move, ...]) -> Iterator[tuple[Move, ...]]:
             yield (*moves[:place], *moves[place + 1 :])
             straight = Move(move.vms, moves[later].host)
             yield (*moves[:place], straight, *moves[place + 1 : later], *moves[later + 1 :])
-
-
-def _is_legal(problem: Problem, moves: Sequence[Move]) -> bool:
-    standing = Standing(problem)
-    for move in moves:
-        if not standing.allows(move):
-            return False
-        standing.move(move.vms, move.host)
-    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
 from ovirt_placement.planning.choosing.optimal.ends import Value, field_of, length_of_value, put
@@ -15,7 +15,7 @@ from ovirt_placement.planning.problem.onwards import after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.planning.problem.standing import Standing, are_legal
 
 #: Times at which moves may begin: longer chains of moves that wait for each other are not found.
 _TIMES = 40
@@ -78,7 +78,7 @@ class Joint:
         if solved is None:
             return None
         moves = (*first, *in_sequence(problem, solved.where, solved.asked))
-        return moves if _legal(self._problem, moves) else None
+        return moves if are_legal(self._problem, moves) else None
 
     def _pairs(self, domains: Mapping[str, tuple[str, ...]]) -> int:
         coming = dict.fromkeys(self._problem.hosts, 0)
@@ -114,13 +114,3 @@ def _value(model: Model) -> Value:
     ended = score(standing)
     counts[1], counts[-1] = ended.crowding_mb + ended.crowding_cpu, ended.migrations
     return tuple(counts)
-
-
-def _legal(problem: Problem, moves: Sequence[Move]) -> bool:
-    """Whether each move is legal when its turn comes."""
-    standing = Standing(problem)
-    for move in moves:
-        if not standing.allows(move):
-            return False
-        standing.move(move.vms, move.host)
-    return True

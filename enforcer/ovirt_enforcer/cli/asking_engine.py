@@ -1,0 +1,49 @@
+"""What commands are asked about, where it is the engine: its state, and what is held back now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ovirt_enforcer import configured
+from ovirt_enforcer.cli.asking import Asked
+from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.migrating.parties import Parties
+from ovirt_enforcer.migrating.restraints import REACH_SECONDS, Restraints
+from ovirt_enforcer.service.process import STORE_PATIENCE_SECONDS
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.store.database import StoreAway
+from ovirt_placement.store.intents import Intent, Store
+
+
+def of_engine(config: Config) -> Asked:
+    """By the configuration, the engine's state, and what is held back now. Raises `UserError`."""
+    settings = config.section("enforcer", EnforcerSettings)
+    snapshot = inventory.snapshot(config=config, max_age=0.0)
+    with current_gates(config) as gates, connect(config.engine) as connection:
+        restraints = Restraints(settings, snapshot, _history(config), Parties(connection))
+        spared = gates.held_groups(snapshot)
+        domains = configured.domains(config.ha, snapshot)
+        return Asked(
+            snapshot,
+            configured.wishes(settings, spared, gates.held_hosts(snapshot), domains),
+            settings,
+            {**restraints.held, **gates.held(snapshot)},
+            spared,
+            restraints.left_out,
+        )
+
+
+def _history(config: Config) -> Sequence[Intent]:
+    """The migrations that have ended; none where there is no store that answers."""
+    store = Store(
+        config.store.url, engine=config.engine.name, patience_seconds=STORE_PATIENCE_SECONDS, create=False
+    )
+    try:
+        return store.history(within_seconds=REACH_SECONDS)
+    except StoreAway:
+        return ()
+    finally:
+        store.close()
