@@ -10,11 +10,11 @@ import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
 from ovirt_placement.inventory.published import sections
+from ovirt_placement.inventory.published.boot import boot_id
 from ovirt_placement.inventory.published.sections import Decoded, Section
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
@@ -35,7 +35,6 @@ _TABLE = struct.Struct(f">{3 * sections.COUNT}Q")
 #: Moments are overwritten while they are read: a reader who finds half of them looks again.
 _LOOKS = 5
 _NEVER = float("-inf")
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
@@ -294,9 +293,3 @@ def _decoded(file: int, table: bytes, known: Decoded | None) -> Decoded:
         return found
 
     return sections.decode(versions, content, known)
-
-
-@cache
-def boot_id() -> bytes:
-    """Name this run of the machine: a clock that starts with it means nothing to the next."""
-    return bytes.fromhex(_BOOT_ID.read_text().strip().replace("-", ""))

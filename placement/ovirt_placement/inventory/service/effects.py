@@ -24,6 +24,8 @@ _LABELS = {10380, 10382, 10384}
 _POLICIES = {9910, 9912, 9914}
 #: Affinity groups were added, changed or removed; the cluster itself was changed.
 _CLUSTER = {10350, 10352, 10354, 811}
+#: A tag has another name, or is gone: which VMs had it, they do not tell.
+TAGS_CHANGED = {430, 434}
 #: These tell of what somebody found or failed to do, and change nothing: among them all external events.
 _WITHOUT_EFFECT = {
     9801, 9802, 9803, 9804, 9920, 9921, 9922, 10300, 10301, 10351, 10353, 10355,

@@ -18,7 +18,7 @@ from ovirt_placement.engine.reading.vm_details import read_networks
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments
-from ovirt_placement.inventory.service.effects import ENGINE_STARTED, Told, told_by, vms_named
+from ovirt_placement.inventory.service.effects import ENGINE_STARTED, TAGS_CHANGED, Told, told_by, vms_named
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,
@@ -27,6 +27,7 @@ from ovirt_placement.inventory.service.rereads import (
     Kind,
     Rereads,
     Subject,
+    places,
 )
 from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
@@ -89,12 +90,8 @@ class Follower:
     @property
     def moments(self) -> Moments:
         complete = self._view.details_wanted and self._details_at >= self._more_details_at
-        return Moments(
-            self._read_at,
-            self._whole_at,
-            self._statistics_at,
-            details_at=self._details_at if complete else _NEVER,
-        )
+        details_at = self._details_at if complete else _NEVER
+        return Moments(self._read_at, self._whole_at, self._statistics_at, details_at=details_at)
 
     @property
     def needs(self) -> Needs:
@@ -135,7 +132,7 @@ class Follower:
             began = self._clock()
             for vm in find_vms(self._connection, wanted, self._view.details_wanted).values():
                 self._view.put_vm(vm.id, vm, began)
-                self._ask_for_hosts(_places(vm), began)
+                self._ask_for_hosts(places(vm), began)
                 self._rereads.ask(Subject(Kind.CLUSTER, vm.cluster), began, BRIEFLY)  # with its groups
                 self._rereads.ask(Subject(Kind.LABELS), began, BRIEFLY)
         return taken
@@ -165,6 +162,8 @@ class Follower:
     def _hear(self, event: Event, now: float) -> None:
         if event.code == ENGINE_STARTED:
             self._distrust(now)
+        if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
+            self.details_needed = now
         before = None if event.vm is None else self._view.vm(event.vm)
         self._view.tell(event, now)
         for told in told_by(event):
@@ -174,7 +173,7 @@ class Follower:
             for vm in self._view.vms_named(names):
                 self._rereads.ask(Subject(Kind.VM, vm), now)
         if event.vm is not None:
-            self._ask_for_hosts({event.host} | _places(before) | _places(self._view.vm(event.vm)), now)
+            self._ask_for_hosts({event.host} | places(before) | places(self._view.vm(event.vm)), now)
 
     def _ask_for(self, told: Told, now: float) -> None:
         for subject in self._meant(told.subject):
@@ -248,8 +247,8 @@ class Follower:
             self._view.put_vm(vm_id, found.get(vm_id), began, detailed=detailed)
             self._rereads.read(Subject(Kind.VM, vm_id), found.get(vm_id), began)
             after = self._view.vm(vm_id)
-            if _places(before) != _places(after):
-                self._ask_for_hosts(_places(before) | _places(after), began)
+            if places(before) != places(after):
+                self._ask_for_hosts(places(before) | places(after), began)
             if after is not None and self._view.has_unknown_profile(after):
                 self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
 
@@ -298,8 +297,3 @@ class Follower:
         began = self._clock()
         self._view.put_networks(*read_networks(self._connection), began)
         self._rereads.read(Subject(Kind.NETWORKS), None, began)
-
-
-def _places(vm: Vm | None) -> set[str | None]:
-    """Where a VM takes up memory, as far as that is known."""
-    return set() if vm is None else {vm.host, vm.migrating_to}

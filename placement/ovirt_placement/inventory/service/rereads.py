@@ -90,3 +90,8 @@ class Rereads:
         ]
         if not plan.moments and not plan.awaited:
             del self._plans[subject]
+
+
+def places(vm: Vm | None) -> set[str | None]:
+    """Where a VM takes up memory, as far as that is known: of these hosts it changes as it moves."""
+    return set() if vm is None else {vm.host, vm.migrating_to}

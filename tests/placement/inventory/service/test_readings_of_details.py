@@ -160,6 +160,20 @@ def test_an_owner_is_who_alone_has_the_stronger_role_or_whom_a_tag_names(stage: 
     assert owner() == "guest"
 
 
+def test_an_owner_changes_with_the_name_of_a_tag_and_goes_with_the_tag(stage: Stage) -> None:
+    watch(stage, "customer")
+    vm, tags = some_vm(stage), stage.engine.tags
+    tag = tags.add("pk-customer-acme")
+    tags.attach(tag.id, vm.id)
+    turns(stage)
+    tags.update(tag.id, name="pk-customer-other")
+    turns(stage)
+    assert known(stage, vm.id).owner == "other"
+    tags.remove(tag.id)
+    turns(stage)
+    assert known(stage, vm.id).owner == "user0"
+
+
 def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
     for cluster in stage.engine.queries.clusters():
         stage.engine.access.grant(USER_VM_MANAGER.id, "boss", cluster=cluster.id)
