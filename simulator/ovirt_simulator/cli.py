@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from ovirt_placement.model import state_file
-from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service import entry
+from ovirt_service.errors import UserError
 
 from .generate import Sizes, generate
+
+COMMAND = "ovirt-simulator"
 
 #: What serving takes and drawing a cluster does not: an installed simulator has them.
 _EXTRA = {"cheroot", "werkzeug"}
@@ -21,12 +25,12 @@ _EXTRA = {"cheroot", "werkzeug"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return 0, or 2 after one line that says what is wrong and what to do."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    return entry.guarded(COMMAND, lambda: _command(arguments))
+
+
+def _command(arguments: Sequence[str] | None) -> int:
     args = _parser().parse_args(arguments)
-    try:
-        args.run(args)
-    except UserError as error:
-        print(f"ovirt-simulator: {' '.join(str(error).split())}", file=sys.stderr)
-        return EXIT_STATUS
+    args.run(args)
     return 0
 
 
@@ -49,7 +53,7 @@ def _generate(args: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="ovirt-simulator", description="A whole oVirt engine on localhost, with its REST API."
+        prog=COMMAND, description="A whole oVirt engine on localhost, with its REST API."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -68,7 +72,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proxy", metavar="URL", help="the external scheduler, asked for its units once")
     parser.add_argument(
         "--time-scale",
-        type=float,
+        type=_time_scale,
         default=1.0,
         metavar="X",
         help="simulated seconds a second; with 0, time passes only by POST /simulator/advance",
@@ -97,9 +101,25 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_generate(parser: argparse.ArgumentParser) -> None:
     usual = Sizes()
-    parser.add_argument("--clusters", type=int, default=usual.clusters)
-    parser.add_argument("--hosts", type=int, default=usual.hosts)
-    parser.add_argument("--vms", type=int, default=usual.vms)
-    parser.add_argument("--groups", type=int, default=usual.groups)
+    parser.add_argument("--clusters", type=_count, default=usual.clusters, metavar="N")
+    parser.add_argument("--hosts", type=_count, default=usual.hosts, metavar="N")
+    parser.add_argument("--vms", type=_count, default=usual.vms, metavar="N")
+    parser.add_argument("--groups", type=_count, default=usual.groups, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=_generate)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 0')
+    return int(text)
+
+
+def _time_scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = math.nan
+    if not 0 <= scale < math.inf:
+        raise argparse.ArgumentTypeError(f'"{text}": a number, at least 0')
+    return scale

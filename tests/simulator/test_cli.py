@@ -114,3 +114,14 @@ def test_without_what_serving_needs_it_draws_clusters_and_names_that(missing: st
     (line,) = done.stderr.splitlines()
     assert line.startswith("ovirt-simulator: ")
     assert "pip install ./simulator" in line
+
+
+@pytest.mark.parametrize(
+    "arguments", ["generate --hosts -3", "generate --vms x", "run --state s --time-scale -1"], ids=str
+)
+def test_numbers_that_cannot_be_are_refused(arguments: str) -> None:
+    done = subprocess.run(
+        [*COMMAND, *arguments.split()], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "number, at least 0" in done.stderr

@@ -77,9 +77,13 @@ def unified_groups(state: State, vm_ids: Iterable[str]) -> list[tuple[str, ...]]
 
 
 def closure(state: State, vm_id: str) -> tuple[str, ...]:
-    """Give the running VMs that hard positive groups tie to this one, itself first."""
+    """Give the VMs on its host that hard positive groups tie to this one, itself first.
+
+    Those elsewhere are left where they are (computeVmAffinityClosure of MigrateMultipleVmsCommand).
+    """
     tied = _reachable(_hard_peers(state), vm_id) - {vm_id}
-    return (vm_id, *sorted(peer for peer in tied if state.vms[peer].runs))
+    here = state.vms[vm_id].host
+    return (vm_id, *sorted(peer for peer in tied if state.vms[peer].runs and state.vms[peer].host == here))
 
 
 def _hard_peers(state: State) -> Mapping[str, set[str]]:

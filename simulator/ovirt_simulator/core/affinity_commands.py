@@ -149,7 +149,7 @@ class AffinityCommands:
         if group is None:
             raise refusals.bad_parameters(
                 "ACTION_TYPE_FAILED_INVALID_AFFINITY_GROUP_ID",
-                "Cannot update Affinity Group. Invalid Affinity Group id.",
+                "Cannot update Affinity Group. No matching Affinity Group.",
             )
         return group
 

@@ -59,7 +59,7 @@ class AuditLog:
                 visible=self._timeline.now,
                 description=code.text.format(**{**names, **words}),
                 correlation_id=caller.correlation_id,
-                user=Reference(id=caller.user, name=caller.user),
+                user=caller.reference,
                 vm=_reference(vm),
                 host=_reference(host),
                 cluster=_reference(cluster),

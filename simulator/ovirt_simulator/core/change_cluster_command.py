@@ -14,6 +14,7 @@ from . import refusals
 from .backend import Backend
 from .entities import AffinityGroup, AffinityLabel, Caller, Cluster, Vm
 from .event_codes import EventCode
+from .state import State
 
 #: What a VM is a member of.
 _Set = TypeVar("_Set", AffinityGroup, AffinityLabel)
@@ -32,11 +33,13 @@ class ChangeClusterCommand:
             return vm
         self._validate(vm, cluster_id)
         moved = replace(
-            vm, cluster=cluster_id, pinned_hosts=(), cpu_profile=self._first_cpu_profile(cluster_id)
+            vm,
+            cluster=cluster_id,
+            pinned_hosts=(),
+            cpu_profile=first_cpu_profile(self._state, cluster_id),
         )
         self._state.put_vm(moved)
-        self._leave(self._state.groups, vm.id)
-        self._leave(self._state.labels, vm.id)
+        leave_groups_and_labels(self._state, vm.id)
         cleared = EventCode.USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED
         code = cleared if vm.pinned_hosts else EventCode.USER_UPDATE_VM
         self._backend.audit_log.log(code, caller, vm=moved)
@@ -52,13 +55,21 @@ class ChangeClusterCommand:
         if target.data_center != present.data_center:
             raise refusals.cluster_of_another_data_center()
 
-    def _first_cpu_profile(self, cluster_id: str) -> str | None:
-        """The one that it gets there: the state file knows a cluster's CPU profiles by its VMs alone."""
-        found = {vm.cpu_profile for vm in self._state.vms.values() if vm.cluster == cluster_id}
-        return min((profile for profile in found if profile is not None), default=None)
 
-    def _leave(self, table: dict[str, _Set], vm_id: str) -> None:
-        for one in tuple(table.values()):
-            if vm_id in one.vms:
-                left = tuple(member for member in one.vms if member != vm_id)
-                self._state.put(table, replace(one, vms=left))
+def first_cpu_profile(state: State, cluster_id: str) -> str | None:
+    """The one that a VM gets there: the state file knows a cluster's CPU profiles by its VMs alone."""
+    found = {vm.cpu_profile for vm in state.vms.values() if vm.cluster == cluster_id}
+    return min((profile for profile in found if profile is not None), default=None)
+
+
+def leave_groups_and_labels(state: State, vm_id: str) -> None:
+    """Take a VM out of all affinity groups and labels, of which no event tells."""
+    _leave(state, state.groups, vm_id)
+    _leave(state, state.labels, vm_id)
+
+
+def _leave(state: State, table: dict[str, _Set], vm_id: str) -> None:
+    for one in tuple(table.values()):
+        if vm_id in one.vms:
+            left = tuple(member for member in one.vms if member != vm_id)
+            state.put(table, replace(one, vms=left))

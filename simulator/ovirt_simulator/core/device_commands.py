@@ -12,16 +12,18 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Nic, VnicProfile
 
+from . import image_refusals
 from .backend import Backend
 from .entities import ADMIN, Caller, Vm
 from .event_codes import EventCode
+from .images import DiskImage
 from .rejections import NotFound
 
 Device = TypeVar("Device", Disk, Nic)
 
 
 class DeviceCommands:
-    """Commands on a VM's devices, at once, whether it runs or not; all raise `NotFound`."""
+    """Commands on a VM's devices, at once, whether it runs or not; all raise `NotFound`, and `Rejected`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -56,13 +58,30 @@ class DeviceCommands:
             self._state.put_vm(replace(vm, nics=tuple(one for one in vm.nics if one.id != nic_id)))
             self._log(EventCode.NETWORK_REMOVE_VM_INTERFACE, vm, caller, nic=nic.name)
 
-    def attach_disk(self, vm_id: str, disk: Disk, *, caller: Caller = ADMIN) -> None:
-        """Attach a disk, or change one that is attached."""
+    def attach_disk(
+        self,
+        vm_id: str,
+        disk: Disk,
+        *,
+        active: bool | None = None,
+        interface: str | None = None,
+        caller: Caller = ADMIN,
+    ) -> None:
+        """Attach a disk, or change one that is attached; an active one the VM sees.
+
+        A disk that is not known is one from here on.
+        """
         with self._backend.lock:
             vm = self._vm(vm_id)
+            if any(other.id != vm_id for other in self._state.disk_owners(disk.id)):
+                raise image_refusals.disk_attached_already()
             disks = {one.id: one for one in vm.disks} | {disk.id: disk}
             known = len(disks) == len(vm.disks)
             code = EventCode.USER_UPDATE_VM_DISK if known else EventCode.USER_ATTACH_DISK_TO_VM
+            image = self._state.image(disk.id) or DiskImage(id=disk.id, name=disk.id)
+            seen = image.active if active is None else active
+            image = replace(image, active=seen, interface=interface or image.interface)
+            self._state.put(self._state.images, image)
             self._state.put_vm(replace(vm, disks=tuple(disks.values())))
             self._log(code, vm, caller, disk=disk.id)
 

@@ -19,9 +19,11 @@ from .access_commands import AccessCommands
 from .affinity_commands import AffinityCommands
 from .backend import Backend
 from .device_commands import DeviceCommands
+from .disk_commands import DiskCommands
 from .event_commands import EventCommands
 from .faults import Faults
 from .host_commands import HostCommands
+from .job_commands import JobCommands
 from .label_commands import LabelCommands
 from .maintenance import Maintenance
 from .migrations import Migrations
@@ -30,8 +32,13 @@ from .policy_commands import PolicyCommands
 from .queries import Queries
 from .restarts import Restarts
 from .running import Running
+from .session_commands import SessionCommands
 from .settings import USUAL, Settings
+from .tag_commands import TagCommands
+from .template_commands import TemplateCommands
 from .timeline import Action
+from .transfer_commands import TransferCommands
+from .upgrade_commands import UpgradeCommands
 from .vm_commands import VmCommands
 
 
@@ -42,7 +49,7 @@ def _at_once(action: Action) -> None:
 class Engine:
     """One engine: a state machine without a clock of its own, safe to use from many threads.
 
-    `queries` reads; `vms`, `devices`, `access`, `hosts`, `affinity_groups`, `labels`, `policies` and `events`
+    `queries` reads; `vms`, `hosts`, `affinity_groups`, `labels`, `policies`, `events` and all the others
     command; `faults` says what shall go wrong. Nothing takes time but `advance`, and waiting for the external
     scheduler.
     """
@@ -58,12 +65,19 @@ class Engine:
         self.queries = Queries(backend, scheduler)
         self.vms = VmCommands(backend, running, migrations, restarts, scheduler)
         self.devices = DeviceCommands(backend)
+        self.disks = DiskCommands(backend)
+        self.templates = TemplateCommands(backend)
+        self.transfers = TransferCommands(backend)
+        self.upgrades = UpgradeCommands(backend)
+        self.jobs = JobCommands(backend)
         self.access = AccessCommands(backend)
+        self.tags = TagCommands(backend)
         maintenance = Maintenance(backend, migrations, scheduler, outages)
         self.hosts = HostCommands(backend, maintenance, outages)
         self.affinity_groups = AffinityCommands(backend)
         self.labels = LabelCommands(backend)
         self.policies = PolicyCommands(backend)
+        self.sessions = SessionCommands(backend)
         self.events = EventCommands(backend)
         resuming.resume(backend, running, migrations, maintenance)
         self._start_loops(scheduler, external)

@@ -14,6 +14,8 @@ import msgspec
 
 from ovirt_placement import model
 
+from .particulars import Particulars
+
 #: Ids of what the state file names without an id (tags, units, policies) are made from this and the name.
 NAMESPACE = uuid.UUID("7d6a4f1c-5a0e-4b8e-9d2a-3f5f0c1b8e11")
 
@@ -21,6 +23,11 @@ NAMESPACE = uuid.UUID("7d6a4f1c-5a0e-4b8e-9d2a-3f5f0c1b8e11")
 def stable_id(kind: str, name: str) -> str:
     """Give the id that a thing of this kind and name has in every run."""
     return str(uuid.uuid5(NAMESPACE, f"{kind}/{name}"))
+
+
+def user_id(name: str) -> str:
+    """Give the id of the user of this name, name@profile."""
+    return stable_id("user", name)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +42,9 @@ class Cluster(model.Cluster, frozen=True):
     description: str = ""
     #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.
     policy_id: str = ""
+    #: While `upgrade_mode`: how far it is, in percent, and the correlation id of who began it.
+    upgrade_percent: int = 0
+    upgrade_correlation_id: str | None = None
 
 
 class Host(model.Host, frozen=True):
@@ -52,6 +62,9 @@ class Vm(model.Vm, frozen=True):
     """`status` and `host` are what the REST API shows; `migrating_to` is never shown there."""
 
     description: str = ""
+    #: When it was created; of those in the state file, when the engine began.
+    created: datetime | None = None
+    particulars: Particulars = Particulars()
     #: Since when it runs.
     started: datetime | None = None
     stopped: datetime | None = None
@@ -62,6 +75,10 @@ class Vm(model.Vm, frozen=True):
     handed_over: bool = False
     #: Percent of the migration under way, as last reported.
     migration_progress: int = 0
+
+    @property
+    def sockets(self) -> int:
+        return max(1, self.vcpus // (self.particulars.cores * self.particulars.threads))
 
     @property
     def affinity(self) -> str:
@@ -97,8 +114,13 @@ class AffinityLabel(model.AffinityLabel, frozen=True):
 class Tag(Record, frozen=True):
     id: str
     name: str
-    description: str = ""
-    parent: str | None = None
+    description: str | None = None
+    #: The id of the tag above it; the root has none.
+    parent: str | None = "00000000-0000-0000-0000-000000000000"
+
+
+#: The tag above all others, which every engine has and nothing carries.
+ROOT_TAG = Tag(id="00000000-0000-0000-0000-000000000000", name="root", description="root", parent=None)
 
 
 class Role(Record, frozen=True):
@@ -168,10 +190,10 @@ class SchedulingPolicy(Record, frozen=True):
 
 
 class Reference(Record, frozen=True):
-    """What an event speaks of, with the name it had then."""
+    """What an event speaks of, with the name it had then; either may be unknown, but not both."""
 
-    id: str
-    name: str
+    id: str | None = None
+    name: str | None = None
 
 
 class Event(Record, frozen=True):
@@ -237,6 +259,13 @@ class Caller(Record, frozen=True):
 
     user: str = "admin@internal-authz"
     correlation_id: str | None = None
+
+    @property
+    def reference(self) -> Reference:
+        """What events have of it: the id, which the engine itself has none of, and the name."""
+        if self.user == SYSTEM.user:
+            return Reference(name=self.user)
+        return Reference(id=user_id(self.user.removesuffix("-authz")), name=self.user)
 
 
 #: Who asks unless someone else is named.

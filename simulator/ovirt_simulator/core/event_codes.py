@@ -16,10 +16,30 @@ class EventCode(Enum):
     VDS_RECOVER = (14, "normal", "Host {host} is rebooting.")
     VDS_MAINTENANCE = (15, "normal", "Host {host} was switched to Maintenance Mode.")
     VDS_ACTIVATE = (16, "normal", "Activation of host {host} initiated by {user}.")
+    USER_VDC_LOGIN = (
+        30,
+        "normal",
+        "User {user} connecting from '{source}' using session '{session}' logged in.",
+    )
     USER_RUN_VM = (32, "normal", "VM {vm} started on Host {host}")
     USER_STOP_VM = (33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
     USER_ADD_VM = (34, "normal", "VM {vm} was created by {user}.")
     USER_UPDATE_VM = (35, "normal", "VM {vm} configuration was updated by {user}.")
+    USER_ADD_VM_STARTED = (37, "normal", "VM {vm} creation was initiated by {user}.")
+    USER_UPDATE_VDS = (43, "normal", "Host {host} configuration was updated by {user}.")
+    USER_REMOVE_VDS = (44, "normal", "Host {host} was removed by {user}.")
+    USER_ADD_VM_TEMPLATE = (
+        48,
+        "normal",
+        "Creation of Template {template} from VM {vm} was initiated by {user}.",
+    )
+    USER_REMOVE_VM_TEMPLATE = (50, "normal", "Removal of Template {template} was initiated by {user}.")
+    USER_ADD_VM_TEMPLATE_FINISHED_SUCCESS = (
+        51,
+        "normal",
+        "Creation of Template {template} from VM {vm} has been completed.",
+    )
+    USER_ADD_VM_FINISHED_SUCCESS = (53, "normal", "VM {vm} creation has been completed.")
     USER_FAILED_RUN_VM = (54, "error", "Failed to run VM {vm}{error} (User: {user}).")
     VM_DOWN = (61, "normal", "VM {vm} is down. {exit}")
     VM_MIGRATION_START = (
@@ -47,7 +67,10 @@ class EventCode(Enum):
         "Migration initiated by system (VM: {vm}, Source: {host}, Destination: {target}, Reason: {reason}).",
     )
     USER_INITIATED_SHUTDOWN_VM = (73, "normal", "VM shutdown initiated by {user} on VM {vm} (Host: {host}).")
+    USER_UPDATE_DISK = (86, "normal", "Disk {disk} was updated by {user}.")
     USER_UPDATE_VM_DISK = (88, "normal", "VM {vm} {disk} disk was updated by {user}.")
+    USER_STOP_SUSPENDED_VM = (111, "normal", "Suspended VM {vm} has had its save state cleared by {user}.")
+    USER_REMOVE_VM_FINISHED = (113, "normal", "VM {vm} was successfully removed by {user}.")
     VM_DOWN_ERROR = (119, "error", "VM {vm} is down with error. Exit message: {exit}.")
     VM_MIGRATION_TO_SERVER_FAILED = (
         120,
@@ -76,6 +99,7 @@ class EventCode(Enum):
     )
     USER_INITIATED_RUN_VM = (150, "normal", "Starting VM {vm} was initiated by {user}.")
     USER_STARTED_VM = (153, "normal", "VM {vm} was started by {user} (Host: {host}).")
+    USER_REBOOT_VM = (157, "normal", "VM {vm} is rebooting. Rebooted by: {user}")
     VM_CANCEL_MIGRATION = (
         161,
         "normal",
@@ -88,14 +112,31 @@ class EventCode(Enum):
         "warning",
         "No available host was found to migrate VM {vm} to.",
     )
+    USER_RESET_VM = (221, "normal", "VM {vm} is resetting. Reset by: {user}")
     USER_UPDATE_VM_CLUSTER_DEFAULT_HOST_CLEARED = (
         250,
         "normal",
         "{vm} cluster was updated by {user}, Default host was reset to auto assign.",
     )
+    USER_REMOVE_VM_TEMPLATE_FINISHED = (
+        251,
+        "normal",
+        "Removal of Template {template} has been completed.",
+    )
+    VM_ALREADY_IN_REQUESTED_STATUS = (
+        254,
+        "normal",
+        "VM {vm} is already {status}, {action} was skipped. User: {user}.",
+    )
+    USER_UPDATE_TAG = (430, "normal", "Tag {tag} configuration was updated by {user}.")
     USER_ADD_TAG = (432, "normal", "New Tag {tag} was created by {user}.")
-    USER_ATTACH_TAG_TO_VM = (440, "normal", "Tag {tag} was attached to VM(s) {vms} by {user}.")
-    USER_DETACH_VM_FROM_TAG = (446, "normal", "Tag {tag} was detached from VM(s) {vms} by {user}.")
+    USER_REMOVE_TAG = (434, "normal", "Tag {tag} was removed by {user}.")
+    USER_ATTACH_TAG_TO_VM = (440, "normal", "Tag {tag} was attached to VM(s) {names} by {user}.")
+    USER_ATTACH_TAG_TO_VDS = (442, "normal", "Tag {tag} was attached to Host(s) {names} by {user}.")
+    USER_DETACH_VDS_FROM_TAG = (444, "normal", "Tag {tag} was detached from Host(s) {names} by {user}.")
+    USER_DETACH_VM_FROM_TAG = (446, "normal", "Tag {tag} was detached from VM(s) {names} by {user}.")
+    USER_ATTACH_TAG_TO_VM_EXISTS = (454, "warning", "Tag {tag} already attached to VM(s) {names}.")
+    USER_ATTACH_TAG_TO_VDS_EXISTS = (455, "warning", "Tag {tag} already attached to Host(s) {names}.")
     USER_SUSPEND_VM = (501, "normal", "Suspending VM {vm} was initiated by User {user} (Host: {host}).")
     USER_SUSPEND_VM_OK = (503, "normal", "VM {vm} on Host {host} is suspended.")
     VDS_INITIATED_RUN_VM = (506, "normal", "Trying to restart VM {vm} on Host {host}")
@@ -118,6 +159,7 @@ class EventCode(Enum):
         "normal",
         "Host {host} was switched to Maintenance mode by {user}.",
     )
+    USER_ADD_CLUSTER = (809, "normal", "Cluster {cluster} was added by {user}")
     USER_UPDATE_CLUSTER = (811, "normal", "Host cluster {cluster} was updated by {user}")
     USER_ADD_PERMISSION = (
         850,
@@ -155,6 +197,11 @@ class EventCode(Enum):
             " {data_center}. (User: {user})"
         ),
     )
+    USER_FINISHED_REMOVE_DISK = (
+        2014,
+        "normal",
+        "Disk {disk} was successfully removed from domain {domain} (User {user}).",
+    )
     USER_ATTACH_DISK_TO_VM = (
         2016,
         "normal",
@@ -164,6 +211,40 @@ class EventCode(Enum):
         2018,
         "normal",
         "Disk {disk} was successfully detached from VM {vm} by {user}.",
+    )
+    USER_ADD_DISK_FINISHED_SUCCESS = (2021, "normal", "The disk '{disk}' was successfully added.")
+    HOST_AVAILABLE_UPDATES_STARTED = (
+        884,
+        "normal",
+        "Started to check for available updates on host {host}.",
+    )
+    HOST_AVAILABLE_UPDATES_FINISHED = (
+        885,
+        "normal",
+        (
+            "Check for available updates on host {host} was completed successfully with message"
+            " 'no updates found.'."
+        ),
+    )
+    USER_START_CLUSTER_UPGRADE = (
+        892,
+        "normal",
+        "Successfully set upgrade running flag on Host cluster {cluster} by {user}",
+    )
+    USER_FINISH_CLUSTER_UPGRADE = (
+        894,
+        "normal",
+        "Successfully cleared upgrade running flag on Host cluster {cluster} by (User: {user})",
+    )
+    USER_UPDATE_CLUSTER_UPGRADE = (
+        896,
+        "normal",
+        "Successfully updated upgrade percent complete on Host cluster {cluster} by (User: {user})",
+    )
+    USER_ADD_EXTERNAL_JOB = (
+        11000,
+        "normal",
+        "New external Job {description} was added by user {user}",
     )
     EXTERNAL_EVENT_NORMAL = (9801, "normal", "{text}")
     EXTERNAL_EVENT_WARNING = (9802, "warning", "{text}")

@@ -39,6 +39,8 @@ class ExternalEvent(msgspec.Struct, frozen=True, kw_only=True):
     data_center: str | None = None
     host: str | None = None
     vm: str | None = None
+    #: Whom it is about: who adds an event is not told.
+    user: str | None = None
     #: Seconds in which an event like this is logged only once.
     flood_rate: int = 0
     custom_data: str | None = None
@@ -73,7 +75,7 @@ class EventCommands:
                     custom_id=event.custom_id,
                     custom_data=event.custom_data,
                     flood_rate=event.flood_rate,
-                    user=Reference(id=caller.user, name=caller.user),
+                    user=None if event.user is None else Reference(id=event.user),
                     vm=_reference(self._state.vms, event.vm),
                     host=_reference(self._state.hosts, event.host),
                     cluster=_reference(self._state.clusters, event.cluster),

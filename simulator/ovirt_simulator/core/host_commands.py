@@ -1,8 +1,10 @@
-"""What one can do with a host: maintenance and activation; and what can happen to it."""
+"""What one can do with a host: maintenance, another cluster, its end; and what can happen to it."""
 
 from __future__ import annotations
 
-from . import refusals
+from msgspec.structs import replace
+
+from . import host_refusals, refusals
 from .backend import Backend
 from .entities import ADMIN, Caller, Host, Job
 from .event_codes import EventCode
@@ -11,6 +13,8 @@ from .outages import Outages
 from .rejections import NotFound
 
 _CAN_LEAVE = {"up", "non_operational", "error"}
+_CAN_GO = {"maintenance", "non_responsive", "down", "install_failed", "non_operational"}
+_CAN_BE_CHECKED = {"up", "non_operational", "maintenance"}
 _CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
 
@@ -53,6 +57,51 @@ class HostCommands:
             self._maintenance.activate(host_id, job)
             return job
 
+    def check_upgrade(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Look for updates, of which there are none: an event tells, some time later."""
+        with self._backend.lock:
+            host = self._host(host_id, "check for upgrade of")
+            if host.status not in _CAN_BE_CHECKED:
+                raise refusals.host_status_for_upgrade_check()
+            self._backend.audit_log.log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, caller, host=host)
+            job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
+            self._backend.after(
+                self._backend.settings.update_check_seconds, lambda: self._checked(host, job, caller)
+            )
+            return job
+
+    def change_cluster(self, host_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Host:
+        """Move a host that is in maintenance to another cluster, at once; affinity groups keep it."""
+        with self._backend.lock:
+            host = self._host(host_id, "edit")
+            if cluster_id not in self._state.clusters:
+                raise NotFound(cluster_id)
+            if host.cluster != cluster_id:
+                if host.status != "maintenance":
+                    raise host_refusals.host_operational()
+                host = replace(host, cluster=cluster_id)
+                self._state.put(self._state.hosts, host)
+            self._backend.audit_log.log(EventCode.USER_UPDATE_VDS, caller, host=host)
+            return host
+
+    def remove(self, host_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a host that does not work any more, from affinity groups, labels and VMs' lists as well."""
+        with self._backend.lock:
+            host = self._host(host_id, "remove")
+            if host.status not in _CAN_GO:
+                raise host_refusals.host_operational_for_removal()
+            if self._state.vms_on(host_id):
+                raise host_refusals.host_has_vms()
+            listed = [vm for vm in self._state.vms.values() if host_id in vm.pinned_hosts]
+            pinned = [vm.name for vm in listed if vm.affinity == "pinned"]
+            if pinned:
+                raise host_refusals.host_has_pinned_vms(pinned)
+            for vm in listed:
+                left = tuple(each for each in vm.pinned_hosts if each != host_id)
+                self._state.put_vm(replace(vm, pinned_hosts=left))
+            self._state.drop_host(host_id)
+            self._backend.audit_log.log(EventCode.USER_REMOVE_VDS, caller, host=host)
+
     def fail(self, host_id: str) -> None:
         """Let the host crash: it stops answering, is fenced, and its HA VMs restart elsewhere.
 
@@ -70,6 +119,11 @@ class HostCommands:
         with self._backend.lock:
             self._known(host_id)
             self._outages.recover(host_id)
+
+    def _checked(self, host: Host, job: Job, caller: Caller) -> None:
+        code = EventCode.HOST_AVAILABLE_UPDATES_FINISHED
+        self._backend.audit_log.log(code, caller, host=host)
+        self._backend.jobs.end(job, "finished")
 
     def _host(self, host_id: str, action: str) -> Host:
         host = self._state.hosts.get(host_id)

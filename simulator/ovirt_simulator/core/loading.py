@@ -83,7 +83,7 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
         if vm.status == "migrating" and target is None and vm.id in pending:
             target = pending.pop(vm.id).host
         started = None if vm.host is None else now
-        state.put_vm(_widened(Vm, vm, started=started, migrating_to=target))
+        state.put_vm(_widened(Vm, vm, created=now, started=started, migrating_to=target))
         ownership.grant(state, vm)
     for entry in pending.values():
         state.put_pending(entry)

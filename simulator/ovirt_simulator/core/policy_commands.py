@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import built_in_policies as built_in
-from . import refusals
+from . import host_refusals, refusals
 from .backend import Backend
 from .entities import (
     ADMIN,
@@ -37,6 +37,27 @@ class PolicyCommands:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._state = backend.state
+
+    def add_cluster(
+        self, name: str, data_center_id: str, *, description: str = "", caller: Caller = ADMIN
+    ) -> Cluster:
+        """Add a cluster without hosts, with the default policy."""
+        with self._backend.lock:
+            if data_center_id not in self._state.data_centers:
+                raise NotFound(data_center_id)
+            if any(known.name == name for known in self._state.clusters.values()):
+                raise host_refusals.cluster_name_used()
+            cluster = Cluster(
+                id=self._backend.new_id(),
+                name=name,
+                ha_reservation=False,
+                data_center=data_center_id,
+                description=description,
+                policy_id=self._find(None, None).id,
+            )
+            self._state.put(self._state.clusters, cluster)
+            self._backend.audit_log.log(EventCode.USER_ADD_CLUSTER, caller, cluster=cluster)
+            return cluster
 
     def update_cluster(
         self,

@@ -28,9 +28,10 @@ from .entities import (
     Tag,
     Vm,
 )
+from .images import DiskImage, Template, plain_template
 from .rejections import NotFound, Rejected
 
-Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag)
+Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag, Template, DiskImage)
 
 
 class Queries:
@@ -147,6 +148,32 @@ class Queries:
         """All permissions on VMs and clusters; those of users on the whole system are not among them."""
         with self._backend.lock:
             return tuple(self._state.permissions.values())
+
+    def templates(self) -> tuple[Template, ...]:
+        """All templates; those that the state file knows by their ids alone are named like these."""
+        with self._backend.lock:
+            used = {vm.template for vm in self._state.vms.values() if vm.template is not None}
+            plain = {name: plain_template(name, name) for name in used}
+            return _by_name((plain | self._state.templates).values())
+
+    def template(self, template_id: str) -> Template | None:
+        with self._backend.lock:
+            return self._state.template(template_id)
+
+    def disks(self) -> tuple[DiskImage, ...]:
+        """All disks, attached or not; of those in the state file little more than the id is known."""
+        with self._backend.lock:
+            attached = (disk.id for vm in self._state.vms.values() for disk in vm.disks)
+            plain = {disk_id: DiskImage(id=disk_id, name=disk_id) for disk_id in attached}
+            return _by_name((plain | self._state.images).values())
+
+    def disk(self, disk_id: str) -> DiskImage | None:
+        with self._backend.lock:
+            return self._state.image(disk_id)
+
+    def disk_owners(self, disk_id: str) -> tuple[Vm, ...]:
+        with self._backend.lock:
+            return self._state.disk_owners(disk_id)
 
     def networks(self) -> tuple[model.Network, ...]:
         with self._backend.lock:

@@ -23,12 +23,66 @@ def bad_parameters(key: str, text: str) -> Rejected:
     return Rejected(Message(key, text, _BAD))
 
 
+def tag_name_used() -> Rejected:
+    return conflict("TAGS_SPECIFY_TAG_IS_IN_USE", "The specified Tag name already exists.")
+
+
+def tag_read_only() -> Rejected:
+    return conflict("TAGS_CANNOT_EDIT_READONLY_TAG", "Cannot edit readonly tag")
+
+
+def tag_its_own_parent() -> Rejected:
+    return conflict(
+        "TAGS_SPECIFIED_TAG_CANNOT_BE_THE_PARENT_OF_ITSELF",
+        "Operation canceled, recursive Tag hierarchy cannot be defined.",
+    )
+
+
 def vm_not_found(action: str) -> Rejected:
     return bad_parameters("ACTION_TYPE_FAILED_VM_NOT_FOUND", f"Cannot {action} VM. VM is not found.")
 
 
-def vm_name_used() -> Rejected:
-    return conflict("ACTION_TYPE_FAILED_NAME_ALREADY_USED", "Cannot add VM. The VM name is already in use.")
+def vm_name_used(action: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_NAME_ALREADY_USED",
+        f"Cannot {action} VM. The VM name is already in use, please choose a unique name and try again.",
+    )
+
+
+def guaranteed_above_memory(action: str) -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_MIN_MEMORY_CANNOT_EXCEED_MEMORY_SIZE",
+        f"Cannot {action} VM. Physical Memory Guaranteed cannot exceed Memory Size.",
+    )
+
+
+def memory_above_maximum(action: str, memory_mb: int, most_mb: int) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_MAX_MEMORY_CANNOT_BE_SMALLER_THAN_MEMORY_SIZE",
+        f"Cannot {action} VM. Memory size ({memory_mb}MB) cannot exceed maximum memory size ({most_mb}MB).",
+    )
+
+
+def vm_must_be_down_for_field() -> Rejected:
+    return bad_parameters(
+        "VM_CANNOT_UPDATE_ILLEGAL_FIELD",
+        "There was an attempt to change VM values while the VM is not down."
+        " Please shut down the VM in order to modify these properties.",
+    )
+
+
+def vm_not_down_for_removal() -> Rejected:
+    return conflict(
+        "VM_CANNOT_REMOVE_VM_WHEN_STATUS_IS_NOT_DOWN",
+        "Cannot remove VM that its state is not down.\n-Please stop the VM first.",
+    )
+
+
+def vm_image_locked(action: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_VM_IS_LOCKED",
+        f"Cannot {action} VM: VM is locked. Please try again in a few minutes.",
+    )
 
 
 def vm_being_migrated(name: str) -> Message:
@@ -56,6 +110,14 @@ def migration_in_progress(action: str) -> Rejected:
 
 def vm_not_running(action: str) -> Rejected:
     return conflict("ACTION_TYPE_FAILED_VM_IS_NOT_RUNNING", f"Cannot {action} VM. VM is not running.")
+
+
+def vm_saving_or_restoring(action: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_VM_IS_SAVING_RESTORING",
+        f"Cannot {action} VM. VM is in saving/restoring state.\n"
+        "-Please try again when the VM is either up or down.",
+    )
 
 
 def vm_running(action: str) -> Rejected:
@@ -93,10 +155,10 @@ def invalid_host(action: str) -> Rejected:
     return bad_parameters("VDS_INVALID_SERVER_ID", f"Cannot {action} VM. Invalid Host Id.")
 
 
-def hosts_of_another_cluster() -> Rejected:
+def hosts_of_another_cluster(action: str) -> Rejected:
     return bad_parameters(
         "ACTION_TYPE_FAILED_DEDICATED_VDS_NOT_IN_SAME_CLUSTER",
-        "Cannot edit VM. Specific Host(s) selected that are not in the same cluster as the VM.",
+        f"Cannot {action} VM. Specific Host(s) selected that are not in the same cluster as the VM.",
     )
 
 
@@ -203,6 +265,13 @@ def host_has_immovable_vms(names: Iterable[str]) -> Rejected:
         "Cannot switch Host to Maintenance mode. Host has running VMs that are not migratable: "
         + ", ".join(names)
         + ".",
+    )
+
+
+def host_status_for_upgrade_check() -> Rejected:
+    return conflict(
+        "CANNOT_CHECK_FOR_HOST_UPGRADE_STATUS_ILLEGAL",
+        "Cannot check for upgrade Host. Valid Host statuses for upgrade check are Up or Non-Operational.",
     )
 
 

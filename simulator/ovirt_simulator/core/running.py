@@ -58,6 +58,12 @@ class Running:
         self._set_status(vm_id, "powering_down")
         self.later(vm_id, course, seconds, lambda: self._down(vm_id, course, caller))
 
+    def restart(self, vm_id: str, job: Job | None) -> None:
+        """Let a VM's guest go down and come up on the host that it has, of which no event tells."""
+        course = self.begin(vm_id, job)
+        self._set_status(vm_id, "reboot_in_progress")
+        self.later(vm_id, course, self._backend.settings.boot_seconds, lambda: self._set_up(vm_id, course))
+
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         course = self.begin(vm_id, job)
         self._set_status(vm_id, "saving_state")
@@ -84,19 +90,25 @@ class Running:
         course = self._courses[vm_id] = Course(job)
         return course
 
+    def forget(self, vm_id: str) -> None:
+        """End what the VM is in the middle of: it is there no more."""
+        self.begin(vm_id)
+        del self._courses[vm_id]
+
     def later(self, vm_id: str, course: Course, seconds: float, action: Action) -> None:
         """Do the next step of the course, unless it has ended by then, or the VM's host has crashed."""
 
         def step() -> None:
-            crashed = self._state.vms[vm_id].host in self._backend.failed_hosts
-            if self._courses[vm_id] is course and not crashed:
+            if self._courses.get(vm_id) is not course:
+                return
+            if self._state.vms[vm_id].host not in self._backend.failed_hosts:
                 action()
 
         self._backend.after(seconds, step)
 
     def after_event(self, vm_id: str, course: Course, action: Action) -> None:
         """Change the state that the event just logged speaks of, unless the course has ended by then."""
-        self._backend.after_event(lambda: action() if self._courses[vm_id] is course else None)
+        self._backend.after_event(lambda: action() if self._courses.get(vm_id) is course else None)
 
     def set_down(self, vm_id: str, *, ended: str = "finished") -> None:
         """Record that the VM is down; its host's memory is free again, and its last job ended so."""
@@ -117,13 +129,12 @@ class Running:
 
     def _up(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.USER_RUN_VM, vm_id, caller)
+        self.after_event(vm_id, course, lambda: self._set_up(vm_id, course))
 
-        def up() -> None:
-            vm = self._state.vms[vm_id]
-            self._state.put_vm(replace(vm, status="up", started=self._backend.now, **self._usage(vm)))
-            self._backend.jobs.end(course.job, "finished")
-
-        self.after_event(vm_id, course, up)
+    def _set_up(self, vm_id: str, course: Course) -> None:
+        vm = self._state.vms[vm_id]
+        self._state.put_vm(replace(vm, status="up", started=self._backend.now, **self._usage(vm)))
+        self._backend.jobs.end(course.job, "finished")
 
     def _down(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})

@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host_detection_seconds: float = 5.0
     host_fence_seconds: float = 30.0
     host_activation_seconds: float = 3.0
+    update_check_seconds: float = 2.0
     #: How much earlier an event may be logged than the state it speaks of shows: up to this, at random.
     state_lag_seconds: float = 0.5
     #: How probably an event shows later than its successors, and by how much at most.

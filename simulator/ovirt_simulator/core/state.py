@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from ovirt_placement import model
 
 from .entities import (
@@ -18,6 +20,7 @@ from .entities import (
     Tag,
     Vm,
 )
+from .images import BLANK_TEMPLATE, DiskImage, Template, plain_template
 from .occupancy import Occupancy
 
 
@@ -45,6 +48,9 @@ class State:
         self.units: dict[str, PolicyUnit] = {}
         self.tags: dict[str, Tag] = {}
         self.permissions: dict[str, Permission] = {}
+        #: Without those that the state file knows by their ids alone.
+        self.templates: dict[str, Template] = {BLANK_TEMPLATE: plain_template(BLANK_TEMPLATE, "Blank")}
+        self.images: dict[str, DiskImage] = {}
         self.networks: dict[str, model.Network] = {}
         self.vnic_profiles: dict[str, model.VnicProfile] = {}
         #: Starts that are decided and do not show yet, by VM id.
@@ -77,6 +83,21 @@ class State:
         self.put(self.vms, vm)
         self._measure(self._occupancy.move(before, vm, self.pending.get(vm.id)))
 
+    def drop_host(self, host_id: str) -> None:
+        """Forget a host that has no VMs, and take it out of affinity groups and labels."""
+        for group in tuple(self.groups.values()):
+            if host_id in group.hosts:
+                self.put(self.groups, replace(group, hosts=_without(group.hosts, host_id)))
+        for label in tuple(self.labels.values()):
+            if host_id in label.hosts:
+                self.put(self.labels, replace(label, hosts=_without(label.hosts, host_id)))
+        self.drop(self.hosts, host_id)
+
+    def drop_vm(self, vm_id: str) -> None:
+        """Forget a VM that is down."""
+        self.drop_pending(vm_id)
+        self.drop(self.vms, vm_id)
+
     def put_pending(self, pending: model.Pending) -> None:
         """Remember a start that is decided."""
         vm = self.vms[pending.vm]
@@ -106,6 +127,23 @@ class State:
     def groups_of(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
         return tuple(group for group in self.groups.values() if group.cluster == cluster_id)
 
+    def template(self, template_id: str) -> Template | None:
+        """Give a template; one that VMs of the state file are made from is there, and plain."""
+        if template_id in self.templates:
+            return self.templates[template_id]
+        used = any(vm.template == template_id for vm in self.vms.values())
+        return plain_template(template_id, template_id) if used else None
+
+    def image(self, disk_id: str) -> DiskImage | None:
+        """Give a disk; one that VMs of the state file have is there, and of the usual size."""
+        if disk_id in self.images:
+            return self.images[disk_id]
+        return DiskImage(id=disk_id, name=disk_id) if self.disk_owners(disk_id) else None
+
+    def disk_owners(self, disk_id: str) -> tuple[Vm, ...]:
+        """The VMs that have the disk attached: one, unless the state file says otherwise."""
+        return tuple(vm for vm in self.vms.values() if any(disk.id == disk_id for disk in vm.disks))
+
     def permissions_on(self, vm: Vm) -> tuple[Permission, ...]:
         """Permissions on the VM itself, without those that its cluster hands down."""
         return tuple(found for found in self.permissions.values() if found.vm == vm.id)
@@ -113,3 +151,7 @@ class State:
     def _measure(self, host_ids: set[str]) -> None:
         for host_id in host_ids:
             self.hosts[host_id] = self._occupancy.measured(self.hosts[host_id])
+
+
+def _without(ids: tuple[str, ...], wanted: str) -> tuple[str, ...]:
+    return tuple(each for each in ids if each != wanted)

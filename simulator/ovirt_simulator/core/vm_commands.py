@@ -1,42 +1,33 @@
-"""What one can do with a VM: edit, start, stop, shut down, suspend, migrate, cancel its migration."""
+"""What one can do with a VM: add, edit, start, migrate, and what ends or restarts it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-import msgspec
 from msgspec.structs import asdict, replace
 
 from ovirt_placement import model
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import ownership, refusals
-from .audit_log import NO_WORDS
+from . import ownership, refusals, vm_edit
 from .backend import Backend
 from .change_cluster_command import ChangeClusterCommand
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
 from .event_codes import EventCode
 from .migrate_command import MigrateCommand, Order
 from .migrations import Migrations
+from .power_commands import PowerCommands
 from .rejections import Rejected
 from .restarts import Restarts
 from .running import Running
+from .vm_creation import NewVm, VmCreation
+from .vm_edit import VmEdit
 
 _DOWN = {"down", "suspended"}
-_UNSTOPPABLE = {"down", "unknown", "image_locked"}
 
 
-class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """A change to a VM; what is None stays as it is."""
-
-    description: str | None = None
-    ha: bool | None = None
-    migratable: bool | None = None
-    pinned_hosts: tuple[str, ...] | None = None
-
-
-class VmCommands:
+class VmCommands(PowerCommands):
     """Commands on VMs. Each returns at once with its job; what it started shows over simulated time.
 
     All raise `Rejected` as the engine refuses. `start` and `migrate` wait for the external scheduler.
@@ -50,38 +41,42 @@ class VmCommands:
         restarts: Restarts,
         scheduler: Scheduler,
     ) -> None:
-        self._backend = backend
-        self._state = backend.state
-        self._running = running
+        super().__init__(backend, running)
         self._migrations = migrations
         self._restarts = restarts
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
         self._change_cluster = ChangeClusterCommand(backend)
+        self._creation = VmCreation(backend, running)
 
     def add(self, vm: model.Vm, *, caller: Caller = ADMIN) -> Vm:
         """Create a VM that is down, at once; its name is unique (409)."""
         with self._backend.lock:
             if any(vm.name == known.name for known in self._state.vms.values()):
-                raise refusals.vm_name_used()
-            created = Vm(**asdict(replace(vm, host=None, status="down", migrating_to=None)))
+                raise refusals.vm_name_used("add")
+            vm = replace(vm, host=None, status="down", migrating_to=None)
+            created = Vm(**asdict(vm), created=self._backend.now)
             self._state.put_vm(created)
             ownership.grant(self._state, created)
             self._log(EventCode.USER_ADD_VM, created, caller)
             return created
 
+    def create(self, order: NewVm, *, caller: Caller = ADMIN) -> Vm:
+        """Create a VM from a template, as it is asked for and else as the template is."""
+        with self._backend.lock:
+            return self._creation.create(order, caller)
+
+    def remove(self, vm_id: str, *, disks: bool = True, caller: Caller = ADMIN) -> None:
+        """Remove a VM that is down, with its disks or without."""
+        with self._backend.lock:
+            self._creation.remove(self._unlocked_vm(vm_id, "remove"), disks=disks, caller=caller)
+
     def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
         """Change what the edit names, at once, whether the VM runs or not."""
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, "edit")
-            for host_id in edit.pinned_hosts or ():
-                host = self._state.hosts.get(host_id)
-                if host is None:
-                    raise refusals.invalid_host("edit")
-                if host.cluster != vm.cluster:
-                    raise refusals.hosts_of_another_cluster()
-            changes = {name: value for name, value in asdict(edit).items() if value is not None}
-            vm = replace(vm, **changes)
+            before, vm = vm, edit.applied(vm)
+            vm_edit.check(self._state, before, vm, "edit")
             self._state.put_vm(vm)
             self._log(EventCode.USER_UPDATE_VM, vm, caller)
             return vm
@@ -110,35 +105,6 @@ class VmCommands:
             with self._backend.lock:
                 del self._backend.vm_locks[vm_id]
         return job
-
-    def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Power the VM off."""
-        with self._backend.lock:
-            vm = self._stoppable_vm(vm_id, "stop", _UNSTOPPABLE)
-            self._log(EventCode.USER_STOP_VM, vm, caller)
-            job = self._backend.jobs.start(f"Powering Off VM {vm.name}", caller)
-            self._running.power_down(vm_id, self._backend.settings.stop_seconds, job, caller)
-            return job
-
-    def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Ask the guest to shut down."""
-        with self._backend.lock:
-            vm = self._stoppable_vm(vm_id, "shutdown", _UNSTOPPABLE | {"suspended"})
-            self._log(EventCode.USER_INITIATED_SHUTDOWN_VM, vm, caller)
-            job = self._backend.jobs.start(f"Shutting down VM {vm.name}", caller)
-            self._running.power_down(vm_id, self._backend.settings.shutdown_seconds, job, caller)
-            return job
-
-    def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Save the VM's memory and free its host."""
-        with self._backend.lock:
-            vm = self._stoppable_vm(vm_id, "suspend", _UNSTOPPABLE | {"suspended"})
-            if vm.status != "up":
-                raise refusals.vm_status_illegal("suspend", vm.engine_status)
-            self._log(EventCode.USER_SUSPEND_VM, vm, caller)
-            job = self._backend.jobs.start(f"Suspending VM {vm.name}", caller)
-            self._running.suspend(vm_id, job, caller)
-            return job
 
     def migrate(
         self,
@@ -220,27 +186,3 @@ class VmCommands:
     def _launch(self, vm_id: str, host_id: str, job: Job, caller: Caller) -> None:
         self._running.launch(vm_id, host_id, job, caller)
         self._log(EventCode.USER_STARTED_VM, self._state.vms[vm_id], caller)
-
-    def _vm(self, vm_id: str, action: str) -> Vm:
-        vm = self._state.vms.get(vm_id)
-        if vm is None:
-            raise refusals.vm_not_found(action)
-        return vm
-
-    def _unlocked_vm(self, vm_id: str, action: str) -> Vm:
-        vm = self._vm(vm_id, action)
-        if vm_id in self._backend.vm_locks:
-            raise Rejected(self._backend.vm_locks[vm_id])
-        return vm
-
-    def _stoppable_vm(self, vm_id: str, action: str, statuses: Collection[str]) -> Vm:
-        vm = self._unlocked_vm(vm_id, action)
-        if vm.status in statuses:
-            raise refusals.vm_not_running(action)
-        if vm.status == "migrating":
-            raise refusals.migration_in_progress(action)
-        return vm
-
-    def _log(self, code: EventCode, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
-        host = None if vm.host is None else self._state.hosts[vm.host]
-        self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)

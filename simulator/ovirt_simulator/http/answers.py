@@ -62,6 +62,11 @@ def denied() -> Refusal:
     return fault(400, "[Query execution failed due to insufficient permissions.]")
 
 
+def status_line(status: int) -> str:
+    """Give a status with its phrase as an engine writes it: 409 Conflict."""
+    return f"{status} {HTTPStatus(status).phrase}"
+
+
 def page(status: int, text: str = "") -> Response:
     """Answer with the container's own error page, as whatever fails outside of the API's code does."""
     phrase = HTTPStatus(status).phrase

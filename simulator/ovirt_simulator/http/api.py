@@ -12,10 +12,11 @@ from werkzeug.routing import MapAdapter
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http import answers, limits, markup
 from ovirt_simulator.http.cache import RenderCache
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Follow, FollowError
+from ovirt_simulator.http.log_ins import Sessions
 from ovirt_simulator.http.routes import Resource, routes
 from ovirt_simulator.http.users import User
 
@@ -28,20 +29,24 @@ class Api:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._cache = RenderCache()
+        self._sessions = Sessions(engine)
         self._adapter: MapAdapter = routes().bind("")
 
     def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
         """Answer a request; `path` is what follows /ovirt-engine/api."""
         if request.headers.get("Version", "4") != "4":
             return answers.fault(400, "Unsupported version.").response
-        call = Call(self._engine, request, user_name, user, self._expand, self._cache)
-        response = self._guarded(call, request, path)
+        self._sessions.note(request, user_name)
+        plain, matrix = _without_matrix(path)
+        call = Call(self._engine, request, user_name, user, self._expand, self._cache, matrix)
+        response = self._guarded(call, request, plain)
         response.headers["Correlation-Id"] = call.correlation_id
         return response
 
     def _guarded(self, call: Call, request: Request, path: str) -> Response:
         """Answer, with every way of failing turned into the answer that the engine has for it."""
         try:
+            limits.check_parameters(call.parameters)
             return self._dispatch(call, request, path)
         except answers.Refusal as refusal:
             return refusal.response
@@ -62,7 +67,9 @@ class Api:
         result = resource.answer(call, **arguments)
         if isinstance(result, Response):
             return result
-        return answers.document(result if resource.root is None else markup.collection(resource.root, result))
+        if resource.root is None:
+            return answers.document(result)
+        return answers.document(markup.collection(resource.root, _at_most(result, call.number("max"))))
 
     def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
         """Render what an entity links to, under the name that the entity has for it."""
@@ -76,3 +83,19 @@ class Api:
     def _match(self, path: str, method: str) -> tuple[Resource, dict[str, str]]:
         resource, arguments = self._adapter.match(path, method)
         return resource, dict(arguments)
+
+
+def _without_matrix(path: str) -> tuple[str, dict[str, str]]:
+    """Take the parameters out of a path, `/vms;max=2`; those behind its last step count."""
+    steps = [step.split(";") for step in path.split("/")]
+    pairs = (parameter.partition("=") for parameter in steps[-1][1:])
+    return "/".join(step[0] for step in steps), {name: value for name, _, value in pairs}
+
+
+def _at_most(items: list[str], limit: int | None) -> list[str]:
+    """Cut any list to the `max` that the request asks for; -1 asks for none."""
+    if limit is None or limit == -1:
+        return items
+    if limit < 0:
+        raise answers.fault(500, f"fromIndex(0) > toIndex({limit})")
+    return items[:limit]

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from werkzeug import Request, Response
+from werkzeug.utils import redirect
 
-from ovirt_simulator.http import answers, sso
+from ovirt_simulator.http import accepts, answers, persistent_auth, sso
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.markup import API
+from ovirt_simulator.http.resources.transfers import IMAGES
 from ovirt_simulator.http.sso import LoginError, Tokens
 from ovirt_simulator.http.tally import Tally
 from ovirt_simulator.http.users import User
@@ -20,6 +22,13 @@ from ovirt_simulator.http.users import User
 _LOG = logging.getLogger(__name__)
 
 _TOKEN_PATHS = ("/ovirt-engine/sso/oauth/token", "/ovirt-engine/sso/oauth/token-http-auth")
+#: The welcome page needs a log-in in a browser: it sends clients on to it, which sends those without back.
+_WELCOME = {
+    "/ovirt-engine": "/ovirt-engine/",
+    "/ovirt-engine/": "/ovirt-engine/sso/oauth/authorize",
+    "/ovirt-engine/sso/oauth/authorize": "/ovirt-engine/",
+}
+_CHUNK = 1 << 20
 _LOGOUT_PATH = "/ovirt-engine/services/sso-logout"
 CONTROL = "/simulator"
 
@@ -50,6 +59,7 @@ class Application:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
         response = self._respond(request)
+        response.status = answers.status_line(response.status_code)
         return response(environ, start_response)
 
     def _respond(self, request: Request) -> Response:
@@ -84,12 +94,16 @@ class Application:
             return sso.token_servlet(request, self._tokens)
         if path == _LOGOUT_PATH:
             return sso.logout_servlet(request, self._tokens)
+        if path in _WELCOME:
+            return redirect(_WELCOME[path])
+        if path.startswith(f"{IMAGES}/") and request.method in ("OPTIONS", "PUT"):
+            return _swallowed(request)
         if path.startswith(f"{CONTROL}/"):
             return self._control(request, path.removeprefix(CONTROL))
         return answers.page(404)
 
     def _authenticated(self, request: Request, path: str) -> Response:
-        identity = self._identity(request)
+        identity = persistent_auth.identity(request, self._tokens) or self._identity(request)
         if identity is None:
             response = answers.page(401)
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
@@ -97,7 +111,11 @@ class Application:
         self._tally.add(identity[0])
         if path == "/v4" or path.startswith("/v4/"):
             path = path.removeprefix("/v4")
-        return self._api.answer(request, path, *identity)
+        if not accepts.anything_here(request):
+            return answers.page(406)
+        response = accepts.in_its_form(request, self._api.answer(request, path, *identity))
+        persistent_auth.settle(request, response, self._tokens, identity[0])
+        return response
 
     def _identity(self, request: Request) -> tuple[str, User] | None:
         """Say who asks, by token or by name and password."""
@@ -113,6 +131,13 @@ class Application:
             return name, self._tokens.check(name, password)
         except LoginError:
             return None
+
+
+def _swallowed(request: Request) -> Response:
+    """Take what is sent to a disk, however much, and keep nothing."""
+    while request.stream.read(_CHUNK):
+        pass
+    return Response(status=200)
 
 
 def _hung_up() -> OSError:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from lxml import etree
 
 from ovirt_placement.model import Rule
+from ovirt_simulator.http import json_form, limits
 from ovirt_simulator.http.answers import fault, usage
 
 Value = TypeVar("Value")
@@ -30,6 +31,17 @@ class Body:
             raise usage() from None
         if node.tag != tag:
             raise usage()
+        limits.check_body(node)
+        return cls(node)
+
+    @classmethod
+    def parse_json(cls, document: bytes, tag: str) -> Body:
+        """Read a JSON object that stands for the element `tag`; refuse others with a usage message."""
+        try:
+            node = json_form.from_json(document, tag)
+        except json_form.NotJson:
+            raise usage() from None
+        limits.check_body(node)
         return cls(node)
 
     @property

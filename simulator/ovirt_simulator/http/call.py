@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from werkzeug import Request
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http import markup
-from ovirt_simulator.http.answers import denied, fault
+from ovirt_simulator.http import json_form, markup
+from ovirt_simulator.http.answers import Refusal, denied, fault, page
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.cache import RenderCache
 from ovirt_simulator.http.links import NOTHING, Follow, Links, parse_follow
@@ -35,14 +35,6 @@ Expand = Callable[["Call", str, str, Follow], str]
 Value = TypeVar("Value")
 
 
-class SearchArguments(TypedDict):
-    """Arguments of `select` that come from the request."""
-
-    search: str
-    case_sensitive: bool
-    limit: int | None
-
-
 class Call:
     """A request to the API by a user who is logged in."""
 
@@ -54,6 +46,7 @@ class Call:
         user: User,
         expand: Expand,
         cache: RenderCache,
+        matrix: Mapping[str, str],
         follow: Follow | None = None,
         remembered: dict[str, Any] | None = None,
     ) -> None:
@@ -63,18 +56,30 @@ class Call:
         self.user = user
         self._request = request
         self._expand = expand
+        #: Parameters behind the last step of the path: `;max=2`.
+        self._matrix = matrix
         self._remembered: dict[str, Any] = {} if remembered is None else remembered
         #: Whether this call renders what another one follows; then `search` and `max` are not its own.
         self.followed = follow is not None
         self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
 
     @property
+    def server_url(self) -> str:
+        """Where this engine is, as the client has it: http://HOST:PORT."""
+        return self._request.host_url.rstrip("/")
+
+    @property
     def queries(self) -> Queries:
         return self.engine.queries
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """All parameters of the query and behind the path."""
+        return {**self._matrix, **self._request.args.to_dict()}
+
     def parameter(self, name: str) -> str | None:
-        """Give a query parameter, or for some the header that may stand for it."""
-        value = self._request.args.get(name)
+        """Give a parameter of the query or behind the path, or for some the header that may stand for it."""
+        value = self._request.args.get(name, self._matrix.get(name))
         if value is None and name in _HEADERS:
             return self._request.headers.get(_HEADERS[name])
         return value
@@ -117,18 +122,6 @@ class Call:
         """Whether to show what costs the engine more; answers to POST and PUT always do."""
         return bool(self.flag("all_content")) or self._request.method != "GET"
 
-    @property
-    def search(self) -> SearchArguments:
-        """What the list is to be searched for; nothing when another call follows it."""
-        if self.followed:
-            return {"search": "", "case_sensitive": False, "limit": None}
-        limit = self.number("max")
-        return {
-            "search": self.parameter("search") or "",
-            "case_sensitive": bool(self.flag("case_sensitive")),
-            "limit": None if limit is None or limit < 0 else limit,
-        }
-
     def once(self, key: str, compute: Callable[[], Value]) -> Value:
         """Give what is computed once for the whole request, with all that it follows."""
         if key not in self._remembered:
@@ -137,8 +130,13 @@ class Call:
         return value
 
     def body(self, tag: str) -> Body:
-        """Read the body, whose root must be `tag`."""
-        return Body.parse(self._request.get_data(), tag)
+        """Read the body, XML or JSON; an XML root must be `tag`."""
+        document, kind = self._request.get_data(), self._request.mimetype
+        if kind == json_form.JSON_TYPE:
+            return Body.parse_json(document, tag)
+        if kind not in ("", json_form.XML_TYPE):
+            raise Refusal(page(415))
+        return Body.parse(document, tag)
 
     def need_admin(self) -> None:
         """Refuse a query that only admins may make."""
@@ -170,6 +168,7 @@ class Call:
             self.user,
             self._expand,
             self.cache,
+            self._matrix,
             follow,
             self._remembered,
         )

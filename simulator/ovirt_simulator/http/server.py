@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,8 @@ class Server:
             self._server.prepare()
         except OSError as error:
             raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
+        # A port that was free is not asked for so; but who comes after shall have it at once.
+        self._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         scheme, host = "http" if certificate is None else "https", listen.rpartition(":")[0]
         self.url = f"{scheme}://{host}:{self._server.bind_addr[1]}"
         self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)

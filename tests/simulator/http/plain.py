@@ -12,6 +12,7 @@ from lxml import etree
 
 class Reply(NamedTuple):
     status: int
+    phrase: str
     headers: dict[str, str]
     body: bytes
 
@@ -39,6 +40,6 @@ def request(
         connection.request(method, target, body, sent)
         response: HTTPResponse = connection.getresponse()
         lowered = {name.lower(): value for name, value in response.getheaders()}
-        return Reply(response.status, lowered, response.read())
+        return Reply(response.status, response.reason, lowered, response.read())
     finally:
         connection.close()

@@ -65,7 +65,7 @@ def test_added_changed_and_removed(groups: AffinityGroupsService, sdk: Connectio
     service.remove()
     assert added.id not in {group.id for group in groups.list()}
     codes = [event.code for event in sdk.system_service().events_service().list()]
-    assert codes == [10354, 10352, 10352, 10350]
+    assert codes == [10354, 10352, 10352, 10350, 30]
 
 
 def test_a_new_groups_defaults(groups: AffinityGroupsService) -> None:
@@ -175,9 +175,13 @@ def test_members_but_vms_are_answered_with_an_action(engine: Engine, server: Ser
 
 
 def test_a_group_that_is_gone_is_400_with_the_null_pointers_text(server: Server) -> None:
-    reply = request(f"{server.api_url}/{PATH}/none")
-    assert reply.status == 400
-    assert "is null" in (reply.xml.findtext("detail") or "")
+    for method in ("GET", "PUT", "DELETE"):
+        reply = request(f"{server.api_url}/{PATH}/none", method, "<affinity_group/>")
+        assert reply.status == 400
+        assert "is null" in (reply.xml.findtext("detail") or "")
+    member = request(f"{server.api_url}/{PATH}/none/vms/web1", "DELETE")
+    detail = "[Cannot update Affinity Group. No matching Affinity Group.]"
+    assert (member.status, member.xml.findtext("detail")) == (400, detail)
 
 
 def test_adding_answers_201_and_removing_an_action(server: Server) -> None:

@@ -83,7 +83,7 @@ def test_its_hosts_are_cleared_and_it_takes_a_cpu_profile_of_there(sdk: Connecti
     assert moved.placement_policy.hosts in (None, [])
     assert moved.cpu_profile.id == "of-red"
     assert engines.codes(engine) == [250, 35], "the change of the cluster, and that of all else"
-    assert "Default host was reset to auto assign." in engine.queries.events()[-1].description
+    assert "Default host was reset to auto assign." in engine.queries.events()[-2].description
     put(sdk, "free", types.Cluster(id="red"))
     assert engines.codes(engine) == [250, 35, 35, 35]
 

@@ -13,6 +13,8 @@ from tests.simulator.http.plain import request
 
 @pytest.fixture
 def events(sdk: Connection) -> EventsService:
+    """The events, of which the first is the log-in of who asks."""
+    sdk.system_service().get()
     return sdk.system_service().events_service()
 
 
@@ -26,10 +28,10 @@ def external(
 
 def test_from_is_exclusive_and_max_gives_the_newest(events: EventsService) -> None:
     ids = [int(events.add(external(number)).id) for number in range(5)]
-    assert [int(event.id) for event in events.list()] == ids[::-1], "newest first"
+    assert [int(event.id) for event in events.list()] == [*ids[::-1], 1], "newest first"
     assert [int(event.id) for event in events.list(from_=ids[1])] == ids[:1:-1]
     assert [int(event.id) for event in events.list(from_=ids[0], max=2)] == [ids[4], ids[3]]
-    assert len(events.list(from_=0)) == 5
+    assert len(events.list(from_=0)) == 6
 
 
 def test_an_events_fields(engine: Engine, sdk: Connection, events: EventsService) -> None:
@@ -63,13 +65,13 @@ def test_an_external_event(events: EventsService) -> None:
 def test_a_custom_id_is_used_once_for_ever(events: EventsService) -> None:
     first = events.add(external(7))
     events.event_service(first.id).remove()
-    assert events.list() == []
+    assert [event.code for event in events.list()] == [30]
     assert events.event_service(first.id).get().description == "event 7", "dismissed, not gone"
     with pytest.raises(Error, match="=Cannot add External Event") as caught:
         events.add(external(7))
     assert caught.value.code == 400
     events.undelete()
-    assert [event.id for event in events.list()] == [first.id]
+    assert [event.id for event in events.list()] == [first.id, "1"]
 
 
 def test_the_engines_own_origin_is_refused(events: EventsService) -> None:
@@ -108,5 +110,43 @@ def test_searched(events: EventsService) -> None:
     for number in range(4):
         events.add(external(number, types.LogSeverity.ERROR if number % 2 else types.LogSeverity.NORMAL))
     assert [event.custom_id for event in events.list(search="severity=error")] == [3, 1]
-    assert [event.custom_id for event in events.list(search="sortby time asc", max=2)] == [0, 1]
+    assert [event.custom_id for event in events.list(search="origin=test sortby time asc", max=2)] == [0, 1]
     assert [event.custom_id for event in events.list(search="message=*2 and origin=test")] == [2]
+
+
+def test_users_have_an_id_but_the_engine_has_a_name_alone(
+    engine: Engine, sdk: Connection, events: EventsService
+) -> None:
+    engine.vms.crash("web1")
+    down = events.list()[0]
+    assert (down.user.id, down.user.href, down.user.name) == (None, None, "SYSTEM")
+    sdk.system_service().vms_service().vm_service("idle").stop()
+    stopped = events.list()[0]
+    own = sdk.system_service().get().authenticated_user
+    assert (stopped.user.id, stopped.user.name) == (own.id, "admin@internal-authz")
+    assert sdk.follow_link(stopped.user).user_name == "admin@internal-authz"
+
+
+def test_an_added_event_has_the_user_that_it_names(events: EventsService) -> None:
+    assert events.add(external(1)).user is None, "who adds it is not told"
+    named = events.add(external(2, user=types.User(id="someone"))).user
+    assert (named.id, named.name) == ("someone", None)
+
+
+def test_a_log_in_is_an_event_of_the_first_request_of_a_token(
+    engine: Engine, server: Server, events: EventsService
+) -> None:
+    def told() -> list[str]:
+        return [event.description for event in engine.queries.events() if event.code == 30]
+
+    events.list()
+    (first,) = told()
+    assert first.startswith("User admin@internal-authz connecting from '127.0.0.1' using session '")
+    request(f"{server.api_url}/vms")
+    assert len(told()) == 1, "the same user's next log-in is not told within five seconds"
+    engine.advance(6)
+    events.list()
+    assert len(told()) == 1, "a token is one session"
+    request(f"{server.api_url}/vms", user="reader@internal:password")
+    request(f"{server.api_url}/vms")
+    assert len(told()) == 3

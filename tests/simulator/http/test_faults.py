@@ -45,14 +45,29 @@ def test_commands_name_what_they_do_not_find(sdk: Connection) -> None:
 
 def test_the_sdks_message(sdk: Connection) -> None:
     with pytest.raises(Error) as caught:
-        sdk.system_service().vms_service().vm_service("spare").stop()
+        sdk.system_service().vms_service().vm_service("spare").suspend()
     assert str(caught.value) == (
         'Fault reason is "Operation Failed". '
         f'Fault detail is "{caught.value.fault.detail}". HTTP response code is 409.'
     )
 
 
-@pytest.mark.parametrize(("method", "path"), [("DELETE", "vms"), ("PUT", "hosts"), ("POST", "clusters")])
+@pytest.mark.parametrize(
+    ("method", "path", "body", "phrase"),
+    [
+        ("GET", "vms", None, "OK"),
+        ("GET", "vms/none", None, "Not Found"),
+        ("POST", "tags", "<tag/>", "Bad Request"),
+        ("POST", "tags", "<tag><name>new</name></tag>", "Created"),
+        ("POST", "vms/spare/migrate", "<action/>", "Conflict"),
+        ("DELETE", "clusters", None, "Method Not Allowed"),
+    ],
+)
+def test_reason_phrases(server: Server, method: str, path: str, body: str | None, phrase: str) -> None:
+    assert request(f"{server.api_url}/{path}", method, body).phrase == phrase
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "vms"), ("PUT", "hosts"), ("DELETE", "clusters")])
 def test_a_method_that_is_not_there(server: Server, method: str, path: str) -> None:
     assert request(f"{server.api_url}/{path}", method, "<x/>").status == 405
 

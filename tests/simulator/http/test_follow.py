@@ -76,9 +76,9 @@ def test_sub_collections_that_the_state_lacks_are_empty(sdk: Connection) -> None
         sdk.system_service()
         .vms_service()
         .vm_service("web1")
-        .get(follow="snapshots,numa_nodes,cdroms,sessions")
+        .get(follow="applications,numa_nodes,cdroms,sessions")
     )
-    assert [list(each) for each in (vm.snapshots, vm.cdroms, vm.sessions)] == [[], [], []]
+    assert [list(each) for each in (vm.applications, vm.cdroms, vm.sessions)] == [[], [], []]
 
 
 @pytest.mark.parametrize(

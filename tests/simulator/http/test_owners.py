@@ -57,7 +57,7 @@ def test_a_tag_names_the_owner_whoever_has_permissions(sdk: Connection, engine: 
     assert sorted(each.name for each in tags.list()) == ["blue", "pk-customer-acme", "red"]
     tags.tag_service(tag.id).remove()
     assert owners(engine)["web1"] is None
-    with pytest.raises(Error, match="in use"):
+    with pytest.raises(Error, match="already exists"):
         system.tags_service().add(types.Tag(name="pk-customer-acme"))
 
 

@@ -110,12 +110,12 @@ def test_what_a_vm_is_made_of(sdk: Connection) -> None:
     (nic,) = service.nics_service().list()
     assert (nic.id, nic.name, nic.vnic_profile.id) == ("nic1", "eth0", "vp1")
     assert sdk.follow_link(sdk.follow_link(nic.vnic_profile).network).name == "ovirtmgmt"
-    assert service.snapshots_service().list() == []
+    assert [each.description for each in service.snapshots_service().list()] == ["Active VM"]
 
 
 def test_tags(sdk: Connection) -> None:
     system = sdk.system_service()
-    assert [tag.name for tag in system.tags_service().list()] == ["blue", "red", "ssd"]
+    assert [tag.name for tag in system.tags_service().list()] == ["blue", "red", "ssd", "root"]
     web1 = system.vms_service().vm_service("web1").tags_service().list()
     assert sorted(tag.name for tag in web1) == ["blue", "red"]
     assert [tag.name for tag in system.hosts_service().host_service("host1").tags_service().list()] == ["ssd"]

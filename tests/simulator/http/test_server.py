@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -70,6 +71,18 @@ def test_an_address_that_is_taken(engine: Engine, server: Server) -> None:
         serve(engine, urlsplit(server.url).netloc)
 
 
+def test_an_address_is_free_again_at_once(engine: Engine) -> None:
+    """Though the connections that this side has ended linger on it."""
+    first = serve(engine)
+    with closing(HTTPConnection(urlsplit(first.url).netloc)) as connection:
+        connection.request("GET", "/ovirt-engine/api/vms")
+        connection.getresponse().read()
+        first.close()
+    second = serve(engine, urlsplit(first.url).netloc)
+    assert request(f"{second.api_url}/vms").status == 200
+    second.close()
+
+
 def test_a_closed_server_is_gone(engine: Engine) -> None:
     server = serve(engine)
     before = threading.active_count()
@@ -115,3 +128,20 @@ def test_many_clients_at_once(engine: Engine, server: Server) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_parameters_behind_the_path(server: Server) -> None:
+    """The engine takes every parameter there too; the query goes before them."""
+    assert len(request(f"{server.api_url}/vms;max=2").xml) == 2
+    assert len(request(f"{server.api_url}/vms;max=2;search=name=web*").xml) == 2
+    assert len(request(f"{server.api_url}/vms;max=2?max=3").xml) == 3
+    assert len(request(f"{server.api_url}/clusters;max=1/cluster1/affinitygroups").xml) == 3
+    assert request(f"{server.api_url}/vms/web1;follow=tags").xml.find("tags/tag") is not None
+
+
+@pytest.mark.parametrize("path", ["tags", "affinitylabels", "vms/web1/tags", "schedulingpolicies", "roles"])
+def test_max_cuts_every_list(server: Server, path: str) -> None:
+    whole = len(request(f"{server.api_url}/{path}").xml)
+    assert whole > 1
+    assert [len(request(f"{server.api_url}/{path}?max={most}").xml) for most in (1, 0, -1)] == [1, 0, whole]
+    assert request(f"{server.api_url}/{path}?max=-2").status == 500

@@ -46,8 +46,8 @@ NEWER = {
     "datacenters": {"data_center/description"},
     "networks": set(),
     "vnicprofiles": set(),
-    "disks": set(),
-    "templates": set(),
+    "disks": {"disk/link[disksnapshots]"},
+    "templates": {"template/link[mediateddevices]", "template/memory_policy/ballooning"},
 }
 
 

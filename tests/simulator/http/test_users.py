@@ -149,3 +149,25 @@ def test_each_sees_its_own_role_and_permits(connect: Callable[[str], Connection]
         assert role.administrative == (name != "owner")
         assert some in {permit.name for permit in role.permits}
     assert [permit.name for permit in role.permits] == ["login"]
+
+
+def test_roles_tags_and_permissions_of_users(connect: Callable[[str], Connection], server: Server) -> None:
+    connection = connect("admin")
+    system = connection.system_service()
+    permissions = system.vms_service().vm_service("web1").permissions_service()
+    permissions.add(types.Permission(role=types.Role(name="UserRole"), user=types.User(id="bob")))
+    permissions.add(types.Permission(role=types.Role(name="UserVmManager"), group=types.Group(id="staff")))
+    own = system.get().authenticated_user.id
+    bob, me = (system.users_service().user_service(name) for name in ("bob", own))
+    assert [role.name for role in bob.roles_service().list()] == ["UserRole"]
+    assert [permission.vm.id for permission in bob.permissions_service().list()] == ["web1"]
+    (mine,) = me.roles_service().list()
+    assert mine.administrative is True
+    assert bob.tags_service().list() == me.tags_service().list() == []
+    assert [role.name for role in system.groups_service().group_service("staff").roles_service().list()] == [
+        "UserVmManager"
+    ]
+    followed = system.users_service().list(search="name=bob", follow="roles,tags,permissions")[0]
+    assert [role.id for role in followed.roles] == [role.id for role in bob.roles_service().list()]
+    for path in ("users/nobody/roles", "users/nobody/tags", "users/nobody/permissions", "groups/bob/roles"):
+        assert request(f"{server.api_url}/{path}").status == 404

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ovirt_simulator.core.entities import Cluster
 from ovirt_simulator.http.links import Links
+from ovirt_simulator.http.mac_pool import MAC_POOL
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
 
 #: Sub-collections, and what `follow` calls them.
@@ -53,6 +54,7 @@ def cluster(record: Cluster, links: Links, *, management_network: str | None) ->
         links.links(LINKS),
         _configuration(record),
         links.reference("data_center", "datacenters", record.data_center),
+        links.reference("mac_pool", "macpools", MAC_POOL),
         _management_network(management_network),
         links.reference("scheduling_policy", "schedulingpolicies", record.policy_id or None),
     )
@@ -90,7 +92,7 @@ def _configuration(record: Cluster) -> str:
         text("trusted_service", False),
         text("tunnel_migration", False),
         text("upgrade_in_progress", record.upgrade_mode),
-        text("upgrade_percent_complete", 0),
+        text("upgrade_percent_complete", record.upgrade_percent),
         version(record.compatibility),
         text("virt_service", True),
         text("vnc_encryption", False),

@@ -1,10 +1,11 @@
-"""Events and jobs as the engine shows them."""
+"""Events, and jobs with their steps, as the engine shows them."""
 
 from __future__ import annotations
 
 from ovirt_simulator.core.entities import Event, Job, Reference
+from ovirt_simulator.core.job_commands import Step
 from ovirt_simulator.http.links import Links
-from ovirt_simulator.http.markup import entity, path, text
+from ovirt_simulator.http.markup import element, entity, path, text
 from ovirt_simulator.http.render.moment import moment
 
 
@@ -34,6 +35,8 @@ def event(record: Event, links: Links) -> str:
 def _subject(tag: str, collection: str, subject: Reference | None) -> str:
     if subject is None:
         return ""
+    if subject.id is None:
+        return element(tag, text("name", subject.name))
     return entity(tag, path(collection, subject.id), subject.id, text("name", subject.name))
 
 
@@ -50,4 +53,20 @@ def job(record: Job, links: Links) -> str:
         text("last_updated", moment(record.ended or record.started)),
         text("start_time", moment(record.started)),
         text("status", record.status),
+    )
+
+
+def step(record: Step, links: Links) -> str:
+    return links.entity(
+        "step",
+        record.id,
+        links.actions("end"),
+        text("description", record.description),
+        text("end_time", moment(record.ended)),
+        text("external", True),
+        text("number", record.number),
+        text("start_time", moment(record.started)),
+        text("status", record.status),
+        text("type", record.type),
+        links.reference("job", "jobs", record.job),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.model import Disk, Network, VnicProfile
+from ovirt_placement.model import Network, VnicProfile
 from ovirt_simulator.core.entities import DataCenter, Tag
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import element, text
@@ -24,7 +24,6 @@ NETWORK_LINKS = {
     "vnicprofiles": "vnic_profiles",
 }
 VNIC_PROFILE_LINKS = {"permissions": "permissions"}
-DISK_LINKS = {"permissions": "permissions", "statistics": "statistics"}
 
 
 def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
@@ -70,10 +69,6 @@ def vnic_profile(record: VnicProfile, links: Links) -> str:
     )
 
 
-def template(template_id: str, name: str, links: Links) -> str:
-    return links.entity("template", template_id, text("name", name), text("status", "ok"))
-
-
 def instance_type(type_id: str, name: str, links: Links) -> str:
     return links.entity("instance_type", type_id, text("name", name))
 
@@ -84,20 +79,6 @@ def cpu_profile(profile_id: str, name: str, links: Links) -> str:
 
 def disk_profile(profile_id: str, name: str, links: Links) -> str:
     return links.entity("disk_profile", profile_id, text("name", name))
-
-
-def disk(record: Disk, links: Links) -> str:
-    return links.entity(
-        "disk",
-        record.id,
-        text("name", record.id),
-        links.links(DISK_LINKS),
-        text("alias", record.id),
-        text("content_type", "data"),
-        text("status", "ok"),
-        text("storage_type", "image"),
-        links.reference("disk_profile", "diskprofiles", record.profile),
-    )
 
 
 def tag(record: Tag, links: Links) -> str:

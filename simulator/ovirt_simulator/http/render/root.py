@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ovirt_simulator.core.images import BLANK_TEMPLATE
 from ovirt_simulator.http.markup import API, element, entity, lines, text
 from ovirt_simulator.http.render.moment import moment
-from ovirt_simulator.http.render.vm import BLANK_TEMPLATE
 
 #: The engine that the simulator speaks as.
 VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")
@@ -24,16 +24,22 @@ COLLECTIONS = {
     "domains": "domains",
     "events": "events",
     "externalhostproviders": "external_host_providers",
+    "externaltemplateimports": "external_template_imports",
+    "externalvmimports": "external_vm_imports",
     "groups": "groups",
     "hosts": "hosts",
     "icons": "icons",
     "imagetransfers": "image_transfers",
     "instancetypes": "instance_types",
     "jobs": "jobs",
+    "katelloerrata": "katello_errata",
     "macpools": "mac_pools",
     "networkfilters": "network_filters",
     "networks": "networks",
-    "operatingsystems": "operating_systems",
+    "openstackimageproviders": "openstack_image_providers",
+    "openstacknetworkproviders": "openstack_network_providers",
+    "openstackvolumeproviders": "openstack_volume_providers",
+    "operatingsystems": "operation_systems",
     "permissions": "permissions",
     "roles": "roles",
     "schedulingpolicies": "scheduling_policies",
@@ -47,17 +53,40 @@ COLLECTIONS = {
     "vms": "vms",
     "vnicprofiles": "vnic_profiles",
 }
-_SEARCHABLE = ("clusters", "datacenters", "events", "hosts", "networks", "templates", "vms", "disks")
+_SEARCHABLE = (
+    "clusters",
+    "datacenters",
+    "disks",
+    "events",
+    "externalhostproviders",
+    "groups",
+    "hosts",
+    "instancetypes",
+    "jobs",
+    "networks",
+    "openstackimageproviders",
+    "openstacknetworkproviders",
+    "openstackvolumeproviders",
+    "storagedomains",
+    "templates",
+    "users",
+    "vmpools",
+    "vms",
+)
 _BLANK = f"{API}/templates/{BLANK_TEMPLATE}"
 
 
-def api(now: datetime, *, hosts: tuple[int, int], vms: tuple[int, int], user: str, user_id: str) -> str:
-    """Render the root; the pairs are the active ones and all. `user` is who asks."""
+def api(now: datetime, *, summary: dict[str, tuple[int, int]] | None, user: str, user_id: str) -> str:
+    """Render the root. `user` is who asks.
+
+    The summary says of each type of things how many are active and how many there are; only administrators
+    are shown it.
+    """
     children = lines(
         _links(),
         _product(),
         f'<special_objects><blank_template href="{_BLANK}" id="{BLANK_TEMPLATE}"/></special_objects>',
-        element("summary", _count("hosts", *hosts), _count("vms", *vms)),
+        "" if summary is None else _summary(summary),
         text("time", moment(now)),
         entity("authenticated_user", f"{API}/users/{user_id}", user_id, text("user_name", user)),
         entity("effective_user", f"{API}/users/{user_id}", user_id, text("user_name", user)),
@@ -90,5 +119,9 @@ def _product() -> str:
     return element("product_info", text("name", "oVirt Engine"), text("vendor", "ovirt.org"), version)
 
 
-def _count(tag: str, active: int, total: int) -> str:
-    return element(tag, text("active", active), text("total", total))
+def _summary(counts: dict[str, tuple[int, int]]) -> str:
+    items = (
+        element(tag, text("active", active), text("total", total))
+        for tag, (active, total) in sorted(counts.items())
+    )
+    return element("summary", *items)

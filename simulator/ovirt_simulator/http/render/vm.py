@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from ovirt_placement.model import Disk, Nic
 from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskImage
 from ovirt_simulator.http.links import Links
+from ovirt_simulator.http.mac_pool import mac_address
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
+from ovirt_simulator.http.render import hardware
 from ovirt_simulator.http.render.moment import moment
-
-BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
-
-_MIB = 1 << 20
 
 #: Statuses without a host, and without all that only a running VM has.
 _OFF = frozenset({"down", "suspended", "image_locked", "image_illegal"})
@@ -77,20 +76,19 @@ _MIGRATION = (
     "<migration><auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
     "<encrypted>inherit</encrypted></migration>\n<migration_downtime>-1</migration_downtime>"
 )
-_OS = "<os><boot><devices><device>hd</device></devices></boot><type>other</type></os>"
 _START = (
     '<sso><methods><method id="guest_agent"/></methods></sso>\n<start_paused>false</start_paused>\n'
     "<stateless>false</stateless>\n"
     "<storage_error_resume_behaviour>auto_resume</storage_error_resume_behaviour>\n"
-    "<time_zone><name>Etc/GMT</name></time_zone>\n<type>server</type>\n<usb><enabled>false</enabled></usb>"
+    "<time_zone><name>Etc/GMT</name></time_zone>"
 )
 
 
-def vm(record: Vm, links: Links, *, address: str | None, restricted: bool) -> str:
+def vm(record: Vm, links: Links, *, address: str | None, restricted: bool, all_content: bool) -> str:
     """Render a VM.
 
     `address` is that of the host it runs on. A `restricted` reader, one whose queries are filtered, sees
-    neither the host nor the placement policy.
+    neither the host nor the placement policy. With `all_content` some devices are told.
     """
     on = record.status not in _OFF
     host = record.host if on and not restricted else None
@@ -100,11 +98,14 @@ def vm(record: Vm, links: Links, *, address: str | None, restricted: bool) -> st
         links.actions(*_ACTIONS),
         text("name", record.name),
         text("description", record.description),
-        text("comment", ""),
+        text("comment", record.particulars.comment),
         links.links(LINKS),
         _configuration(record, address if on else None),
+        hardware.devices(record) if all_content else "",
         "" if restricted else _placement_policy(record),
         _START,
+        text("type", record.particulars.type),
+        "<usb><enabled>false</enabled></usb>",
         links.reference("cluster", "clusters", record.cluster),
         links.reference("cpu_profile", "cpuprofiles", record.cpu_profile),
         "" if record.quota is None else f'<quota id="{attribute(record.quota)}"/>',
@@ -135,25 +136,23 @@ def _original_template(record: Vm) -> str:
 
 
 def _configuration(record: Vm, address: str | None) -> str:
-    memory = record.memory_mb * _MIB
-    topology = f"<cores>1</cores><sockets>{record.vcpus}</sockets><threads>1</threads>"
     display = _DISPLAY.format(port="" if address is None else "<port>5900</port>")
     return lines(
         _BIOS,
-        f"<cpu><architecture>x86_64</architecture><topology>{topology}</topology></cpu>",
+        hardware.cpu(record),
         "<cpu_pinning_policy>none</cpu_pinning_policy>\n<cpu_shares>0</cpu_shares>",
+        text("creation_time", moment(record.created)),
         _custom_properties(record.custom_properties),
         "<delete_protected>false</delete_protected>",
         element("display", text("address", address), display),
         element("high_availability", text("enabled", record.ha), "<priority>1</priority>"),
+        hardware.initialization(record),
         "<io><threads>1</threads></io>",
-        f"<memory>{memory}</memory>",
-        f"<memory_policy><ballooning>true</ballooning><guaranteed>{record.guaranteed_mb * _MIB}</guaranteed>"
-        f"<max>{4 * memory}</max></memory_policy>",
+        hardware.memory(record),
         _MIGRATION,
         "<multi_queues_enabled>true</multi_queues_enabled>",
         text("origin", "managed_hosted_engine" if record.hosted_engine else "ovirt"),
-        _OS,
+        hardware.operating_system(record),
     )
 
 
@@ -176,13 +175,13 @@ def _placement_policy(record: Vm) -> str:
     )
 
 
-def disk_attachment(record: Vm, disk: Disk, links: Links) -> str:
+def disk_attachment(record: Vm, disk: Disk, links: Links, image: DiskImage) -> str:
     return links.entity(
         "disk_attachment",
         disk.id,
-        text("active", True),
+        text("active", image.active),
         text("bootable", disk.bootable),
-        text("interface", "virtio_scsi"),
+        text("interface", image.interface),
         text("pass_discard", False),
         text("read_only", False),
         text("uses_scsi_reservation", False),
@@ -201,6 +200,7 @@ def nic(record: Vm, card: Nic, links: Links) -> str:
         links.reference("vm", "vms", record.id),
         text("interface", "virtio"),
         text("linked", True),
+        element("mac", text("address", mac_address(card.id))),
         text("plugged", True),
         links.reference("vnic_profile", "vnicprofiles", card.vnic_profile),
     )

@@ -27,13 +27,12 @@ def act(call: Call, permit: Permit, tag: str, subject: str, command: Callable[[B
         job = command(body)
     except Rejected as rejected:
         return failed(body, rejected.http_status, rejected.detail)
-    return _action(
-        body,
-        200,
-        job=markup.entity("job", markup.path("jobs", job.id), job.id),
-        status=markup.text("status", "complete"),
-        **{tag: subject},
-    )
+    outcome = {
+        tag: subject,
+        "job": markup.entity("job", markup.path("jobs", job.id), job.id),
+        "status": markup.text("status", "complete"),
+    }
+    return _action(body, 200, **outcome)
 
 
 def failed(body: Body, status: int, detail: str) -> Response:

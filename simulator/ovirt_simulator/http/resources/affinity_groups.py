@@ -60,6 +60,7 @@ def put_group(call: Call, cluster_id: str, group_id: str) -> Response:
 
 
 def delete_group(call: Call, cluster_id: str, group_id: str) -> Response:
+    _group(call, group_id)
     call.need(Permit.MANIPULATE_AFFINITY_GROUPS)
     call.engine.affinity_groups.remove(group_id, caller=call.caller)
     return done()

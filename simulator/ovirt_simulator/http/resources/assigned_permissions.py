@@ -32,6 +32,15 @@ def list_of_cluster(call: Call, cluster_id: str) -> list[str]:
     return _shown(call, "cluster", "clusters", cluster_id, _of_cluster(call, cluster_id))
 
 
+def list_of_holder(call: Call, collection: str, holder: str) -> list[str]:
+    """Give the permissions of a user or group, each with what it is on."""
+    return [
+        _by_itself(one, call.links(collection, holder, "permissions", one.id))
+        for one in call.queries.permissions()
+        if one.holder == holder
+    ]
+
+
 def get_of_vm(call: Call, vm_id: str, permission_id: str) -> str:
     found = _of_vm(call, visible_vm(call, vm_id))
     return _get(call, call.links("vms", vm_id, "permissions", permission_id), permission_id, found)
@@ -85,6 +94,10 @@ def _get(call: Call, links: Links, permission_id: str, found: list[Permission]) 
     if permission_id == stable_id("permission", call.user_name):
         return permissions.of_system(call, links)
     one = present(next((one for one in found if one.id == permission_id), None))
+    return _by_itself(one, links)
+
+
+def _by_itself(one: Permission, links: Links) -> str:
     if one.vm is not None:
         return _permission(one, links, "vm", "vms", one.vm)
     return _permission(one, links, "cluster", "clusters", one.cluster or "")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from werkzeug import Response
 
-from ovirt_simulator.core.entities import Cluster
-from ovirt_simulator.http import answers
+from ovirt_simulator.core.entities import Cluster, Job
+from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http.answers import incomplete
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import cluster as render
-from ovirt_simulator.http.resources.find import present, visible_clusters
-from ovirt_simulator.http.search import fields
-from ovirt_simulator.http.search.select import select
+from ovirt_simulator.http.resources.actions import act
+from ovirt_simulator.http.resources.find import named, present, visible_clusters
+from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
 
 _MANAGEMENT_NETWORK = "ovirtmgmt"
 
 
 def list_clusters(call: Call) -> list[str]:
-    found = select(visible_clusters(call), fields.clusters(call.queries), **call.search)
-    return [render_cluster(call, cluster) for cluster in found]
+    return [render_cluster(call, cluster) for cluster in searched(call, "CLUSTER", visible_clusters(call))]
 
 
 def get_cluster(call: Call, cluster_id: str) -> str:
@@ -34,6 +35,24 @@ def render_cluster(call: Call, cluster: Cluster, links: Links | None = None) -> 
             (known.id for known in call.queries.networks() if known.name == _MANAGEMENT_NETWORK), None
         )
     return render.cluster(cluster, links or call.links("clusters", cluster.id), management_network=network)
+
+
+def post_cluster(call: Call) -> Response:
+    """Add a cluster to the data center that the body names by id or name."""
+    body = call.body("cluster")
+    name, data_center = body.text("name"), body.child("data_center")
+    if not name:
+        raise incomplete("Cluster", "name")
+    if data_center is None:
+        raise incomplete("Cluster", "dataCenter.name|id")
+    call.need(Permit.CREATE_CLUSTER)
+    cluster = call.engine.policies.add_cluster(
+        name,
+        named(data_center, call.queries.data_centers()),
+        description=body.text("description") or "",
+        caller=call.caller,
+    )
+    return answers.document(render_cluster(call, cluster, call.plain_links("clusters", cluster.id)), 201)
 
 
 def put_cluster(call: Call, cluster_id: str) -> Response:
@@ -52,3 +71,20 @@ def put_cluster(call: Call, cluster_id: str) -> Response:
         caller=call.caller,
     )
     return answers.document(render_cluster(call, cluster, call.plain_links("clusters", cluster_id)))
+
+
+def upgrade(call: Call, cluster_id: str) -> Response:
+    """Mark the cluster as being upgraded, say how far that is, or take the mark away."""
+    present(call.queries.cluster(cluster_id))
+
+    def command(body: Body) -> Job:
+        upgrades, wanted = call.engine.upgrades, body.text("upgrade_action")
+        if wanted == "start":
+            return upgrades.start(cluster_id, caller=call.caller)
+        if wanted == "update_progress":
+            percent = body.integer("upgrade_percent_complete") or 0
+            return upgrades.progress(cluster_id, percent, caller=call.caller)
+        return upgrades.finish(cluster_id, caller=call.caller)
+
+    subject = f'<cluster href="{markup.path("clusters", cluster_id)}" id="{markup.attribute(cluster_id)}"/>'
+    return act(call, Permit.EDIT_CLUSTER_CONFIGURATION, "cluster", subject, command)

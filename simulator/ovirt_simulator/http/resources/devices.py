@@ -14,6 +14,8 @@ from ovirt_simulator.http.render import infrastructure
 from ovirt_simulator.http.render import vm as render
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
+from ovirt_simulator.http.resources.storage import disk_edit
+from ovirt_simulator.http.resources.vms import render_attachment
 from ovirt_simulator.http.users import Permit
 
 
@@ -48,33 +50,33 @@ def delete_nic(call: Call, vm_id: str, nic_id: str) -> Response:
 
 
 def post_disk_attachment(call: Call, vm_id: str) -> Response:
-    """Attach the disk that the body names by id; its profile may be given with it."""
+    """Attach the disk that the body names by id, perhaps with its profile; or a new one that it describes."""
     vm = _vm(call, vm_id)
     body = call.body("disk_attachment")
     wanted = body.child("disk")
-    if wanted is None or wanted.id is None:
+    if wanted is None or (wanted.id is None and not wanted.text("provisioned_size")):
         raise incomplete("DiskAttachment", "disk.id")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    disk = Disk(
-        id=wanted.id, bootable=bool(body.boolean("bootable")), profile=wanted.child_id("disk_profile")
-    )
-    return answers.document(_attached(call, vm, disk), 201)
+    disk_id = wanted.id or call.engine.disks.add(disk_edit(wanted), caller=call.caller).id
+    disk = Disk(id=disk_id, bootable=bool(body.boolean("bootable")), profile=wanted.child_id("disk_profile"))
+    return answers.document(_attached(call, vm, disk, body), 201)
 
 
 def put_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
-    """Change whether the VM boots from the disk, and the disk's profile; the rest is read past."""
+    """Change whether the VM boots from the disk, whether it sees it, and the disk itself."""
     vm = _vm(call, vm_id)
     disk = present(next((disk for disk in vm.disks if disk.id == disk_id), None))
     body = call.body("disk_attachment")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    bootable = body.boolean("bootable")
-    wanted = body.child("disk") or Body.parse(b"<disk/>", "disk")
+    bootable, wanted = body.boolean("bootable"), body.child("disk")
     changed = Disk(
         id=disk_id,
         bootable=disk.bootable if bootable is None else bootable,
-        profile=wanted.child_id("disk_profile") or disk.profile,
+        profile=(wanted.child_id("disk_profile") if wanted else None) or disk.profile,
     )
-    return answers.document(_attached(call, vm, changed))
+    if wanted is not None:
+        call.engine.disks.edit(disk_id, disk_edit(wanted), caller=call.caller)
+    return answers.document(_attached(call, vm, changed, body))
 
 
 def delete_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
@@ -101,6 +103,13 @@ def _nic(call: Call, vm: Vm, nic: Nic) -> str:
     return render.nic(vm, nic, call.plain_links("vms", vm.id, "nics", nic.id))
 
 
-def _attached(call: Call, vm: Vm, disk: Disk) -> str:
-    call.engine.devices.attach_disk(vm.id, disk, caller=call.caller)
-    return render.disk_attachment(vm, disk, call.plain_links("vms", vm.id, "diskattachments", disk.id))
+def _attached(call: Call, vm: Vm, disk: Disk, body: Body) -> str:
+    call.engine.devices.attach_disk(
+        vm.id,
+        disk,
+        active=body.boolean("active"),
+        interface=body.text("interface"),
+        caller=call.caller,
+    )
+    links = call.plain_links("vms", vm.id, "diskattachments", disk.id)
+    return render_attachment(call, vm, disk, links)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.render import cluster, host, infrastructure, vm
+from ovirt_simulator.http.render import cluster, host, infrastructure, storage, template, vm
 from ovirt_simulator.http.render.root import COLLECTIONS
 from ovirt_simulator.http.resources.find import present, visible_clusters, visible_vm
 from ovirt_simulator.http.resources.hosts import visible_host
@@ -20,6 +20,9 @@ _ROOTS = {
     "/hosts/<host_id>/fenceagents": "agents",
     "/hosts/<host_id>/storage": "host_storages",
     "/hosts/<host_id>/cpuunits": "host_cpu_units",
+    "/clusters/<cluster_id>/enabledfeatures": "cluster_features",
+    "/clusters/<cluster_id>/externalnetworkproviders": "external_providers",
+    "/templates/<template_id>/mediateddevices": "vm_mediated_devices",
 }
 
 Empty = Callable[..., list[str]]
@@ -53,8 +56,10 @@ _OWNERS: list[tuple[str, Mapping[str, str | None], Empty]] = [
     ("/datacenters/<data_center_id>", infrastructure.DATA_CENTER_LINKS, _of_other),
     ("/networks/<network_id>", infrastructure.NETWORK_LINKS, _of_other),
     ("/vnicprofiles/<profile_id>", infrastructure.VNIC_PROFILE_LINKS, _of_other),
-    ("/disks/<disk_id>", infrastructure.DISK_LINKS, _of_other),
-    ("/jobs/<job_id>", {"steps": "steps"}, _of_other),
+    ("/disks/<disk_id>", storage.DISK_LINKS, _of_other),
+    ("/storagedomains/<domain_id>", storage.STORAGE_DOMAIN_LINKS, _of_other),
+    ("/templates/<template_id>", template.LINKS, _of_other),
+    ("/macpools/<pool_id>", {"permissions": "permissions"}, _of_other),
 ]
 
 

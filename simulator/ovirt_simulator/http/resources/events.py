@@ -15,8 +15,7 @@ from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import event as render
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
-from ovirt_simulator.http.search import fields
-from ovirt_simulator.http.search.select import select
+from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
 
 _MANDATORY = ("origin", "severity", "custom_id", "description")
@@ -29,7 +28,7 @@ def list_events(call: Call) -> list[str]:
     events = [event for event in call.queries.events() if event.id > after or after <= 0]
     if call.filtered:
         events = [event for event in events if event.vm is not None and event.vm.id in call.user.vms]
-    return [_cached(call, event) for event in select(events, fields.events(), **call.search)]
+    return [_cached(call, event) for event in searched(call, "EVENT", events)]
 
 
 def get_event(call: Call, event_id: str) -> str:
@@ -88,6 +87,7 @@ def _external(body: Body) -> ExternalEvent:
         data_center=body.child_id("data_center"),
         host=body.child_id("host"),
         vm=body.child_id("vm"),
+        user=body.child_id("user"),
         flood_rate=body.integer("flood_rate") or 0,
         custom_data=body.text("custom_data"),
         time=_time(body),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 from ovirt_simulator.core.entities import Cluster, Vm
+from ovirt_simulator.core.images import DiskImage
 from ovirt_simulator.http.answers import absent, fault
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
@@ -35,6 +37,32 @@ def visible_clusters(call: Call) -> tuple[Cluster, ...]:
     vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
     of_vms = {vm.cluster for vm in vms if vm is not None}
     return tuple(cluster for cluster in clusters if cluster.id in of_vms)
+
+
+def images(call: Call) -> dict[str, DiskImage]:
+    """Give all disks by id, looked up once for the request."""
+    return call.once("images", lambda: {image.id: image for image in call.queries.disks()})
+
+
+class Named(Protocol):
+    """What a body can name by its id or by its name."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+def named(reference: Body, records: Iterable[Named]) -> str:
+    """Give the id of what a body refers to by id or name; 404 for an unknown name."""
+    if reference.id is not None:
+        return reference.id
+    name = reference.text("name")
+    for record in records:
+        if record.name == name:
+            return record.id
+    raise fault(404, f"Entity not found: {name}")
 
 
 def host_id(call: Call, reference: Body) -> str | None:

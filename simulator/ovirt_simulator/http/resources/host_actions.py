@@ -30,3 +30,13 @@ def deactivate(call: Call, host_id: str) -> Response:
             host_id, reason=body.text("reason") or "", caller=call.caller
         ),
     )
+
+
+def upgrade_check(call: Call, host_id: str) -> Response:
+    return act(
+        call,
+        Permit.MANIPULATE_HOST,
+        "host",
+        outline(host_id, call.plain_links("hosts", host_id)),
+        lambda _: call.engine.hosts.check_upgrade(host_id, caller=call.caller),
+    )

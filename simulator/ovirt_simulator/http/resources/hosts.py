@@ -1,14 +1,17 @@
-"""Hosts and their sub-collections, read."""
+"""Hosts and their sub-collections; hosts that change their cluster, and go."""
 
 from __future__ import annotations
 
+from werkzeug import Response
+
 from ovirt_simulator.core.entities import Host
-from ovirt_simulator.http import markup
+from ovirt_simulator.http import answers, markup
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import host as render
-from ovirt_simulator.http.resources.find import present
-from ovirt_simulator.http.search import fields
-from ovirt_simulator.http.search.select import select
+from ovirt_simulator.http.resources.actions import done
+from ovirt_simulator.http.resources.find import cluster_id, present
+from ovirt_simulator.http.resources.searching import searched
+from ovirt_simulator.http.users import Permit
 
 
 def list_hosts(call: Call) -> list[str]:
@@ -21,8 +24,7 @@ def list_hosts(call: Call) -> list[str]:
         closure = bool(call.flag("check_vms_in_affinity_closure"))
         targets = call.queries.migration_targets(vm_ids, closure=closure)
         return [render_host(call, host) for host in targets]
-    found = select(call.queries.hosts(), fields.hosts(call.queries), **call.search)
-    return [render_host(call, host) for host in found]
+    return [render_host(call, host) for host in searched(call, "HOST", call.queries.hosts())]
 
 
 def get_host(call: Call, host_id: str) -> str:
@@ -56,3 +58,21 @@ def _all_content(call: Call, host: Host) -> str:
         hosted_engine=host.cluster in clusters,
         maintenance=host.status == "maintenance",
     )
+
+
+def put_host(call: Call, host_id: str) -> Response:
+    """Move a host to another cluster, which the body names by id or name."""
+    present(call.queries.host(host_id))
+    wanted = cluster_id(call, call.body("host").child("cluster"))
+    call.need(Permit.EDIT_HOST_CONFIGURATION)
+    host = present(call.queries.host(host_id))
+    if wanted is not None:
+        host = call.engine.hosts.change_cluster(host_id, wanted, caller=call.caller)
+    return answers.document(render_host(call, host))
+
+
+def delete_host(call: Call, host_id: str) -> Response:
+    present(call.queries.host(host_id))
+    call.need(Permit.DELETE_HOST)
+    call.engine.hosts.remove(host_id, caller=call.caller)
+    return done()

@@ -1,17 +1,15 @@
-"""Data centers, networks, vNIC profiles and jobs, read; and the root of the API."""
+"""Data centers, networks and vNIC profiles, read; and the root of the API."""
 
 from __future__ import annotations
 
 from ovirt_placement.model import Network, VnicProfile
-from ovirt_simulator.core.entities import DataCenter
+from ovirt_simulator.core.entities import DataCenter, user_id
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.render import event, root
 from ovirt_simulator.http.render import infrastructure as render
+from ovirt_simulator.http.render import root
 from ovirt_simulator.http.resources.clusters import render_cluster
 from ovirt_simulator.http.resources.find import present, visible_clusters
-from ovirt_simulator.http.resources.permissions import user_id
-from ovirt_simulator.http.search import fields
-from ovirt_simulator.http.search.select import select
+from ovirt_simulator.http.resources.searching import known, searched
 
 #: Of a data center that no cluster belongs to.
 _COMPATIBILITY = "4.7"
@@ -20,19 +18,27 @@ _COMPATIBILITY = "4.7"
 def get_api(call: Call) -> str:
     """Give the root: what this engine is, where its collections are, and how much they hold."""
     queries = call.queries
-    hosts, vms = queries.hosts(), queries.vms()
-    active = sum(vm.status not in ("down", "suspended") for vm in vms)
     return root.api(
         queries.now,
-        hosts=(sum(host.up for host in hosts), len(hosts)),
-        vms=(active, len(vms)),
+        summary=None if call.filtered else _summary(call),
         user=call.user_name,
         user_id=user_id(call.user_name),
     )
 
 
+def _summary(call: Call) -> dict[str, tuple[int, int]]:
+    """Count what is active and what there is of each type; the one who asks is the user who is logged in."""
+    hosts, vms, others = call.queries.hosts(), call.queries.vms(), known(call)
+    return {
+        "hosts": (sum(host.up for host in hosts), len(hosts)),
+        "storage_domains": (len(others.storage), len(others.storage)),
+        "users": (1, len(others.users)),
+        "vms": (sum(vm.status not in ("down", "suspended") for vm in vms), len(vms)),
+    }
+
+
 def list_data_centers(call: Call) -> list[str]:
-    found = select(call.queries.data_centers(), fields.data_centers(), **call.search)
+    found = searched(call, "DATACENTER", call.queries.data_centers())
     return [_render_data_center(call, data_center) for data_center in found]
 
 
@@ -57,10 +63,13 @@ def list_clusters(call: Call, data_center_id: str) -> list[str]:
     ]
 
 
-def list_networks(call: Call, **_: str) -> list[str]:
+def list_networks(call: Call) -> list[str]:
+    return [_render_network(call, network) for network in searched(call, "NETWORK", call.queries.networks())]
+
+
+def list_networks_of(call: Call, **_: str) -> list[str]:
     """Give all networks: the state knows no others, and every cluster and data center has them."""
-    found = select(call.queries.networks(), fields.networks(), **call.search)
-    return [_render_network(call, network) for network in found]
+    return [_render_network(call, network) for network in call.queries.networks()]
 
 
 def get_network(call: Call, network_id: str) -> str:
@@ -75,6 +84,9 @@ def _render_network(call: Call, network: Network) -> str:
 
 
 def list_vnic_profiles(call: Call) -> list[str]:
+    """Give all profiles. Any search finds none: the engine's API asks it of an object that there is not."""
+    if call.parameter("search") is not None and not call.followed:
+        return []
     return [_render_profile(call, profile) for profile in call.queries.vnic_profiles()]
 
 
@@ -90,11 +102,3 @@ def get_vnic_profile(call: Call, profile_id: str) -> str:
 
 def _render_profile(call: Call, profile: VnicProfile) -> str:
     return render.vnic_profile(profile, call.links("vnicprofiles", profile.id))
-
-
-def list_jobs(call: Call) -> list[str]:
-    return [event.job(job, call.links("jobs", job.id)) for job in call.queries.jobs()]
-
-
-def get_job(call: Call, job_id: str) -> str:
-    return event.job(present(call.queries.job(job_id)), call.links("jobs", job_id))

@@ -1,4 +1,4 @@
-"""What VMs are made from and run with, of which the state knows an id: templates, types and profiles.
+"""What VMs are made from and run with, of which the state knows an id: instance types and profiles.
 
 Each is there if a VM has it, and is named like its id.
 """
@@ -11,8 +11,9 @@ from ovirt_placement.model import Vm
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import infrastructure
-from ovirt_simulator.http.render.vm import BLANK_TEMPLATE
 from ovirt_simulator.http.resources.find import present
+from ovirt_simulator.http.resources.searching import searched
+from ovirt_simulator.http.search.records import InstanceType
 
 #: The ids of such things that a VM has.
 Used = Callable[[Vm], Iterable[str | None]]
@@ -23,18 +24,26 @@ class Named:
     """One such collection: its list, and each of its entities."""
 
     def __init__(
-        self, collection: str, render: Render, used: Used, always: dict[str, str] | None = None
+        self,
+        collection: str,
+        render: Render,
+        used: Used,
+        always: dict[str, str] | None = None,
+        *,
+        searched: str | None = None,
     ) -> None:
         self._collection = collection
+        #: The object that searches take its entities for, if it can be searched.
+        self._searched = searched
         self._render = render
         self._used = used
         self._always = always or {}
 
     def list_all(self, call: Call) -> list[str]:
-        return [
-            self._render(entity_id, name, call.links(self._collection, entity_id))
-            for entity_id, name in self._names(call).items()
-        ]
+        found = [InstanceType(entity_id, name) for entity_id, name in self._names(call).items()]
+        if self._searched is not None:
+            found = searched(call, self._searched, found)
+        return [self._render(one.id, one.name, call.links(self._collection, one.id)) for one in found]
 
     def get(self, call: Call, entity_id: str) -> str:
         name = present(self._names(call).get(entity_id))
@@ -50,10 +59,9 @@ class Named:
         return call.once(self._collection, compute)
 
 
-TEMPLATES = Named(
-    "templates", infrastructure.template, lambda vm: [vm.template], always={BLANK_TEMPLATE: "Blank"}
+INSTANCE_TYPES = Named(
+    "instancetypes", infrastructure.instance_type, lambda vm: [vm.instance_type], searched="INSTANCETYPE"
 )
-INSTANCE_TYPES = Named("instancetypes", infrastructure.instance_type, lambda vm: [vm.instance_type])
 CPU_PROFILES = Named("cpuprofiles", infrastructure.cpu_profile, lambda vm: [vm.cpu_profile])
 DISK_PROFILES = Named(
     "diskprofiles", infrastructure.disk_profile, lambda vm: [disk.profile for disk in vm.disks]

@@ -1,4 +1,4 @@
-"""Tags, added; those of a VM or host; and the tags that a VM is given and loses."""
+"""Tags, added, changed and removed; and those that a VM or host has, is given and loses."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from werkzeug import Response
 
-from ovirt_simulator.core.entities import Tag
+from ovirt_simulator.core.entities import ROOT_TAG, Tag
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import fault, incomplete
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure
 from ovirt_simulator.http.resources.actions import done
@@ -18,12 +19,11 @@ from ovirt_simulator.http.users import Permit
 
 
 def list_tags(call: Call) -> list[str]:
-    return [infrastructure.tag(tag, call.links("tags", tag.id)) for tag in call.queries.tags()]
+    return [infrastructure.tag(tag, call.links("tags", tag.id)) for tag in _tags(call).values()]
 
 
 def get_tag(call: Call, tag_id: str) -> str:
-    tags = {tag.id: tag for tag in call.queries.tags()}
-    return infrastructure.tag(present(tags.get(tag_id)), call.links("tags", tag_id))
+    return infrastructure.tag(present(_tags(call).get(tag_id)), call.links("tags", tag_id))
 
 
 def list_of_vm(call: Call, vm_id: str) -> list[str]:
@@ -47,32 +47,91 @@ def get_of_host(call: Call, host_id: str, tag_id: str) -> str:
 
 
 def post_tag(call: Call) -> Response:
-    name = call.body("tag").text("name")
+    """Add a tag, below the one that the body names by id or name, else below the root."""
+    body = call.body("tag")
+    name = body.text("name")
     if not name:
         raise incomplete("Tag", "name")
     call.need(Permit.TAG_MANAGEMENT)
-    tag = call.engine.access.add_tag(name, caller=call.caller)
+    tag = call.engine.tags.add(
+        name, description=body.text("description"), parent=_parent(call, body), caller=call.caller
+    )
     return answers.document(infrastructure.tag(tag, call.plain_links("tags", tag.id)), 201)
 
 
+def put_tag(call: Call, tag_id: str) -> Response:
+    present(_tags(call).get(tag_id))
+    body = call.body("tag")
+    call.need(Permit.TAG_MANAGEMENT)
+    tag = call.engine.tags.update(
+        tag_id,
+        name=body.text("name"),
+        description=body.text("description"),
+        parent=_parent(call, body),
+        caller=call.caller,
+    )
+    return answers.document(infrastructure.tag(tag, call.plain_links("tags", tag.id)))
+
+
+def delete_tag(call: Call, tag_id: str) -> Response:
+    present(_tags(call).get(tag_id))
+    call.need(Permit.TAG_MANAGEMENT)
+    call.engine.tags.remove(tag_id, caller=call.caller)
+    return done()
+
+
 def post_to_vm(call: Call, vm_id: str) -> Response:
-    """Put a tag on a VM, by its id or name."""
+    tag = call.engine.tags.attach(_wanted(call), vm_id, caller=call.caller)
+    return answers.document(infrastructure.tag(tag, call.plain_links("vms", vm_id, "tags", tag.id)), 201)
+
+
+def post_to_host(call: Call, host_id: str) -> Response:
+    tag = call.engine.tags.attach_to_host(_wanted(call), host_id, caller=call.caller)
+    return answers.document(infrastructure.tag(tag, call.plain_links("hosts", host_id, "tags", tag.id)), 201)
+
+
+def delete_of_vm(call: Call, vm_id: str, tag_id: str) -> Response:
+    present(_named(call, present(call.queries.vm(vm_id)).tags).get(tag_id))
+    call.need(Permit.TAG_MANAGEMENT)
+    call.engine.tags.detach(tag_id, vm_id, caller=call.caller)
+    return done()
+
+
+def delete_of_host(call: Call, host_id: str, tag_id: str) -> Response:
+    present(_named(call, present(call.queries.host(host_id)).tags).get(tag_id))
+    call.need(Permit.TAG_MANAGEMENT)
+    call.engine.tags.detach_from_host(tag_id, host_id, caller=call.caller)
+    return done()
+
+
+def _wanted(call: Call) -> str:
+    """Give the id of the tag that the body names by its id or name."""
     body = call.body("tag")
     name = body.text("name")
     if body.id is None and not name:
         raise incomplete("Tag", "id|name")
     call.need(Permit.TAG_MANAGEMENT)
-    tag_id = body.id or next((tag.id for tag in call.queries.tags() if tag.name == name), None)
-    if tag_id is None:
-        raise fault(404, f"Entity not found: {name}")
-    tag = call.engine.access.attach_tag(tag_id, vm_id, caller=call.caller)
-    return answers.document(infrastructure.tag(tag, call.plain_links("vms", vm_id, "tags", tag.id)), 201)
+    return body.id or _by_name(call, name or "")
 
 
-def delete_of_vm(call: Call, vm_id: str, tag_id: str) -> Response:
-    call.need(Permit.TAG_MANAGEMENT)
-    call.engine.access.detach_tag(tag_id, vm_id, caller=call.caller)
-    return done()
+def _parent(call: Call, body: Body) -> str | None:
+    parent = body.child("parent")
+    if parent is None:
+        return None
+    name = parent.text("name")
+    return parent.id if name is None else _by_name(call, name)
+
+
+def _by_name(call: Call, name: str) -> str:
+    for tag in _tags(call).values():
+        if tag.name == name:
+            return tag.id
+    raise fault(404, f"Entity not found: {name}")
+
+
+def _tags(call: Call) -> dict[str, Tag]:
+    """Give all tags by id, the root last."""
+    return {tag.id: tag for tag in (*call.queries.tags(), ROOT_TAG)}
 
 
 def _named(call: Call, names: Sequence[str]) -> dict[str, Tag]:

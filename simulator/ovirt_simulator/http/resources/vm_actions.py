@@ -41,6 +41,14 @@ def suspend(call: Call, vm_id: str) -> Response:
     return _act(call, Permit.STOP_VM, vm_id, lambda _: call.engine.vms.suspend(vm_id, caller=call.caller))
 
 
+def reboot(call: Call, vm_id: str) -> Response:
+    return _act(call, Permit.REBOOT_VM, vm_id, lambda _: call.engine.vms.reboot(vm_id, caller=call.caller))
+
+
+def reset(call: Call, vm_id: str) -> Response:
+    return _act(call, Permit.RESET_VM, vm_id, lambda _: call.engine.vms.reset(vm_id, caller=call.caller))
+
+
 def migrate(call: Call, vm_id: str) -> Response:
     """Begin a migration. A host that is named but unknown is refused before there is an action: 404."""
 

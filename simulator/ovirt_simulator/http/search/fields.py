@@ -1,161 +1,108 @@
-"""What searches may ask VMs, hosts, clusters, events and the rest about, in the engine's words."""
+"""What a field and an object of the engine's search are, and how the table of them is written down."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Iterable
+from enum import Enum
 
-from ovirt_placement.model import Network
-from ovirt_simulator.core.entities import Cluster, DataCenter, Event, Host, Vm
-from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http.search.select import Field, Record, Searchable
+import msgspec
 
-#: VM statuses as the engine's backend spells them, in lower case.
-_VM_STATUSES = (
-    "unassigned|down|up|poweringup|paused|migratingfrom|migratingto|unknown|notresponding|waitforlaunch|"
-    "rebootinprogress|savingstate|restoringstate|suspended|imageillegal|imagelocked|poweringdown"
-)
-
-#: Host statuses likewise.
-_HOST_STATUSES = (
-    "unassigned|down|maintenance|up|nonresponsive|error|installing|installfailed|reboot|"
-    "preparingformaintenance|nonoperational|pendingapproval|initializing|connecting|installingos|kdumping"
-)
-
-_SEVERITIES = "normal|warning|error|alert"
+from ovirt_simulator.http.operating_systems import OPERATING_SYSTEMS
+from ovirt_simulator.http.search import words
+from ovirt_simulator.http.search.words import Words
 
 
-def _named(name: Callable[[Record], str], description: Callable[[Record], str]) -> dict[str, Field[Record]]:
-    return {
-        "name": Field(name, free=True),
-        "description": Field(description, free=True),
-        "comment": Field(lambda _: "", free=True),
-    }
+class Kind(Enum):
+    """What a field's values are, and so how a searched value is checked and compared."""
+
+    #: Compared with `*` as a wildcard; the case counts if the request says so.
+    TEXT = "text"
+    #: One of a list of words, held as a number.
+    WORD = "word"
+    #: A name compared as it is, or `null` for none.
+    NULLABLE = "nullable"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    #: A number that only the database checks.
+    BIGINT = "bigint"
+    #: True or false, which only the database checks.
+    BOOLEAN = "boolean"
+    UUID = "uuid"
+    #: Anything else that is compared as it is.
+    EXACT = "exact"
+    #: Days, or hours, minutes and seconds: `1.12:00:00`.
+    SPAN = "span"
+    #: A date, `today`, `yesterday` or a day of the week, and then the midnight that it began with.
+    DAY = "day"
+    #: A date of which the engine checks one thing and reads another: words pass the check and fail then.
+    DATE = "date"
 
 
-def _words(joined: str) -> frozenset[str]:
-    return frozenset(joined.split("|"))
+EQUAL = frozenset({"=", "!="})
+COMPARED = frozenset({"<", ">", "<=", ">=", "=", "!="})
+TIMES = frozenset({"<", ">", "="})
+LESS_OR_MORE = frozenset({"<", ">"})
 
 
-def _backend_word(status: str) -> str:
-    return status.replace("_", "")
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """A field; without `relations` it can be named, but not compared."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    relations: frozenset[str] | None = EQUAL
+    words: Words = {}
+    #: Whether words without a field are looked for here too.
+    free: bool = False
+    #: Hidden fields are not completed, and so not found behind `sortby` and a dot.
+    hidden: bool = False
 
 
-def vms(queries: Queries) -> Searchable[Vm]:
-    def cluster(vm: Vm) -> str:
-        return _cluster(queries, vm.cluster).name
+class SearchObject(msgspec.Struct, frozen=True):
+    """Something that can be searched, or that a search of something else can name."""
 
-    def on_host(vm: Vm) -> str | None:
-        host = None if vm.host is None else queries.host(vm.host)
-        return None if host is None else host.name
-
-    fields: dict[str, Field[Vm]] = {
-        **_named(lambda vm: vm.name, lambda vm: vm.description),
-        "id": Field(lambda vm: vm.id),
-        "status": Field(lambda vm: vm.engine_status, words=_words(_VM_STATUSES)),
-        "cluster": Field(cluster),
-        "cluster.name": Field(cluster),
-        "clusters.name": Field(cluster),
-        "datacenter": Field(lambda vm: _data_center(queries, vm.cluster)),
-        "on_host": Field(on_host),
-        "host.name": Field(on_host),
-        "hosts.name": Field(on_host),
-        "tag": Field(lambda vm: vm.tags),
-        "memory": Field(lambda vm: vm.memory_mb, int),
-        "num_of_vcpus": Field(lambda vm: vm.vcpus, int),
-        "mem_usage": Field(lambda vm: vm.usage_mem_percent, float),
-        "cpu_usage": Field(lambda vm: vm.usage_cpu_percent, float),
-        "migration_progress_percent": Field(lambda vm: vm.migration_progress, int),
-        "quota": Field(lambda vm: vm.quota),
-        "template": Field(lambda vm: vm.template),
-    }
-    return Searchable(fields, "name")
+    name: str
+    fields: dict[str, Field]
+    #: The words by which searches of this name other objects.
+    references: frozenset[str] = frozenset()
+    #: The fields that order what is found, unless the search says otherwise.
+    order: tuple[str, ...] = ("NAME",)
+    descending: bool = False
 
 
-def hosts(queries: Queries) -> Searchable[Host]:
-    def cluster(host: Host) -> str:
-        return _cluster(queries, host.cluster).name
-
-    fields: dict[str, Field[Host]] = {
-        **_named(lambda host: host.name, lambda _: ""),
-        "id": Field(lambda host: host.id),
-        "status": Field(lambda host: _backend_word(host.status), words=_words(_HOST_STATUSES)),
-        "external_status": Field(lambda host: host.external_status),
-        "cluster": Field(cluster),
-        "cluster.name": Field(cluster),
-        "clusters.name": Field(cluster),
-        "datacenter": Field(lambda host: _data_center(queries, host.cluster)),
-        "address": Field(lambda host: host.address),
-        "tag": Field(lambda host: host.tags),
-        "memory": Field(lambda host: host.memory_mb, int),
-        "cpus": Field(lambda host: host.cores, int),
-        "cpu_usage": Field(lambda host: host.cpu_percent, float),
-        "active_vms": Field(lambda host: queries.host_summary(host.id).active, int),
-    }
-    return Searchable(fields, "name")
+def split(listed: str) -> list[str]:
+    return listed.upper().split()
 
 
-def clusters(queries: Queries) -> Searchable[Cluster]:
-    """Clusters cannot be searched by id: the engine has no such field."""
-    fields: dict[str, Field[Cluster]] = {
-        **_named(lambda cluster: cluster.name, lambda cluster: cluster.description),
-        "compatibility_level": Field(lambda cluster: cluster.compatibility),
-        "architecture": Field(lambda _: "x86_64"),
-        "datacenter": Field(lambda cluster: _data_center(queries, cluster.id)),
-        "datacenter.name": Field(lambda cluster: _data_center(queries, cluster.id)),
-    }
-    return Searchable(fields, "name")
+def fields(kind: Kind, listed: str, relations: frozenset[str] | None = EQUAL) -> list[Field]:
+    return [Field(name=name, kind=kind, relations=relations) for name in split(listed)]
 
 
-def data_centers() -> Searchable[DataCenter]:
-    fields: dict[str, Field[DataCenter]] = {
-        **_named(lambda data_center: data_center.name, lambda _: ""),
-        "status": Field(lambda data_center: _backend_word(data_center.status)),
-        "id": Field(lambda data_center: data_center.id),
-    }
-    return Searchable(fields, "name")
+def texts(listed: str) -> list[Field]:
+    return [Field(name=name, free=True) for name in split(listed)]
 
 
-def networks() -> Searchable[Network]:
-    fields: dict[str, Field[Network]] = {
-        **_named(lambda network: network.name, lambda _: ""),
-        "id": Field(lambda network: network.id),
-    }
-    return Searchable(fields, "name")
+def word(name: str, of: Words, relations: frozenset[str] = EQUAL) -> Field:
+    return Field(name=name.upper(), kind=Kind.WORD, words=of, relations=relations)
 
 
-def events() -> Searchable[Event]:
-    """Events, the newest first."""
-    fields: dict[str, Field[Event]] = {
-        "id": Field(lambda event: event.id, int),
-        "type": Field(lambda event: event.code, int),
-        "severity": Field(lambda event: event.severity, words=_words(_SEVERITIES)),
-        "message": Field(lambda event: event.description, free=True),
-        "time": Field(lambda event: event.time, datetime),
-        "usrname": Field(lambda event: None if event.user is None else event.user.name),
-        "event_host": Field(lambda event: None if event.host is None else event.host.name),
-        "event_vm": Field(lambda event: None if event.vm is None else event.vm.name),
-        "event_datacenter": Field(
-            lambda event: None if event.data_center is None else event.data_center.name
-        ),
-        "_event_vm_id": Field(lambda event: None if event.vm is None else event.vm.id),
-        "_event_host_id": Field(lambda event: None if event.host is None else event.host.id),
-        "_event_cluster_id": Field(lambda event: None if event.cluster is None else event.cluster.id),
-        "correlation_id": Field(lambda event: event.correlation_id),
-        "origin": Field(lambda event: event.origin),
-        "custom_event_id": Field(lambda event: event.custom_id, int),
-    }
-    return Searchable(fields, "id", descending=True)
+def flags(listed: str) -> list[Field]:
+    return [word(name, words.FLAG) for name in split(listed)]
 
 
-def _cluster(queries: Queries, cluster_id: str) -> Cluster:
-    cluster = queries.cluster(cluster_id)
-    if cluster is None:
-        raise LookupError(f"no cluster {cluster_id!r}")
-    return cluster
+QUOTA = Field(name="QUOTA", kind=Kind.NULLABLE, free=True)
+#: Alone among words, the case of these counts.
+OS = word("os", OPERATING_SYSTEMS)
 
 
-def _data_center(queries: Queries, cluster_id: str) -> str | None:
-    data_center_id = _cluster(queries, cluster_id).data_center
-    data_center = None if data_center_id is None else queries.data_center(data_center_id)
-    return None if data_center is None else data_center.name
+def define(
+    name: str,
+    fields: Iterable[Field],
+    references: str = "",
+    order: str = "name",
+    *,
+    descending: bool = False,
+) -> SearchObject:
+    by_name = {field.name: field for field in fields}
+    return SearchObject(
+        name, by_name, frozenset(split(references)), tuple(split(order)), descending=descending
+    )

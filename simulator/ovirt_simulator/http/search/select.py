@@ -1,158 +1,120 @@
-"""What a parsed search finds among records: conditions judged, order, page and limit applied."""
+"""What a search finds among records: conditions judged, order, page and limit applied."""
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable
-from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from ovirt_simulator.http.search.grammar import Both, Condition, Expression, SearchError, parse
+from ovirt_simulator.core.queries import Queries
+from ovirt_simulator.http.search.errors import SearchError, SearchFailure, invalid
+from ovirt_simulator.http.search.expression import Expression, Search, conditions
+from ovirt_simulator.http.search.fields import Field, Kind, SearchObject
 from ovirt_simulator.http.search.ids import ids_in
+from ovirt_simulator.http.search.judging import Judge
+from ovirt_simulator.http.search.known import Known
+from ovirt_simulator.http.search.objects import OBJECTS
+from ovirt_simulator.http.search.parse import parse
+from ovirt_simulator.http.search.rows import Rows
 
 Record = TypeVar("Record")
-Test = Callable[[Record], bool]
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-}
+_NO_LIMIT = 2**31 - 1
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class Field(msgspec.Struct, Generic[Record], frozen=True):
-    """Something that records can be asked about.
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list request asks for: the search, and how it is to be taken."""
 
-    `read` gives a text, a number, a time, or several texts of which one must match (tags, for example).
-    """
-
-    read: Callable[[Record], Any]
-    #: The type of its values: str, int, float or datetime.
-    kind: type = str
-    #: For an enumeration: all its words; others make a search invalid.
-    words: frozenset[str] = frozenset()
-    #: Whether words without a field are looked for here too.
-    free: bool = False
-
-
-class Searchable(msgspec.Struct, Generic[Record], frozen=True):
-    """A type of entity that can be searched: its fields, and its order when none is asked for."""
-
-    fields: dict[str, Field[Record]]
-    order: str
-    descending: bool = False
+    text: str
+    case_sensitive: bool = False
+    #: At most so many; None for all.
+    limit: int | None = None
 
 
 def select(
-    records: Iterable[Record],
-    searchable: Searchable[Record],
-    search: str = "",
-    *,
-    case_sensitive: bool = False,
-    limit: int | None = None,
+    records: Iterable[Record], object_name: str, asked: Request, queries: Queries, known: Known
 ) -> list[Record]:
-    """Give the records that a search finds, in its order, at most `limit`; an invalid search finds none."""
+    """Give the records that a search finds, in its order; a search that makes no sense finds none.
+
+    Raises `SearchFailure` for what the engine's database fails on.
+    """
+    limit = _NO_LIMIT if asked.limit is None else asked.limit
+    if limit < 0:
+        raise SearchFailure(f"Illegal max count value for query : {limit}")
     try:
-        parsed = parse(search)
-        found = list(records)
-        if parsed.where is not None:
-            test = _id_test(parsed.where, searchable, case_sensitive) or _test(
-                parsed.where, searchable, case_sensitive
-            )
-            found = [record for record in found if test(record)]
-        sort, descending = searchable.order, searchable.descending
-        if parsed.sort is not None:
-            sort, descending = parsed.sort, parsed.descending
-        read = _field(searchable, sort).read
+        search = parse(asked.text, object_name)
     except SearchError:
         return []
-    tie = searchable.fields[searchable.order].read
-    found.sort(key=lambda record: (_sort_key(read(record)), _sort_key(tie(record))), reverse=descending)
-    if limit is None:
-        return found
-    return found[(parsed.page - 1) * limit : parsed.page * limit]
+    rows = Rows(object_name, search.where, queries, known)
+    found = list(records)
+    _refuse_what_is_no_id(search.where, found)
+    if object_name == "EVENT":
+        _refuse_what_events_lack(search.where)
+    if search.where is not None:
+        test = _id_test(search.where, object_name, rows) or _test(search.where, asked, rows, queries)
+        found = [record for record in found if test(record)]
+    _sort(found, OBJECTS[object_name], search, rows)
+    return found[(search.page - 1) * limit : search.page * limit] if search.page > 0 else []
 
 
-def _sort_key(value: Any) -> tuple[bool, Any]:
-    if isinstance(value, tuple):
-        value = value[0] if value else None
-    return (value is not None, "" if value is None else value)
+def _refuse_what_events_lack(where: Expression | None) -> None:
+    """Refuse all but the name of an event's host: the engine joins nothing more of it."""
+    for one in conditions(where):
+        if one.object == "HOST" and (one.field is None or one.field.name != "NAME"):
+            column = "vds_name" if one.field is None else one.field.name.lower()
+            raise SearchFailure(f"ERROR: column vds_with_tags_temp.{column} does not exist")
 
 
-def _field(searchable: Searchable[Record], name: str) -> Field[Record]:
-    try:
-        return searchable.fields[name]
-    except KeyError:
-        raise SearchError(f"no field {name!r}") from None
+def _refuse_what_is_no_id(where: Expression | None, records: list[Any]) -> None:
+    """Refuse what is no UUID as the database does; a state file may have other ids, and then they count."""
+    others = [
+        one.value
+        for one in conditions(where)
+        if one.field is not None and one.field.kind is Kind.UUID and one.value.lower() not in ("", "null")
+        if not _UUID.fullmatch(one.value)
+    ]
+    if others and all(_UUID.fullmatch(record.id) for record in records):
+        raise invalid("uuid", others[0])
 
 
-def _id_test(where: Expression, searchable: Searchable[Record], case_sensitive: bool) -> Test[Record] | None:
+def _test(where: Expression, asked: Request, rows: Rows, queries: Queries) -> Callable[[Any], bool]:
+    judge = Judge(rows, queries, case_sensitive=asked.case_sensitive).judge(where)
+    return lambda record: any(judge(row) for row in rows.of(record))
+
+
+def _id_test(where: Expression, object_name: str, rows: Rows) -> Callable[[Any], bool] | None:
     """Compare ids at once where a search asks for nothing else: it may name many of them."""
-    ids, field = ids_in(where), searchable.fields.get("id")
-    if ids is None or field is None or field.kind is not str:
+    ids = ids_in(where, object_name)
+    if ids is None:
         return None
-    read = field.read
-    if case_sensitive:
-        return lambda record: read(record) in ids
-    lower = {value.lower() for value in ids}
-    return lambda record: read(record).lower() in lower
+    read = rows.columns["ID"]
+    return lambda record: read(record).lower() in ids
 
 
-def _test(where: Expression, searchable: Searchable[Record], case_sensitive: bool) -> Test[Record]:
-    if isinstance(where, Condition):
-        if where.field is None:
-            return _free_test(where.value, searchable, case_sensitive)
-        return _condition_test(where, _field(searchable, where.field), case_sensitive)
-    left = _test(where.left, searchable, case_sensitive)
-    right = _test(where.right, searchable, case_sensitive)
-    if isinstance(where, Both):
-        return lambda record: left(record) and right(record)
-    return lambda record: left(record) or right(record)
+def _sort(found: list[Any], searched: SearchObject, search: Search, rows: Rows) -> None:
+    # Simulated events share moments, which an engine's never do: in the order of time, ids follow it.
+    by_time = search.sort is not None and search.sort.name == "TIME"
+    for name in reversed(searched.order):
+        read = rows.columns.get(name, lambda _: None)
+        reverse = search.descending if by_time else searched.descending
+        found.sort(key=_key(read, searched.fields.get(name)), reverse=reverse)
+    if search.sort is not None:
+        if search.sort.name == "TAG":
+            raise SearchFailure('ERROR: column "tag_name" does not exist')
+        read = rows.columns.get(search.sort.name, lambda _: None)
+        found.sort(key=_key(read, search.sort), reverse=search.descending)
 
 
-def _condition_test(condition: Condition, field: Field[Record], case_sensitive: bool) -> Test[Record]:
-    if field.words and condition.value.lower() not in field.words:
-        raise SearchError(f"{condition.value!r} is no {condition.field}")
-    if field.kind is not str:
-        wanted = _converted(condition.value, field.kind)
-        compare = _COMPARE[condition.operator]
-        return lambda record: (value := field.read(record)) is not None and compare(value, wanted)
-    if condition.operator not in ("=", "!="):
-        raise SearchError(f"{condition.field!r} has no {condition.operator!r}")
-    matches = _pattern(condition.value, case_sensitive).fullmatch
-    wanted_match = condition.operator == "="
-    return lambda record: any(matches(value) for value in _texts(field.read(record))) == wanted_match
+def _key(read: Callable[[Any], Any], field: Field | None) -> Callable[[Any], tuple[bool, Any]]:
+    """Order as the database does: what is empty first, words by their numbers."""
 
+    def key(record: Any) -> tuple[bool, Any]:
+        value = read(record)
+        if field is not None and field.kind is Kind.WORD and value is not None:
+            value = field.words.get(str(value).lower(), 0)
+        return (value is not None, 0 if value is None else value)
 
-def _free_test(value: str, searchable: Searchable[Record], case_sensitive: bool) -> Test[Record]:
-    matches = _pattern(f"*{value}*", case_sensitive).fullmatch
-    reads = [field.read for field in searchable.fields.values() if field.free]
-    return lambda record: any(matches(text) for read in reads for text in _texts(read(record)))
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _pattern(value: str, case_sensitive: bool) -> re.Pattern[str]:
-    """Compile a value in which `*` stands for any text."""
-    pattern = ".*".join(map(re.escape, value.split("*")))
-    return re.compile(pattern, re.DOTALL if case_sensitive else re.DOTALL | re.IGNORECASE)
-
-
-def _converted(value: str, kind: type) -> Any:
-    try:
-        if kind is datetime:
-            moment = datetime.fromisoformat(value)
-            return moment if moment.tzinfo else moment.astimezone()
-        return kind(value)
-    except ValueError:
-        raise SearchError(f"{value!r} is no {kind.__name__}") from None
+    return key

@@ -1,0 +1,81 @@
+"""Templates, and disks as the engine's storage has them: of a size, and of no content."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import asdict, replace
+
+from .entities import Record, Vm
+
+BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
+
+#: Of the template Blank, and of those that the state file knows by their ids alone.
+_MEMORY_MB = 1024
+#: Of disks that the state file knows by their ids alone, in bytes.
+_DISK_SIZE = 10 << 30
+
+
+class DiskImage(Record, frozen=True):
+    """A disk, attached to one VM or template or to none."""
+
+    id: str
+    name: str
+    description: str = ""
+    #: In bytes.
+    size: int = _DISK_SIZE
+    #: cow or raw.
+    format: str = "cow"
+    sparse: bool = True
+    #: Of one that no VM has; else what the VM has of it counts.
+    profile: str | None = None
+    #: Whether the VM that it is attached to sees it, and as what: the REST API's DiskInterface.
+    active: bool = True
+    interface: str = "virtio_scsi"
+
+
+class DiskEdit(Record, frozen=True):
+    """What a client says of a disk; what is None stays as it is, or is as usual."""
+
+    name: str | None = None
+    description: str | None = None
+    #: In bytes.
+    size: int | None = None
+    format: str | None = None
+    sparse: bool | None = None
+    profile: str | None = None
+    active: bool | None = None
+
+    def applied(self, disk: DiskImage) -> DiskImage:
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return replace(disk, **given)
+
+
+class Template(Record, frozen=True):
+    """What VMs are made from: `vm` is what they all begin as, its disks those that theirs are copies of."""
+
+    id: str
+    name: str
+    vm: Vm
+    description: str = ""
+    created: datetime | None = None
+
+
+def plain_template(template_id: str, name: str) -> Template:
+    """Give the template Blank, or one of which nothing is known but its id."""
+    vm = Vm(
+        id=template_id,
+        name=name,
+        cluster="",
+        host=None,
+        status="down",
+        memory_mb=_MEMORY_MB,
+        guaranteed_mb=_MEMORY_MB,
+        usage_mem_percent=None,
+        usage_cpu_percent=None,
+        vcpus=1,
+        ha=False,
+        migratable=True,
+        hosted_engine=False,
+    )
+    return Template(id=template_id, name=name, vm=vm)

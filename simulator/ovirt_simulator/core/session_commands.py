@@ -1,0 +1,32 @@
+"""Users' sessions, as far as the audit log tells of them.
+
+Source: the engine's CreateUserSessionCommand; it tells the same user's log-in once in five seconds.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from .backend import Backend
+from .entities import ADMIN, Caller
+from .event_codes import EventCode
+
+_SILENCE = timedelta(seconds=5)
+
+
+class SessionCommands:
+    """Commands on sessions."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._told: dict[str, datetime] = {}
+
+    def begin(self, source: str, session: str, *, caller: Caller = ADMIN) -> None:
+        """Log that a user has logged in: `source` is an address, `session` what the engine calls it."""
+        with self._backend.lock:
+            now, told = self._backend.now, self._told.get(caller.user)
+            if told is not None and now - told < _SILENCE:
+                return
+            self._told[caller.user] = now
+            words = {"source": source, "session": session}
+            self._backend.audit_log.log(EventCode.USER_VDC_LOGIN, caller, words=words)

@@ -1,0 +1,48 @@
+"""What VMs and templates are alike in: CPU, memory, operating system, and what is to be done with them."""
+
+from __future__ import annotations
+
+from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.http.markup import element, lines, text
+
+_MIB = 1 << 20
+_BOOT = "<boot><devices><device>hd</device></devices></boot>"
+
+
+def cpu(record: Vm) -> str:
+    particulars = record.particulars
+    topology = element(
+        "topology",
+        text("cores", particulars.cores),
+        text("sockets", record.sockets),
+        text("threads", particulars.threads),
+    )
+    return element("cpu", "<architecture>x86_64</architecture>", text("mode", particulars.cpu_mode), topology)
+
+
+def memory(record: Vm) -> str:
+    """Render the memory and its policy."""
+    most = record.particulars.max_memory_mb or 4 * record.memory_mb
+    policy = element(
+        "memory_policy",
+        text("ballooning", record.particulars.ballooning),
+        text("guaranteed", record.guaranteed_mb * _MIB),
+        text("max", most * _MIB),
+    )
+    return lines(text("memory", record.memory_mb * _MIB), policy)
+
+
+def operating_system(record: Vm) -> str:
+    return element("os", _BOOT, text("type", record.particulars.os))
+
+
+def initialization(record: Vm) -> str:
+    """Render what a VM is told of itself when it first starts, if anything."""
+    given = record.particulars.initialization
+    return f"<initialization>{given}</initialization>" if given else ""
+
+
+def devices(record: Vm) -> str:
+    """Render what only `all_content` shows."""
+    console = element("console", text("enabled", record.particulars.console))
+    return lines(console, text("soundcard_enabled", record.particulars.soundcard))

@@ -1,0 +1,1 @@
+"""What the state holds for each field that a search can name."""
