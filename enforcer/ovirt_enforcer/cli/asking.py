@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.cli.question import Asked
 from ovirt_placement import config as configuration
-from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.model import state_file
 from ovirt_placement.planning.problem.posing import Wishes
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A cluster's state, what is wished for, and what is to be left alone with the reason."""
-
-    snapshot: Snapshot
-    wishes: Wishes
-    #: Of a state file there are none.
-    settings: EnforcerSettings | None = None
-    held: Mapping[str, str] = field(default_factory=dict)
-    spared: Mapping[str, str] = field(default_factory=dict)
-    left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def asked(args: argparse.Namespace) -> Asked:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ovirt_enforcer import configured
-from ovirt_enforcer.cli.asking import Asked
 from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.migrating.parties import Parties
 from ovirt_enforcer.migrating.restraints import REACH_SECONDS, Restraints
 from ovirt_enforcer.service.process import STORE_PATIENCE_SECONDS

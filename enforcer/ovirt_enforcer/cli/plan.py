@@ -10,7 +10,8 @@ import msgspec
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
-from ovirt_enforcer.cli.asking import Asked, asked
+from ovirt_enforcer.cli.asking import asked
+from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.migrating.reasons import with_reasons
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.planning import report

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_json
-from ovirt_enforcer.cli.asking import Asked
 from ovirt_enforcer.cli.asking_engine import of_engine
+from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.history.why_not import Known, text, why_not
 from ovirt_placement import config as configuration
 from ovirt_placement.cli.question import find, show_json

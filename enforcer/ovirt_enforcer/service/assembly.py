@@ -31,7 +31,7 @@ from ovirt_enforcer.watching.ha_watch import HaWatch, Limits
 from ovirt_enforcer.watching.ledger import Ledger
 from ovirt_enforcer.watching.metrics import HaMetrics
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.engine.reading.events import find_start_events
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.engine.writing.events import add_event
@@ -218,5 +218,5 @@ def _greet(connection: EngineConnection) -> None:
     """Find out what a person must set right; an engine that is away is waited for."""
     try:
         connection.get("/clusters", max=1)
-    except EngineAway as away:
-        _log.warning("%s", away)
+    except (EngineAway, EngineFault) as passing:
+        _log.warning("%s", passing)

@@ -1,0 +1,23 @@
+"""What commands plan by: a cluster's state, what is wished for, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.problem.posing import Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A cluster's state, what is wished for, and what is to be left alone with the reason."""
+
+    snapshot: Snapshot
+    wishes: Wishes
+    #: Of a state file there are none.
+    settings: EnforcerSettings | None = None
+    held: Mapping[str, str] = field(default_factory=dict)
+    spared: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
