@@ -7,9 +7,9 @@ answered by `feasibility`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import combinations, product
+from itertools import combinations
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.membership import hosts, members
@@ -126,7 +126,7 @@ def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[C
         if hard_only
         else ConflictType.POSITIVE_AND_NEGATIVE_HOSTS
     )
-    for positive, negative in _opposites(on_hosts):
+    for positive, negative in _opposites_of_a_vm(on_hosts):
         hard = positive.group.hosts_rule.enforcing and negative.group.hosts_rule.enforcing
         vms, shared = positive.vms & negative.vms, positive.hosts & negative.hosts
         if vms and shared and (hard or not hard_only):
@@ -135,12 +135,17 @@ def _opposite_hosts(on_hosts: Sequence[_Flat], *, hard_only: bool) -> Iterator[C
 
 def _hosts_against_together(on_hosts: Sequence[_Flat], unified: Sequence[UnifiedGroup]) -> Iterator[Conflict]:
     """VMs to run together, of which one is wanted on a host and another off it."""
-    for positive, negative in _opposites(on_hosts):
-        shared = positive.hosts & negative.hosts
-        for one in unified if shared else ():
-            wanted, unwanted = positive.vms.intersection(one.vms), negative.vms.intersection(one.vms)
-            vms = wanted | unwanted
-            if wanted and unwanted and len(vms) > 1:
+    positives, negatives = _by_polarity(on_hosts)
+    unified_of = _numbers_by_vm(one.vms for one in unified)
+    negatives_of = _numbers_by_vm(one.vms for one in negatives)
+    negatives_of_unified = [_near(one.vms, negatives_of) for one in unified]
+    for positive in positives:
+        near = ((other, at) for at in _near(positive.vms, unified_of) for other in negatives_of_unified[at])
+        for other, at in sorted(near):
+            negative, one = negatives[other], unified[at]
+            vms = positive.vms.intersection(one.vms) | negative.vms.intersection(one.vms)
+            shared = positive.hosts & negative.hosts
+            if shared and len(vms) > 1:
                 yield _clash(ConflictType.HOSTS_AGAINST_TOGETHER, (positive, negative), vms, shared)
 
 
@@ -185,10 +190,11 @@ def _together_against_apart(
     One for each negative group and unified positive group; it blocks saving if the negative group and
     one that holds together are hard (C1).
     """
+    unified_of = _numbers_by_vm(one.vms for one in unified)
     for apart in flat:
         if not apart.group.vms_rule.enabled or apart.group.vms_rule.positive:
             continue
-        for together in unified:
+        for together in (unified[at] for at in sorted(_near(apart.vms, unified_of))):
             both = apart.vms.intersection(together.vms)
             if len(both) > 1:
                 holding = (snapshot.group_by_id[group].vms_rule for group in together.groups)
@@ -202,9 +208,33 @@ def _together_against_apart(
                 )
 
 
-def _opposites(on_hosts: Sequence[_Flat]) -> Iterator[tuple[_Flat, _Flat]]:
-    positive = [one for one in on_hosts if one.group.hosts_rule.positive]
-    return product(positive, (one for one in on_hosts if not one.group.hosts_rule.positive))
+def _opposites_of_a_vm(on_hosts: Sequence[_Flat]) -> Iterator[tuple[_Flat, _Flat]]:
+    """Positive and negative groups that have a VM in common."""
+    positives, negatives = _by_polarity(on_hosts)
+    negatives_of = _numbers_by_vm(one.vms for one in negatives)
+    for positive in positives:
+        for at in sorted(_near(positive.vms, negatives_of)):
+            yield positive, negatives[at]
+
+
+def _by_polarity(on_hosts: Sequence[_Flat]) -> tuple[list[_Flat], list[_Flat]]:
+    """The positive host groups, and the negative ones."""
+    positives = [one for one in on_hosts if one.group.hosts_rule.positive]
+    return positives, [one for one in on_hosts if not one.group.hosts_rule.positive]
+
+
+def _numbers_by_vm(groups: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    """Of each VM the numbers of its groups: few have any in common, and only these need be compared."""
+    found: dict[str, list[int]] = {}
+    for at, vms in enumerate(groups):
+        for vm in vms:
+            found.setdefault(vm, []).append(at)
+    return found
+
+
+def _near(vms: Iterable[str], numbers: Mapping[str, Sequence[int]]) -> set[int]:
+    """The numbers of the groups that have any of these VMs."""
+    return {at for vm in vms for at in numbers.get(vm, ())}
 
 
 def _wanting(on_hosts: Iterable[_Flat]) -> dict[str, list[_Flat]]:
