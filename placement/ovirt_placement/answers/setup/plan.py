@@ -17,8 +17,10 @@ from ovirt_placement.answers.setup.properties import (
 from ovirt_placement.answers.setup.refusals import check_unlocked, check_unspoilt
 from ovirt_placement.answers.setup.remembering import description_to_be
 from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange
+from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
 from ovirt_placement.engine.writing.policies import PolicyContent, Request
+from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.rules.rule import UnitKind
 
 
@@ -27,6 +29,9 @@ class Plan:
     requests: tuple[Request, ...]
     #: What the administrator should know beside them.
     notes: tuple[str, ...]
+    #: The external units that clusters have afterwards, and the clusters; None where units only go.
+    policy: SchedulingPolicy | None = None
+    clusters: tuple[str, ...] = ()
 
 
 def plan(seen: Seen, choice: Choice) -> Plan:
@@ -48,7 +53,9 @@ def plan(seen: Seen, choice: Choice) -> Plan:
         *_replaced_weights(seen, policy, wanted),
         *_assignments(policy, choice, clusters),
     )
-    return Plan(requests, (*_kept_balance(seen, wanted), *_lost_properties(clusters)))
+    notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
+    users = tuple(each.cluster.id for each in clusters)
+    return Plan(requests, notes, resulting_policy(seen, policy, wanted), users)
 
 
 def _creation(seen: Seen, policy: PolicyContent, description: str) -> Iterator[Request]:

@@ -1,0 +1,66 @@
+"""Every kind of answer once, and the JSON Schema of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ovirt_placement.answers.documents.conflicts import ConflictsDocument
+from ovirt_placement.answers.documents.doctor import DoctorDocument
+from ovirt_placement.answers.documents.groups import (
+    GroupChangeDocument,
+    GroupsListDocument,
+    GroupsLostDocument,
+)
+from ovirt_placement.answers.documents.ha_check import HaCheckDocument
+from ovirt_placement.answers.documents.keys import (
+    KeysChangeDocument,
+    KeysCheckDocument,
+    KeysExplainDocument,
+    KeysListDocument,
+    KeysOfHostDocument,
+    KeysOfVmDocument,
+)
+from ovirt_placement.answers.documents.last_decisions import LastDecisionsDocument
+from ovirt_placement.answers.documents.setup import SetupDocument
+from ovirt_placement.answers.documents.status import StatusDocument
+from ovirt_placement.answers.documents.violations import ViolationsDocument
+from ovirt_placement.answers.documents.what_if import WhatIfDocument
+from ovirt_placement.answers.documents.where import WhereDocument
+from ovirt_placement.answers.documents.why import WhyDocument
+
+DOCUMENTS = (
+    StatusDocument,
+    WhyDocument,
+    LastDecisionsDocument,
+    WhereDocument,
+    ViolationsDocument,
+    ConflictsDocument,
+    HaCheckDocument,
+    GroupsListDocument,
+    GroupChangeDocument,
+    GroupsLostDocument,
+    KeysListDocument,
+    KeysCheckDocument,
+    KeysOfVmDocument,
+    KeysOfHostDocument,
+    KeysExplainDocument,
+    KeysChangeDocument,
+    SetupDocument,
+    DoctorDocument,
+    WhatIfDocument,
+)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema that every answer meets; its `kind` says which of the definitions."""
+    roots, components = msgspec.json.schema_components(DOCUMENTS, ref_template="#/$defs/{name}")
+    for document in DOCUMENTS:
+        components[document.__name__]["required"].insert(1, "version")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Answers of ovirt-placement --json",
+        "oneOf": list(roots),
+        "$defs": components,
+    }

@@ -1,0 +1,16 @@
+"""What every answer as data says of itself: its kind, and the version of all that stands in it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ovirt_placement.rules.record import Record
+
+#: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
+VERSION: Literal[1] = 1
+
+
+class Document(Record, frozen=True, kw_only=True, omit_defaults=False, tag_field="kind"):
+    """An answer as data; its `kind` says which one."""
+
+    version: Literal[1] = VERSION

@@ -1,0 +1,60 @@
+"""The answer of `ovirt-placement where` as data."""
+
+from __future__ import annotations
+
+from ovirt_placement.answers.documents.document import Document
+from ovirt_placement.answers.documents.key_scores import HostKeys, host_keys
+from ovirt_placement.answers.documents.why import JudgedHost, judged_host
+from ovirt_placement.answers.names import Named, named_cluster, named_host
+from ovirt_placement.answers.sentences import Said, said
+from ovirt_placement.answers.where import Ranked, WhereAnswer
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.record import Record
+
+
+class UnitRank(Record, frozen=True, omit_defaults=False):
+    """What one unit of ours says of a host: rank 0 is best."""
+
+    unit: str
+    rank: int
+    reasons: tuple[Said, ...]
+
+
+class RankedHost(Record, frozen=True, omit_defaults=False):
+    """An accepted host, and the points that the engine's selector gives it: more is better."""
+
+    host: Named
+    points: int
+    weights: tuple[UnitRank, ...]
+    placement_keys: HostKeys | None
+
+
+class WhereDocument(Document, frozen=True, kw_only=True, tag="where"):
+    """The hosts that may take a VM, from best to worst, and those that may not."""
+
+    vm: Named
+    cluster: Named
+    #: Where the VM runs now.
+    host: Named | None
+    hosts: tuple[RankedHost, ...]
+    refused: tuple[JudgedHost, ...]
+
+
+def where_document(answer: WhereAnswer, vm: Vm, snapshot: Snapshot) -> WhereDocument:
+    return WhereDocument(
+        vm=Named(vm.id, vm.name),
+        cluster=named_cluster(vm.cluster, snapshot),
+        host=None if vm.host is None else named_host(vm.host, snapshot),
+        hosts=tuple(_ranked(host, snapshot) for host in answer.hosts),
+        refused=tuple(judged_host(host, snapshot) for host in answer.refused),
+    )
+
+
+def _ranked(one: Ranked, snapshot: Snapshot) -> RankedHost:
+    weights = (
+        UnitRank(unit, weight.rank, tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons))
+        for unit, weight in one.weights.items()
+    )
+    keys = None if one.keys is None else host_keys(one.keys)
+    return RankedHost(named_host(one.host, snapshot), one.points, tuple(weights), keys)

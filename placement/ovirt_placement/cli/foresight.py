@@ -1,0 +1,104 @@
+"""`--what-if` and `--fail-if` of commands that change something: look before anything is written."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ovirt_placement.cli.question import show_json
+
+if TYPE_CHECKING:
+    from ovirt_placement.foreseeing.report import Foreseen
+
+#: The exit status where a condition of `--fail-if` holds.
+FAILS = 3
+#: How long migrations are planned.
+_SECONDS = 30.0
+
+
+def add_foresight(parser: argparse.ArgumentParser) -> None:
+    """Add both options, and which rules the enforcer is thought to mend."""
+    parser.add_argument(
+        "--what-if",
+        action="store_true",
+        help="write nothing; say which running VMs would break it, the migrations that it would cost, how"
+        " many failed hosts would be survived, and what speaks against it (docs/what-if.md)",
+    )
+    add_fail_if(parser, "write nothing, and exit with status 3, if any of these holds")
+    add_repair(parser)
+
+
+def add_fail_if(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument(
+        "--fail-if",
+        type=_conditions,
+        default=(),
+        metavar="broken,moves>5,failures<1",
+        help=f"{text}: broken, conflicts, homeless, moves, failures",
+    )
+
+
+def add_repair(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repair",
+        type=_repair,
+        default="hard",
+        metavar="hard,soft",
+        help="the rules that migrations are counted for, as ovirt-enforcer is set to mend them; else hard",
+    )
+
+
+def stops(args: argparse.Namespace, look: Callable[[], Foreseen]) -> int | None:
+    """The exit status, where the command is to write nothing; None where it is to go on.
+
+    What would come of it is told if that was asked, or if a condition holds.
+    """
+    if not (args.what_if or args.fail_if):
+        return None
+    fails = tell(args, look(), always=args.what_if)
+    if fails:
+        return FAILS
+    return 0 if args.what_if else None
+
+
+def tell(args: argparse.Namespace, told: Foreseen, *, always: bool = True) -> bool:
+    """Print what would come of a change; whether a condition of `--fail-if` holds."""
+    from ovirt_placement.foreseeing.conditions import holding
+    from ovirt_placement.foreseeing.report import document, lines, measures
+
+    fails = holding(args.fail_if, measures(told))
+    if not (always or fails):
+        return False
+    if args.json:
+        show_json(document(told, fails))
+    else:
+        print("\n".join((*lines(told), *(f"--fail-if: {one}" for one in fails))))
+    return bool(fails)
+
+
+def planning(args: argparse.Namespace) -> dict[str, Any]:
+    """How migrations are planned, for `foresee`."""
+    from ovirt_placement.planning.deadline import Deadline
+
+    until = time.monotonic() + _SECONDS
+    return {"repair": args.repair, "deadline": Deadline(lambda: until - time.monotonic())}
+
+
+def _conditions(text: str) -> Any:
+    from ovirt_placement.foreseeing.conditions import conditions_of
+
+    try:
+        return conditions_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _repair(text: str) -> Any:
+    from ovirt_placement.planning.problem.posing import Repair
+
+    try:
+        return frozenset(Repair(word.strip()) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is neither hard nor soft nor hard,soft') from None

@@ -1,0 +1,49 @@
+"""What would come of adding, changing or removing an affinity group."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ovirt_placement import config, inventory
+from ovirt_placement.answers.group_check import Judgement
+from ovirt_placement.cli.foresight import planning
+from ovirt_placement.model import AffinityGroup, Snapshot
+
+if TYPE_CHECKING:
+    from ovirt_placement.foreseeing.report import Foreseen
+
+
+def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgement) -> Foreseen:
+    """With the group as it is to be, by an engine read now with all that rules need."""
+    from ovirt_placement.foreseeing.changes import with_group
+
+    before = _read(args)
+    after = with_group(before, replace(group, id=group.id or group.name))
+    conflicts = (*judgement.refusals, *judgement.unchecked, *judgement.warnings)
+    return _compared(args, before, after, group.cluster, conflicts)
+
+
+def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> Foreseen:
+    from ovirt_placement.foreseeing.changes import without_group
+
+    before = _read(args)
+    return _compared(args, before, without_group(before, group.id), group.cluster, ())
+
+
+def _compared(
+    args: argparse.Namespace, before: Snapshot, after: Snapshot, cluster: str, conflicts: tuple[str, ...]
+) -> Foreseen:
+    from ovirt_placement.foreseeing.outlook import foresee
+    from ovirt_placement.foreseeing.report import Foreseen
+
+    outlooks = foresee(before, after, (cluster,), **planning(args))
+    # A group that goes is still to be named.
+    names = replace(before, affinity_groups=tuple({**before.group_by_id, **after.group_by_id}.values()))
+    return Foreseen(outlooks, names, conflicts)
+
+
+def _read(args: argparse.Namespace) -> Snapshot:
+    return inventory.snapshot(config=config.load(args.config), max_age=0.0)

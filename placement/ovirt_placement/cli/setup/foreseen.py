@@ -1,0 +1,41 @@
+"""What would come of setting policies up: with our units in force in their clusters."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ovirt_placement import config, inventory
+from ovirt_placement.cli.foresight import planning
+from ovirt_placement.cli.setup.tasks import Task
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.foreseeing.report import Foreseen
+
+
+def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> Foreseen:
+    """What speaks against single policies is told, and what their plans note."""
+    from ovirt_placement.foreseeing.changes import with_policies
+    from ovirt_placement.foreseeing.outlook import foresee
+    from ovirt_placement.foreseeing.report import Foreseen
+
+    policies: dict[str, SchedulingPolicy] = {}
+    conflicts: list[str] = []
+    for task in tasks:
+        try:
+            plan = task.plan()
+        except (EngineAway, EngineSetupError):
+            raise
+        except UserError as error:
+            conflicts.append(f"policy {task.policy}: {error}")
+            continue
+        conflicts += (f"policy {task.policy}: {note}" for note in plan.notes)
+        if plan.policy is not None:
+            policies |= dict.fromkeys(plan.clusters, plan.policy)
+    before = inventory.snapshot(config=config.load(args.config), max_age=0.0)
+    after = with_policies(before, policies)
+    return Foreseen(foresee(before, after, policies, **planning(args)), after, conflicts)

@@ -1,0 +1,108 @@
+"""`ovirt-placement what-if`: what would happen if hosts failed or came, and VMs started."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, tell
+from ovirt_placement.cli.question import add_question, find, read_state
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+
+DESCRIPTION = """\
+Say what would happen if hosts failed, if there were more hosts, or if more VMs started: where each would go
+by our placement, which rules would be broken then and which migrations mend that, and how many hosts may
+fail before and after. New hosts are there first, then hosts fail, then new VMs start. See docs/what-if.md.
+The exit status is 3 if a condition of --fail-if holds.
+"""
+EXAMPLES = """\
+  ovirt-placement what-if --down node1,node2
+  ovirt-placement what-if --add-host like=node1*2 --vm like=web1*20 --fail-if homeless
+"""
+
+_LIKE = re.compile(r"like=(.+?)(?:\*([1-9]\d{0,5}))?\Z", re.IGNORECASE)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(
+        subparsers,
+        "what-if",
+        "what would come of failing hosts, new ones, new VMs",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
+    )
+    parser.add_argument("--down", metavar="HOST,...", help="these hosts fail, by name or id")
+    parser.add_argument(
+        "--add-host",
+        metavar="like=HOST[*N]",
+        type=_like,
+        action="append",
+        default=[],
+        help="so many hosts more, empty and as large as this one, in its cluster; repeatable",
+    )
+    parser.add_argument(
+        "--vm",
+        metavar="like=VM[*N]",
+        type=_like,
+        action="append",
+        default=[],
+        help="so many VMs more like this one, in the same affinity groups and labels, start; repeatable",
+    )
+    add_fail_if(parser, "exit with status 3 if any of these holds")
+    add_repair(parser)
+    add_question(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from ovirt_placement.foreseeing.course import course
+    from ovirt_placement.foreseeing.outlook import foresee
+    from ovirt_placement.foreseeing.report import Foreseen
+
+    if not (args.down or args.add_host or args.vm):
+        raise UserError("say what is to happen: --down, --add-host or --vm")
+    now = read_state(args, max_age=0.0)
+    down = (
+        tuple(dict.fromkeys(_host(word.strip(), now) for word in args.down.split(","))) if args.down else ()
+    )
+    state, starting = _with_more(args, now)
+    found = course(state, down, starting)
+    clusters = dict.fromkeys(
+        (
+            *(now.host_by_id[host].cluster for host in down),
+            *(find(name, "host", now.hosts).cluster for name, _ in args.add_host),
+            *(found.end.vm_by_id[vm].cluster for vm in starting),
+        )
+    )
+    outlooks = foresee(now, found.end, clusters, **planning(args))
+    told = Foreseen(outlooks, found.end, starts=found.starts, stopped=found.stopped)
+    return FAILS if tell(args, told) else 0
+
+
+def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple[str, ...]]:
+    """The state with all that is new, and the VMs of it."""
+    from ovirt_placement.foreseeing.additions import Like, with_host, with_vm
+
+    state, starting = now, list[str]()
+    for name, count in args.add_host:
+        state = with_host(state, Like(find(name, "host", now.hosts).id, count))
+    for name, count in args.vm:
+        state, names = with_vm(state, Like(find(name, "VM", now.vms).id, count))
+        starting.extend(names)
+    return state, tuple(starting)
+
+
+def _host(word: str, now: Snapshot) -> str:
+    host = find(word, "host", now.hosts)
+    if not host.up:
+        raise UserError(f"host {host.name} is {host.status} already")
+    return host.id
+
+
+def _like(text: str) -> tuple[str, int]:
+    match = _LIKE.match(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f'"{text}": write like=NAME, or like=NAME*20')
+    return match[1], int(match[2] or 1)

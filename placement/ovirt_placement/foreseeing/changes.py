@@ -1,0 +1,41 @@
+"""The engine's state as it would be once a change is made, and before anything moves for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.infrastructure import SchedulingPolicy
+from ovirt_placement.store.keys import KeyChange, KeyPlace
+
+
+def with_group(snapshot: Snapshot, group: AffinityGroup) -> Snapshot:
+    """With this group, in place of one that has its id."""
+    others = (other for other in snapshot.affinity_groups if other.id != group.id)
+    return replace(snapshot, affinity_groups=(*others, group))
+
+
+def without_group(snapshot: Snapshot, group: str) -> Snapshot:
+    return replace(
+        snapshot, affinity_groups=tuple(other for other in snapshot.affinity_groups if other.id != group)
+    )
+
+
+def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
+    """With placement keys changed: some go, and others come in the place of those that stand there."""
+    gone = {KeyPlace.of(key) for key in (*change.remove, *change.put)}
+    kept = (key for key in snapshot.placement_keys if KeyPlace.of(key) not in gone)
+    return replace(snapshot, placement_keys=(*kept, *change.put))
+
+
+def with_policies(snapshot: Snapshot, policies: Mapping[str, SchedulingPolicy]) -> Snapshot:
+    """With other units in the policies of clusters, by cluster."""
+    return replace(
+        snapshot,
+        clusters=tuple(
+            replace(cluster, scheduling_policy=policies[cluster.id]) if cluster.id in policies else cluster
+            for cluster in snapshot.clusters
+        ),
+    )

@@ -1,0 +1,42 @@
+"""How many hosts may fail at once, whichever they are, so that every highly available VM starts again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
+from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.outcomes import Proven
+from ovirt_placement.rules.failover.starts import Starts
+from ovirt_placement.rules.record import Record
+
+#: So many failing hosts are looked at, where a cluster is not set to survive more.
+_USUALLY: Final = 2
+
+
+class Survived(Record, frozen=True):
+    """So many hosts may fail."""
+
+    failures: int
+    #: Whether one more may surely not; else nobody looked, or it is not known.
+    exact: bool
+
+
+def survived(snapshot: Snapshot, cluster: str) -> Survived | None:
+    """How many hosts may fail; None if no highly available VM runs."""
+    if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
+        return None
+    measure = Starts(snapshot, cluster)
+    most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
+    proven = judge_failures(snapshot, measure, most, DEFAULT_BUDGET)
+    lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
+    unknown = min(_unknown(proven), default=most + 1)
+    return Survived(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
+
+
+def _unknown(proven: Proven) -> Iterable[int]:
+    """The sizes of sets that are not judged."""
+    yield from (len(one.hosts) for one in proven.unknown)
+    yield from (size.size for size in proven.sizes if size.unjudged)

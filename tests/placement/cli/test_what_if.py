@@ -1,0 +1,185 @@
+"""What would come of a change is said before anything is written, and nothing is written then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.answers.setup.choice import Choice
+from ovirt_placement.answers.setup.plan import plan
+from ovirt_placement.answers.setup.reading import read_overview, read_seen
+from ovirt_placement.cli.main import main
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.topology import read_snapshot
+from ovirt_placement.model import Snapshot, state_file
+from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.placement.cli.documents import plain
+from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
+
+GIB = 1024
+STATE = snapshot(
+    cluster("c1", name="blue", ha_reservation=True),
+    *(
+        host(name, cluster="c1", memory_mb=16 * GIB, free_mb=free * GIB, cores=8)
+        for name, free in (("h1", 8), ("h2", 12), ("h3", 12))
+    ),
+    vm("a", "h1", cluster="c1", name="web1", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    vm("b", "h1", cluster="c1", name="web2", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    vm("c", "h2", cluster="c1", name="cache", memory_mb=4 * GIB, guaranteed_mb=4 * GIB),
+    vm("d", "h3", cluster="c1", name="web3", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    group("g", TOGETHER, "a b", cluster="c1", name="near"),
+)
+APART_GROUP = ("groups", "add", "apart", "--cluster", "blue", "--vms-rule", "negative", "--vms-enforcing")
+WEBS = ("--vm", "web1", "--vm", "web3")
+
+
+@pytest.fixture
+def live(serving: Starting) -> Iterator[LiveEngine]:
+    with serving(STATE) as running:
+        yield running
+
+
+def names(live: LiveEngine) -> list[str]:
+    return [one.name for one in live.engine.queries.affinity_groups("c1")]
+
+
+def test_a_group_is_looked_at_before_it_is_written(live: LiveEngine) -> None:
+    out, _ = live.run(0, *APART_GROUP, "--vm", "web1", "--vm", "web2", "--what-if")
+    assert "speaks against it: " in out  # they are to be together, too
+    assert "breaks affinity group apart, hard: apart (web1, web2)" in out
+    assert "stays broken: affinity group apart, hard: apart" in out
+    assert live.changes == []
+    assert names(live) == ["near"]
+
+
+def test_migrations_and_failures_are_counted(live: LiveEngine) -> None:
+    pinned = ("groups", "add", "there", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing")
+    found = live.data(0, *pinned, "--vm", "web1", "--vm", "web2", "--host", "h2", "--host", "h3", "--what-if")
+    (blue,) = found["clusters"]
+    assert [rule["groups"] for rule in blue["broken"]] == [["there"]]
+    assert [(move["vms"], move["to"]) for move in blue["moves"]] == [(["a", "b"], "h3")]
+    assert blue["failures_now"] == {"count": 2, "exact": False}
+    assert blue["failures_settled"] == {"count": 1, "exact": True}
+    assert live.changes == []
+
+
+@pytest.mark.parametrize(
+    ("conditions", "holding"),
+    [
+        ("broken", ["broken>0 (1)"]),
+        ("moves>=2, failures<2", ["moves>=2 (2)", "failures<2 (1)"]),
+        ("moves>2", []),
+    ],
+)
+def test_conditions_keep_from_writing(live: LiveEngine, conditions: str, holding: list[str]) -> None:
+    pinned = ("groups", "add", "there", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing")
+    asked = (*pinned, "--vm", "web1", "--vm", "web2", "--host", "h2", "--host", "h3", "--fail-if", conditions)
+    found = live.data(3 if holding else 0, *asked)
+    assert found.get("fails", []) == holding
+    assert names(live) == (["near"] if holding else ["near", "there"])
+
+
+def test_a_mistaken_condition_is_named(live: LiveEngine) -> None:
+    with pytest.raises(SystemExit):
+        live.run(2, *APART_GROUP, "--fail-if", "moves=5")
+    assert '"moves=5": write broken, conflicts, homeless, moves, failures' in live.capsys.readouterr().err
+
+
+def test_what_goes_mends_and_what_is_changed_breaks(serving: Starting) -> None:
+    parted = replace(STATE, vms=tuple(replace(one, host="h2") if one.id == "b" else one for one in STATE.vms))
+    with serving(parted) as live:
+        assert "mends affinity group near" in live.run(0, "groups", "remove", "near", "--what-if")[0]
+        out, _ = live.run(0, "groups", "edit", "near", "--add-vm", "web3", "--what-if")
+        assert "breaks affinity group near, hard: together" in out
+        assert live.changes == []
+
+
+def test_keys_break_where_vms_run(starting: Starting) -> None:
+    with starting(STATE) as live:
+        live.run(0, "setup", "--cluster", "blue", "--placement-keys")
+        live.run(0, "keys", "define", "SSD", "--cluster", "blue", "--values", "h2=0", "--default", "1")
+        live.changes.clear()
+        given = ("keys", "set", "SSD", "0", "-60", "--on", "server", "cache")
+        found = live.data(0, *given, "--what-if")
+        (blue,) = found["clusters"]
+        assert [(rule["kind"], rule["vms"]) for rule in blue["broken"]] == [("placement_keys", ["c"])]
+        assert [move["vms"] for move in blue["moves"]] == [["c"]]
+        assert live.data(3, *given, "--fail-if", "moves")["fails"] == ["moves>0 (1)"]
+        assert len(live.data(0, "keys", "list")["keys"]) == 3
+        bad = live.data(0, "keys", "set", "SSD", "1", "0", "--on", "server", "cache", "--what-if")
+        assert "weight-zero" in bad["conflicts"][0]
+        live.run(0, *given, "--fail-if", "moves>1")
+        assert len(live.data(0, "keys", "list")["keys"]) == 4
+
+
+def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
+    with starting(STATE) as live:
+        out, _ = live.run(0, "setup", "--cluster", "blue", "--what-if")
+        assert "Cluster blue:\n  breaks no rule" in out
+        assert live.changes == []
+        live.run(2, "setup", "--undo", "--what-if")
+        settings = EngineSettings(url=live.server.api_url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            overview = read_overview(connection)
+            seen = read_seen(connection, overview, "ovirt-placement", overview.users, "none")
+            foreseen = plan(seen, Choice("ovirt-placement"))
+            live.run(0, "setup", "--cluster", "blue", "--fail-if", "broken")
+            (blue,) = read_snapshot(connection).clusters
+        assert foreseen.clusters == ("c1",)
+        assert blue.scheduling_policy == foreseen.policy
+
+
+# -- what-if of a state file
+
+
+def asked(
+    state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, Any]:
+    file = folder / "state.json"
+    file.write_bytes(state_file.dumps(state))
+    status = main(["what-if", "--state", str(file), "--json", *arguments])
+    return status, plain(capsys.readouterr().out)
+
+
+def test_hosts_that_fail_hosts_that_come_and_vms_that_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, found = asked(STATE, tmp_path, capsys, "--down", "h1,h2")
+    assert status == 0
+    assert [(one["vm"], one["host"], one["former"]) for one in found["starts"]] == [
+        ("a", "h3", "h1"),
+        ("b", "h3", "h1"),
+    ]
+    assert found["stopped"] == ["c"]
+    more = ("--add-host", "like=h1*2", "--vm", "LIKE=cache*16", "--fail-if", "homeless")
+    status, found = asked(STATE, tmp_path, capsys, *more)
+    homes = [one["host"] for one in found["starts"]]
+    assert (status, len(homes), None in homes) == (0, 16, False)
+    assert {home: homes.count(home) for home in homes} == {"h1": 2, "h2": 3, "h3": 3, "h1+1": 4, "h1+2": 4}
+    status, found = asked(STATE, tmp_path, capsys, "--vm", "like=cache*9", "--fail-if", "homeless")
+    assert (status, found["fails"]) == (3, ["homeless>0 (1)"])
+    assert "the engine's Memory" in found["starts"][-1]["refused_by"]
+
+
+def test_copies_are_in_the_same_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = asked(STATE, tmp_path, capsys, "--vm", "like=web1")
+    assert [one["host"] for one in found["starts"]] == ["h1"]
+    apart = replace(STATE, affinity_groups=(group("g", APART, "a d", cluster="c1"),))
+    _, found = asked(apart, tmp_path, capsys, "--vm", "like=web1*2")
+    assert [one["host"] for one in found["starts"]] == ["h2", None]
+
+
+def test_words_that_mean_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(STATE))
+    assert main(["what-if", "--state", str(file)]) == 2
+    assert main(["what-if", "--state", str(file), "--down", "h11"]) == 2
+    assert 'no host "h11"' in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["what-if", "--state", str(file), "--vm", "web1*20"])
+    assert "write like=NAME" in capsys.readouterr().err
