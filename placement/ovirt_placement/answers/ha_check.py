@@ -34,7 +34,7 @@ def rows(found: HaCheck, snapshot: Snapshot) -> list[tuple[str, ...]]:
         *_open(found, _what_fails(found), ""),
         *_tightest(found, snapshot),
         *_open(found.by_engine, _what_fails(found), " by the engine's own check"),
-        *(("not counted", _standing(one, snapshot)) for one in found.outside),
+        *(("not counted", standing(one, snapshot)) for one in found.outside),
     ]
     return [(*head, *one) for one in told] or [(*head, "", "")]
 
@@ -88,7 +88,7 @@ def _tightest(found: HaCheck, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield _failing(one, snapshot), f"{outcome}, among the tightest: {room}"
 
 
-def _standing(one: Outside, snapshot: Snapshot) -> str:
+def standing(one: Outside, snapshot: Snapshot) -> str:
     name = vm_name(one.vm, snapshot)
     if one.host is None:
         return f"{name} is {one.status}"

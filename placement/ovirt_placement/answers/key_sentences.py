@@ -67,20 +67,6 @@ def key_title(key: PlacementKey, snapshot: Snapshot) -> str:
     return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
 
 
-def described(key: PlacementKey, snapshot: Snapshot) -> dict[str, object]:
-    """A key as JSON, with the name of what it is set on."""
-    return {
-        "level": key.level,
-        "resource": key.resource,
-        "place": key_place(key, snapshot),
-        "class": key.key_class,
-        "name": key.name,
-        "value": key.value,
-        "weight": key.weight,
-        "sticky": key.sticky,
-    }
-
-
 def written(value: float | str) -> str:
     """A key's value as its author would write it, with all digits."""
     return value if isinstance(value, str) else repr(value).removesuffix(".0")

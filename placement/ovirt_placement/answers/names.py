@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.record import Record
 
@@ -29,3 +31,34 @@ def group_name(group_id: str, snapshot: Snapshot) -> str:
         return f"affinity label {snapshot.label_by_id[group_id].name}"
     known = snapshot.group_by_id.get(group_id)
     return f"affinity group {known.name if known else group_id}"
+
+
+def named_vm(vm_id: str, snapshot: Snapshot) -> Named:
+    return Named(vm_id, vm_name(vm_id, snapshot))
+
+
+def named_host(host_id: str, snapshot: Snapshot) -> Named:
+    return Named(host_id, host_name(host_id, snapshot))
+
+
+def named_cluster(cluster_id: str, snapshot: Snapshot) -> Named:
+    known = snapshot.cluster_by_id.get(cluster_id)
+    return Named(cluster_id, known.name if known else cluster_id)
+
+
+def named_group(group_id: str, snapshot: Snapshot) -> Named:
+    """An affinity group, or a legacy label that acts as one."""
+    known = snapshot.group_by_id.get(group_id) or snapshot.label_by_id.get(group_id)
+    return Named(group_id, known.name if known else group_id)
+
+
+def named_vms(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
+    return tuple(named_vm(one, snapshot) for one in ids)
+
+
+def named_hosts(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
+    return tuple(named_host(one, snapshot) for one in ids)
+
+
+def named_groups(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
+    return tuple(named_group(one, snapshot) for one in ids)

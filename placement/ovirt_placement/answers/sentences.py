@@ -1,13 +1,18 @@
-"""Says a rule's reasons in sentences, with names in place of ids, and as data."""
+"""Says a rule's reasons in sentences, and as data: with names beside ids."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from msgspec.structs import asdict
-
-from ovirt_placement.answers.names import group_name, host_name, vm_name
+from ovirt_placement.answers.names import (
+    Named,
+    group_name,
+    host_name,
+    named_group,
+    named_host,
+    named_vm,
+    vm_name,
+)
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.record import Record
@@ -27,9 +32,9 @@ class Said(Record, frozen=True, omit_defaults=False):
     kind: str
     #: Whether it keeps the VM off the host; else it is a note.
     veto: bool
-    group: str | None
-    vm: str | None
-    host: str | None
+    group: Named | None
+    vm: Named | None
+    host: Named | None
     number: float | None
     unit: str | None
     sentence: str
@@ -53,9 +58,9 @@ def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
     return Said(
         kind=reason.kind.name,
         veto=reason.kind.veto,
-        group=reason.group,
-        vm=reason.vm,
-        host=reason.host,
+        group=None if reason.group is None else named_group(reason.group, snapshot),
+        vm=None if reason.vm is None else named_vm(reason.vm, snapshot),
+        host=None if reason.host is None else named_host(reason.host, snapshot),
         number=reason.number,
         unit=reason.unit,
         sentence=sentence(reason, snapshot),
@@ -66,9 +71,3 @@ def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
 def unit_names(units: Iterable[Unit]) -> str:
     """Whose it is: a unit of ours by its name alone, one of the engine's own as such."""
     return ", ".join(f"the engine's {unit.name}" if unit.internal else unit.name for unit in units)
-
-
-def bare(reason: Reason) -> dict[str, Any]:
-    """A reason as data, without what it does not say."""
-    fields = {name: value for name, value in asdict(reason).items() if value is not None}
-    return fields | {"kind": reason.kind.name}

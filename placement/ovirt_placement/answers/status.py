@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ovirt_placement import inventory
+from ovirt_placement.answers.names import Named
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
+from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.violations import find_violations
 
 
-class Source(Struct, frozen=True):
+class StateSource(Struct, frozen=True):
     """Where a state comes from; ages in seconds."""
 
     kind: str
@@ -31,6 +33,8 @@ class Source(Struct, frozen=True):
     details_age_seconds: float | None = None
     #: Of the latest decisions that later ones counted with before the engine showed what came of them.
     expected_hosts: Outcomes | None = None
+    #: Why nothing newer is known, or nothing at all.
+    error: str | None = None
 
 
 class Keys(Struct, frozen=True):
@@ -43,14 +47,15 @@ class Keys(Struct, frozen=True):
     sticky_copies: int
 
 
-class Summary(Struct, frozen=True):
+class ClusterStatus(Record, frozen=True, omit_defaults=False):
     """A cluster in numbers."""
 
-    cluster: str
+    cluster: Named
     hosts: int
     hosts_up: int
     vms: int
     vms_running: int
+    #: Migrating, or chosen for a host a moment ago.
     vms_on_their_way: int
     vms_highly_available: int
     groups: int
@@ -62,21 +67,29 @@ class Known(Struct, frozen=True):
     """A state, and where it is from."""
 
     snapshot: Snapshot
-    source: Source
+    source: StateSource
 
 
 def of_file(path: Path) -> Known:
     """What a state file says. Raises `UserError` if it is none."""
-    return Known(snapshot=state_file.load(path), source=Source(kind="state file", where=str(path)))
+    return Known(snapshot=state_file.load(path), source=StateSource(kind="state file", where=str(path)))
 
 
-def of_engine(config: Config) -> Known:
-    """What the inventory publishes, else the engine itself says. Raises what `inventory.known` raises."""
-    snapshot, published = inventory.known(config=config)
+def of_nothing(config: Config, error: str) -> Known:
+    """What is known where neither the engine nor an inventory says anything."""
+    nothing = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
+    return Known(
+        snapshot=nothing, source=StateSource(kind="nothing", where=config.engine.url or "", error=error)
+    )
+
+
+def of_engine(known: inventory.Known, config: Config, error: str | None = None) -> Known:
+    """What the inventory publishes, else the engine says; the error tells why nothing newer is known."""
+    snapshot, published = known
     if published is None:
-        source = Source(kind="engine", where=config.engine.url or "", expected_hosts=outcomes(config))
+        source = StateSource(kind="engine", where=config.engine.url or "", expected_hosts=outcomes(config))
         return Known(snapshot=snapshot, source=source)
-    source = Source(
+    source = StateSource(
         kind="inventory",
         where=str(config.inventory.directory),
         version=published.version,
@@ -87,6 +100,7 @@ def of_engine(config: Config) -> Known:
         store_answers=published.store_answers,
         details_age_seconds=published.details_age_seconds,
         expected_hosts=outcomes(config),
+        error=error,
     )
     return Known(snapshot=snapshot, source=source)
 
@@ -99,12 +113,12 @@ def keys_of(snapshot: Snapshot) -> Keys:
     )
 
 
-def summary(snapshot: Snapshot, cluster: Cluster) -> Summary:
+def summary(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
     hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
     violations = find_violations(snapshot, cluster.id)
-    return Summary(
-        cluster=cluster.name,
+    return ClusterStatus(
+        cluster=Named(cluster.id, cluster.name),
         hosts=len(hosts),
         hosts_up=sum(host.up for host in hosts),
         vms=len(vms),

@@ -1,38 +1,10 @@
-"""Which affinity groups the running VMs break, as people and programs read it."""
+"""Which affinity groups the running VMs break, in words."""
 
 from __future__ import annotations
 
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.violations import Location, Violation
-
-
-class ViolationAnswer(Record, frozen=True):
-    """A broken rule as data; ids, as in the state file."""
-
-    family: str
-    positive: bool
-    hard: bool
-    groups: tuple[str, ...]
-    priority: float
-    broken: tuple[str, ...]
-    locations: tuple[Location, ...]
-    offenders: tuple[str, ...]
-
-
-def answer(violation: Violation) -> ViolationAnswer:
-    constraint = violation.constraint
-    return ViolationAnswer(
-        family=constraint.family,
-        positive=constraint.positive,
-        hard=constraint.hard,
-        groups=constraint.groups,
-        priority=constraint.priority,
-        broken=violation.broken,
-        locations=violation.locations,
-        offenders=violation.offenders,
-    )
 
 
 def row(violation: Violation, cluster: str, snapshot: Snapshot) -> tuple[str, str, str, str]:
@@ -40,6 +12,13 @@ def row(violation: Violation, cluster: str, snapshot: Snapshot) -> tuple[str, st
     groups = "\n".join(group_name(group, snapshot) for group in violation.groups)
     members = "\n".join(_member(snapshot, violation, at) for at in violation.locations)
     return snapshot.cluster_by_id[cluster].name, _asked(violation), groups, members
+
+
+def sentence(violation: Violation, snapshot: Snapshot) -> str:
+    """A broken rule in one line; VMs that stand wrong have a *."""
+    groups = ", ".join(group_name(group, snapshot) for group in violation.groups)
+    members = ", ".join(_member(snapshot, violation, at) for at in violation.locations)
+    return f"{groups} asks for its VMs {_asked(violation)}: {members}"
 
 
 def _asked(violation: Violation) -> str:

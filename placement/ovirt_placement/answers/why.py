@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from ovirt_placement.answers.causes import by_reason
-from ovirt_placement.answers.sentences import Said, said
+from ovirt_placement.answers.sentences import Said, Unit, said
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.rules.affinity.draining import moves_with_its_peers
 from ovirt_placement.rules.affinity.vm_filter import positive_peers
@@ -34,6 +34,8 @@ class WhyAnswer(Record, frozen=True):
     everywhere: tuple[Said, ...]
     #: Whether placement keys have a say.
     keyed: bool
+    #: The VMs besides that the engine's own filters are asked about: those that it moves with this one.
+    moves_with: tuple[str, ...] = ()
 
 
 def request_for(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host]) -> Request:
@@ -65,6 +67,7 @@ def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[st
         tuple(_joined(snapshot, found, keys) for found in zip(*by_rule, strict=True)),
         tuple(said(note, snapshot, [rule]) for rule in rules for note in rule.notes(snapshot, vm.id)),
         bool(keys),
+        whole.vms[1:],
     )
 
 
@@ -103,3 +106,13 @@ def _joined(
         tuple(said(reason, snapshot, rules) for reason, rules in reasons.items()),
         keys.get(host),
     )
+
+
+def others_refuse(snapshot: Snapshot, vm: Vm, unit: str) -> dict[str, tuple[Unit, ...]]:
+    """The hosts of a VM's cluster that filters beside this one of ours refuse, each with those filters."""
+    found: dict[str, tuple[Unit, ...]] = {}
+    for answer in judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ())).hosts:
+        vetoes = (by for reason in answer.reasons if reason.veto for by in reason.by)
+        if units := tuple(dict.fromkeys(by for by in vetoes if by.internal or by.name != unit)):
+            found[answer.host] = units
+    return found

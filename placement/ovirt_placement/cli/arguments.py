@@ -25,13 +25,22 @@ def add_command(
     summary: str,
     description: str,
     run: Callable[[argparse.Namespace], int],
+    examples: str = "",
 ) -> argparse.ArgumentParser:
-    """Add a command, or an action of one, whose description stands in `--help` as it is written."""
+    """Add a command, or an action of one; description and examples stand in `--help` as they are written."""
     parser = subparsers.add_parser(
         name,
         help=summary,
         description=description,
+        epilog=f"examples:\n{examples}" if examples else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 1')
+    return int(text)

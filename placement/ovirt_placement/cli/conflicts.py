@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers import conflicts
+from ovirt_placement.answers.documents.conflicts import conflicts_document
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import (
     add_cluster,
@@ -21,10 +22,15 @@ can hold together at all: if not, the smallest set that cannot is named. See doc
 The exit status is 1 if there is any conflict, or if the test could not be finished.
 """
 
+EXAMPLES = """\
+  ovirt-placement conflicts --cluster blue
+  ovirt-placement conflicts --state cluster.json --json
+"""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "conflicts", "affinity groups that cannot hold together", DESCRIPTION, run
+        subparsers, "conflicts", "affinity groups that cannot hold together", DESCRIPTION, run, EXAMPLES
     )
     add_cluster(parser)
     add_question(parser)
@@ -34,13 +40,9 @@ def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
     found = [conflicts.judge(snapshot, cluster.id) for cluster in clusters_of(args, snapshot)]
     if args.json:
-        show_json(
-            {
-                "conflicts": {one.cluster: one.conflicts for one in found},
-                "feasibility": {one.cluster: one.feasibility for one in found},
-            }
-        )
+        show_json(conflicts_document(found, snapshot))
+    elif rows := [row for one in found for row in conflicts.rows(one, snapshot)]:
+        show(rows, ("cluster", "conflict", "groups", "VMs", "hosts", "savable"), whole=args.all)
     else:
-        rows = [row for one in found for row in conflicts.rows(one, snapshot)]
-        show(rows, ("cluster", "conflict", "groups", "VMs", "hosts", "savable"))
+        print("No affinity groups clash, and all hard ones can hold together.")
     return int(not all(one.sound for one in found))

@@ -6,9 +6,10 @@ import argparse
 
 from ovirt_placement import config
 from ovirt_placement.answers import ha_check
+from ovirt_placement.answers.documents.ha_check import ha_check_document
 from ovirt_placement.answers.ha_check_domains import configured_domains, named_domains
 from ovirt_placement.answers.ha_check_workers import spreading
-from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.arguments import add_command, positive
 from ovirt_placement.cli.question import (
     add_cluster,
     add_question,
@@ -35,6 +36,11 @@ Failure domains (a rack, a power feed) stand in the configuration, under [ha]: s
 each failing host or domain that is survived comes with a home for every VM, in the order of the starts.
 """
 
+EXAMPLES = """\
+  ovirt-placement ha-check --cluster blue --failures 2
+  ovirt-placement ha-check --hosts north,south     # would these two be survived?
+"""
+
 
 HEADERS = (
     "cluster",
@@ -48,12 +54,17 @@ HEADERS = (
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "ha-check", "whether highly available VMs survive failing hosts", DESCRIPTION, run
+        subparsers,
+        "ha-check",
+        "whether highly available VMs survive failing hosts",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
     )
     add_cluster(parser)
     parser.add_argument(
         "--failures",
-        type=_positive,
+        type=positive,
         metavar="X",
         help="how many hosts, or domains, fail together; of hosts, else what each cluster is set to; else 1",
     )
@@ -67,7 +78,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     what.add_argument("--domains", action="store_true", help="all failure domains, each fails whole")
     parser.add_argument(
         "--steps",
-        type=_positive,
+        type=positive,
         metavar="N",
         default=DEFAULT_BUDGET,
         help="how much work by each measure: a set of hosts that is looked at takes a step, and one for each"
@@ -75,7 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--processes", type=_positive, metavar="N", help="spread the work over so many processes"
+        "--processes", type=positive, metavar="N", help="spread the work over so many processes"
     )
     where.add_argument(
         "--scheduler",
@@ -89,17 +100,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
     domains = _domains(args, snapshot)
+    clusters = clusters_of(args, snapshot)
+    asked = [cluster for cluster in clusters if _is_asked(args, cluster, snapshot, domains)]
+    if not asked:
+        raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
     with spreading(args.processes, args.scheduler) as spread:
         found = [
             check(snapshot, cluster.id, args.failures, args.steps, domains=domains, spread=spread)
-            for cluster in clusters_of(args, snapshot)
-            if _is_asked(args, cluster, snapshot, domains)
+            for cluster in asked
         ]
     if args.json:
-        show_json(found)
+        not_checked = [cluster.id for cluster in clusters if cluster not in asked]
+        show_json(ha_check_document(found, not_checked, snapshot))
     else:
         rows = [row for one in found for row in ha_check.rows(one, snapshot)]
-        show(rows, HEADERS)
+        show(rows, HEADERS, whole=args.all)
     return int(any(one.safe is not True for one in found))
 
 
@@ -126,10 +141,3 @@ def _is_asked(
         return cluster.ha_reservation or args.cluster is not None
     named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
     return any(host.id in named for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
-    return number

@@ -7,8 +7,13 @@ from datetime import datetime
 from pathlib import Path
 
 from ovirt_placement import config
+from ovirt_placement.answers.documents.last_decisions import (
+    HostInDecision,
+    LastDecisionsDocument,
+    PastDecision,
+)
 from ovirt_placement.answers.last_decisions import FILTERS, WEIGHTS, Decision, last_about, record_of
-from ovirt_placement.answers.names import host_name
+from ovirt_placement.answers.names import Named, host_name, named_host, named_hosts
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.model import Host, Snapshot, Vm
 
@@ -30,16 +35,17 @@ def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None)
     record = args.decisions or record_of(config.load(args.config).engine.name)
     decisions = last_about(vm.id, record)
     if args.json:
-        show_json([_described(decision, snapshot, only) for decision in decisions])
+        found = tuple(_described(decision, snapshot, only) for decision in decisions)
+        show_json(LastDecisionsDocument(vm=Named(vm.id, vm.name), decisions=found))
     elif not decisions:
         print(f"{record} holds no decision about VM {vm.name}")
     else:
         for decision in decisions:
-            _tell(decision, snapshot, only)
+            _tell(decision, snapshot, only, whole=args.all)
     return 0
 
 
-def _tell(decision: Decision, snapshot: Snapshot, only: Host | None) -> None:
+def _tell(decision: Decision, snapshot: Snapshot, only: Host | None, *, whole: bool) -> None:
     print(
         f"{_moment(decision)} {decision.method} ({decision.seconds * 1e3:.1f} ms,"
         f" request {decision.request}): {_summary(decision, snapshot)}"
@@ -49,7 +55,8 @@ def _tell(decision: Decision, snapshot: Snapshot, only: Host | None) -> None:
     units = tuple(decision.weights)
     if decision.method in (FILTERS, WEIGHTS):
         rows = [_row(at, host, decision, snapshot) for at, host in _asked(decision, only)]
-        show(rows, ("host", "verdict", "by") if decision.method == FILTERS else ("host", *units))
+        headers = ("host", "verdict", "by") if decision.method == FILTERS else ("host", *units)
+        show(rows, headers, whole=whole)
     print()
 
 
@@ -77,21 +84,21 @@ def _moment(decision: Decision) -> str:
     return datetime.fromtimestamp(decision.time).astimezone().isoformat(sep=" ", timespec="milliseconds")
 
 
-def _described(decision: Decision, snapshot: Snapshot, only: Host | None) -> dict[str, object]:
-    return {
-        "time": _moment(decision),
-        "request": decision.request,
-        "method": decision.method,
-        "seconds": decision.seconds,
-        "hosts": [
-            {
-                "host": host,
-                "name": host_name(host, snapshot),
-                "dropped_by": decision.fallen.get(host, ()),
-                "weights": {unit: weights[at] for unit, weights in decision.weights.items()},
-            }
+def _described(decision: Decision, snapshot: Snapshot, only: Host | None) -> PastDecision:
+    return PastDecision(
+        time=_moment(decision),
+        request=decision.request,
+        method=decision.method,
+        seconds=decision.seconds,
+        sentence=_summary(decision, snapshot),
+        hosts=tuple(
+            HostInDecision(
+                named_host(host, snapshot),
+                decision.fallen.get(host, ()),
+                {unit: weights[at] for unit, weights in decision.weights.items()},
+            )
             for at, host in _asked(decision, only)
-        ],
-        "move_to": decision.balance[1] if decision.balance else [],
-        "failures": decision.failure_sentences,
-    }
+        ),
+        move_to=named_hosts(decision.balance[1], snapshot) if decision.balance else (),
+        failures=decision.failure_sentences,
+    )

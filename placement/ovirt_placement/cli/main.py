@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import os
-import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.metadata import version
 
-from ovirt_placement.cli import conflicts, ha_check, inventory, snapshot, status, violations, where, why
+from ovirt_placement.cli import (
+    conflicts,
+    ha_check,
+    inventory,
+    snapshot,
+    status,
+    store_command,
+    violations,
+    what_if,
+    where,
+    why,
+)
 from ovirt_placement.cli.doctor import command as doctor
 from ovirt_placement.cli.groups import command as groups
 from ovirt_placement.cli.keys import command as keys
 from ovirt_placement.cli.setup import command as setup
-from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service import entry
+from ovirt_service.log_lines import log_to_stderr
+from ovirt_service.screen import answering
 
 _COMMANDS = (
     snapshot,
@@ -25,34 +36,34 @@ _COMMANDS = (
     violations,
     conflicts,
     ha_check,
+    what_if,
     keys,
     groups,
     setup,
+    store_command,
     doctor,
 )
 
 
+COMMAND = "ovirt-placement"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand; return 0, or 2 after one line that says what is wrong and what to do."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    """Run a subcommand; return its status, or 2 after one line that says what is wrong and what to do."""
+    return entry.guarded(COMMAND, lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    log_to_stderr()
     args = _parser().parse_args(arguments)
-    try:
+    with answering(COMMAND) if getattr(args, "answers", False) else nullcontext():
         status: int = args.run(args)
-    except UserError as error:
-        print(f"ovirt-placement: {' '.join(str(error).split())}", file=sys.stderr)
-        return EXIT_STATUS
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has enough of it; Python must not complain at its end either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="ovirt-placement",
+        prog=COMMAND,
         description="What is true of an oVirt engine's placement of VMs, and what is allowed.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")

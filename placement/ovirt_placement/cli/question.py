@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import math
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-from tabulate import tabulate
 
 from ovirt_placement import config, inventory
 from ovirt_placement.cli.arguments import add_config
 from ovirt_placement.model import Cluster, Snapshot, state_file
+from ovirt_service import tables
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
+#: How long a command waits for the engine, in seconds, where nobody says: ten thousand VMs take a while.
+PATIENCE_SECONDS = 120.0
+
+#: Long enough to see whether there is an inventory.
+_A_MOMENT = 0.2
+
+#: Of a longer table, and of a longer list in one of its cells, so much is shown without `--all`.
+_MOST_ROWS = 20
+_MOST_LINES = 8
+
+_log = logging.getLogger(__name__)
+
 
 def add_question(parser: argparse.ArgumentParser) -> None:
-    """Add `--state`, `--config` and `--json`."""
+    """Add `--state`, `--config`, `--json`, `--stale`, `--timeout` and `--all`."""
     parser.add_argument(
         "--state",
         type=Path,
@@ -27,11 +42,36 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         help="answer for this cluster state file instead of the engine",
     )
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table (docs/json.md)")
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="answer by what the inventory knew last, however old, when the engine is away; its age is told",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="SECONDS",
+        default=PATIENCE_SECONDS,
+        help=f"how long to wait for the engine; else {PATIENCE_SECONDS:g}",
+    )
+    parser.add_argument("--all", action="store_true", help="all rows and names, however many")
+    parser.set_defaults(answers=True)
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster, by name or id; else all")
+
+
+def seconds(text: str) -> float:
+    """A time to wait, as an option gives it."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f'"{text}": a number of seconds greater than 0')
+    return number
 
 
 def clusters_of(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Cluster, ...]:
@@ -44,11 +84,37 @@ def clusters_of(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Cluster, 
 def read_state(args: argparse.Namespace, max_age: float | None = None) -> Snapshot:
     """The state file named, else what the inventory publishes, else the engine itself.
 
-    With `max_age`, no older than so many seconds; else as old as the configuration allows.
+    With `max_age`, no older than so many seconds; else as old as the configuration allows. With `--stale`, as
+    old as it may be where nothing newer is to be had.
     """
     if args.state is not None:
         return state_file.load(args.state)
-    return inventory.snapshot(config=config.load(args.config), max_age=max_age)
+    known = known_state(args, config.load(args.config), max_age)
+    return known.snapshot
+
+
+def known_state(
+    args: argparse.Namespace, configuration: config.Config, max_age: float | None = None
+) -> inventory.Known:
+    """What is known of the engine; with `--stale` perhaps of old, and then it is said."""
+    try:
+        return inventory.known(config=configuration, max_age=max_age, deadline=args.timeout)
+    except inventory.NoSnapshot as error:
+        if not args.stale:
+            raise
+        found = last_known(configuration, error)
+        if found.publication is not None:
+            _log.warning("this is %.0f s old: %s", found.publication.age_seconds, error)
+        return found
+
+
+def last_known(configuration: config.Config, error: inventory.NoSnapshot) -> inventory.Known:
+    """What the inventory published last; raises the error if there is nothing."""
+    try:
+        found = inventory.known(config=configuration, max_age=math.inf, deadline=_A_MOMENT)
+    except inventory.NoSnapshot:
+        raise error from None
+    return found
 
 
 class _Named(Protocol):
@@ -78,9 +144,37 @@ def find(word: str, wanted: str, items: Iterable[Item]) -> Item:
     return found[0]
 
 
-def show(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> None:
-    print(tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True))
+def show(rows: Sequence[Sequence[object]], headers: Sequence[str], *, whole: bool = True) -> None:
+    """Print a table; unless it is wanted whole, no more of it than a person reads."""
+    if whole:
+        tables.show(rows, headers)
+        return
+    tables.show([[_cut(str(cell)) for cell in row] for row in rows[:_MOST_ROWS]], headers)
+    if len(rows) > _MOST_ROWS:
+        print(f"... and {len(rows) - _MOST_ROWS} more rows: --all shows them")
+
+
+def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> str:
+    """Names on a line; unless all are wanted, no more than a person reads."""
+    if whole or len(names) <= _MOST_LINES:
+        return joint.join(names)
+    return f"{joint.join(names[:_MOST_LINES])} and {len(names) - _MOST_LINES} more"
+
+
+def too_many(items: Sequence[object]) -> bool:
+    """Whether it is more than a person reads."""
+    return len(items) > _MOST_ROWS
 
 
 def show_json(answer: Any) -> None:
-    print(json.dumps(msgspec.to_builtins(answer), indent=2, ensure_ascii=False))
+    """Print an answer as JSON; what the output's encoding lacks stands as escapes of JSON."""
+    told = msgspec.to_builtins(answer)
+    ascii_only = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
+    print(json.dumps(told, indent=2, ensure_ascii=ascii_only))
+
+
+def _cut(cell: str) -> str:
+    lines = cell.split("\n")
+    if len(lines) <= _MOST_LINES:
+        return cell
+    return "\n".join([*lines[: _MOST_LINES - 1], f"and {len(lines) - _MOST_LINES + 1} more"])

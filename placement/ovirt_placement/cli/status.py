@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
-from ovirt_placement import config
-from ovirt_placement.answers import status
-from ovirt_placement.answers.status import Keys, Known, Source, Summary
+from ovirt_placement import config, inventory
+from ovirt_placement.answers import sections, status
+from ovirt_placement.answers.documents.status import StatusDocument
+from ovirt_placement.answers.status import ClusterStatus, Keys, Known, StateSource
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import (
     add_cluster,
     add_question,
     clusters_of,
+    last_known,
     show,
     show_json,
 )
@@ -19,7 +22,13 @@ from ovirt_placement.inventory.expected.traces import Outcomes
 
 DESCRIPTION = """\
 Show each cluster with its hosts, VMs and affinity groups, how many of its rules are broken, and where all
-this is known from.
+this is known from. When the engine is away, what was known last, with its age; the exit status is 1 then,
+and where a section of the configuration is wrong.
+"""
+
+EXAMPLES = """\
+  ovirt-placement status
+  ovirt-placement status --json --timeout 5      # for a monitor
 """
 
 _HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "groups", "broken rules")
@@ -27,7 +36,7 @@ _HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "gro
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "status", "what is known of each cluster, and how fresh it is", DESCRIPTION, run
+        subparsers, "status", "what is known of each cluster, and how fresh it is", DESCRIPTION, run, EXAMPLES
     )
     add_cluster(parser)
     add_question(parser)
@@ -35,29 +44,56 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     known = _read(args)
+    wrong = () if args.state is not None else tuple(sections.complaints(config.load(args.config)))
     snapshot, source = known.snapshot, known.source
     summaries = [status.summary(snapshot, cluster) for cluster in clusters_of(args, snapshot)]
     keys = status.keys_of(snapshot)
     if args.json:
-        show_json({"source": source, "placement_keys": keys, "clusters": summaries})
-        return 0
+        show_json(
+            StatusDocument(source=source, placement_keys=keys, clusters=tuple(summaries), mistakes=wrong)
+        )
+    else:
+        _tell(known, keys, summaries)
+        for mistake in wrong:
+            print(f"\nA command will not start: {mistake}")
+    return int(source.error is not None or bool(wrong))
+
+
+def _tell(known: Known, keys: Keys, summaries: Sequence[ClusterStatus]) -> None:
+    source = known.source
+    if source.error is not None:
+        print(f"{source.error[:1].upper()}{source.error[1:]}.")
+    if source.kind == "nothing":
+        print("Nothing is known of it here.")
+        return
     print(f"{_told(source)}\n{_told_of_keys(keys, source)}")
     if source.expected_hosts is not None and any(source.expected_hosts):
         print(_told_of_expected(source.expected_hosts))
     if status.details_are_lacking(known):
         print("Disks, network interfaces or owners are being read: until then, keys on them have no effect.")
     print()
-    show([_row(summary) for summary in summaries], _HEADERS)
-    return 0
+    if summaries:
+        show([_row(summary) for summary in summaries], _HEADERS)
+    else:
+        print("There is no cluster.")
 
 
 def _read(args: argparse.Namespace) -> Known:
     if args.state is not None:
         return status.of_file(args.state)
-    return status.of_engine(config.load(args.config))
+    configuration = config.load(args.config)
+    try:
+        known = inventory.known(config=configuration, deadline=args.timeout)
+    except inventory.NoSnapshot as error:
+        try:
+            known = last_known(configuration, error)
+        except inventory.NoSnapshot:
+            return status.of_nothing(configuration, str(error))
+        return status.of_engine(known, configuration, str(error))
+    return status.of_engine(known, configuration)
 
 
-def _told(source: Source) -> str:
+def _told(source: StateSource) -> str:
     text = f"Known from the {source.kind} {source.where}"
     if source.age_seconds is None:
         return f"{text}."
@@ -71,7 +107,7 @@ def _told(source: Source) -> str:
     return f"{text}: {', '.join(ages)}."
 
 
-def _told_of_keys(keys: Keys, source: Source) -> str:
+def _told_of_keys(keys: Keys, source: StateSource) -> str:
     text = (
         f"Placement keys: {keys.keys}, frozen sets: {keys.frozen_sets}, sticky copies: {keys.sticky_copies}"
     )
@@ -89,9 +125,9 @@ def _told_of_expected(outcomes: Outcomes) -> str:
     )
 
 
-def _row(summary: Summary) -> tuple[str, ...]:
+def _row(summary: ClusterStatus) -> tuple[str, ...]:
     return (
-        summary.cluster,
+        summary.cluster.name,
         f"{summary.hosts_up} of {summary.hosts}",
         f"{summary.vms_running} of {summary.vms}",
         str(summary.vms_on_their_way),

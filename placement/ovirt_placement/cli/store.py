@@ -11,7 +11,7 @@ from ovirt_placement import config
 from ovirt_placement.store.access import StoreAccess
 
 #: A person waits longer for a store that others write to than a placement can.
-_PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 5.0
 
 _Part = TypeVar("_Part", bound=StoreAccess)
 
@@ -21,7 +21,7 @@ def opened(part: type[_Part], args: argparse.Namespace, *, create: bool = True) 
     """Open it for the engine of the configuration named; without `create`, to read what is there."""
     loaded = config.load(args.config)
     store = part(
-        loaded.store.url, engine=loaded.engine.name, patience_seconds=_PATIENCE_SECONDS, create=create
+        loaded.store.url, engine=loaded.engine.name, patience_seconds=PATIENCE_SECONDS, create=create
     )
     try:
         yield store

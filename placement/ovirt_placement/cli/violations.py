@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from ovirt_placement.answers import violations
+from ovirt_placement.answers.documents.violations import violations_document
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import (
     add_cluster,
     add_question,
     clusters_of,
+    find,
     read_state,
     show,
     show_json,
 )
-from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Snapshot
+from ovirt_placement.rules.violations import Violation, find_violations
 
 DESCRIPTION = """\
 List the affinity groups that running VMs break, hard ones first, with where each member runs; VMs that stand
@@ -22,21 +26,58 @@ wrong have a *. Groups that share VMs and must run together are listed as one.
 The exit status is 1 if there is any.
 """
 
+EXAMPLES = """\
+  ovirt-placement violations --cluster blue
+  ovirt-placement violations --host north --all    # all that VMs on a host break
+"""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "violations", "affinity groups that the running VMs break", DESCRIPTION, run
+        subparsers, "violations", "affinity groups that the running VMs break", DESCRIPTION, run, EXAMPLES
     )
     add_cluster(parser)
+    parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
+    parser.add_argument("--host", metavar="HOST", help="only those with a VM on this host")
+    parser.add_argument("--group", metavar="GROUP", help="only those of this affinity group")
     add_question(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
-    found = {cluster.id: find_violations(snapshot, cluster.id) for cluster in clusters_of(args, snapshot)}
+    wanted = _filter(args, snapshot)
+    found = {
+        cluster.id: tuple(filter(wanted, find_violations(snapshot, cluster.id)))
+        for cluster in clusters_of(args, snapshot)
+    }
     if args.json:
-        show_json({cluster: [violations.answer(one) for one in broken] for cluster, broken in found.items()})
+        show_json(violations_document(found, snapshot))
+    elif not any(found.values()):
+        print(
+            "No running VM breaks a rule of this kind." if _filtered(args) else "No running VM breaks a rule."
+        )
     else:
         rows = [violations.row(one, cluster, snapshot) for cluster, broken in found.items() for one in broken]
-        show(rows, ("cluster", "rule", "broken", "members"))
+        show(rows, ("cluster", "rule", "broken", "members"), whole=args.all)
     return int(any(found.values()))
+
+
+def _filtered(args: argparse.Namespace) -> bool:
+    return any(word is not None for word in (args.vm, args.host, args.group))
+
+
+def _filter(args: argparse.Namespace, snapshot: Snapshot) -> Callable[[Violation], bool]:
+    """What is asked for. Raises `UserError` where a name is not known."""
+    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
+    host = None if args.host is None else find(args.host, "host", snapshot.hosts).id
+    groups: tuple[AffinityGroup | AffinityLabel, ...] = (*snapshot.affinity_groups, *snapshot.affinity_labels)
+    group = None if args.group is None else find(args.group, "affinity group", groups).id
+
+    def wanted(violation: Violation) -> bool:
+        return (
+            (vm is None or vm in violation.constraint.vms)
+            and (host is None or any(at.host == host for at in violation.locations))
+            and (group is None or group in violation.groups)
+        )
+
+    return wanted

@@ -5,29 +5,38 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers import why
+from ovirt_placement.answers.documents.why import why_document
 from ovirt_placement.answers.names import host_name
 from ovirt_placement.answers.sentences import unit_names
 from ovirt_placement.answers.why import HostAnswer, WhyAnswer
 from ovirt_placement.cli import last_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
-from ovirt_placement.cli.question import add_question, find, read_state, show, show_json
-from ovirt_placement.model import Snapshot
+from ovirt_placement.cli.question import add_question, find, listed, read_state, show, show_json, too_many
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
 Say of each host of the VM's cluster whether it may take the VM now, and why not: its status, free memory,
 pinning and hard affinity as the engine's own filters judge them, and hard affinity as our units do. The last
 column tells whose verdict it is; the engine's own filters are taken to stand in the policy. Where the policy
 enables the units of placement keys, also what keys say: their nearness, the scores and the round.
+Of many hosts those that are refused stand in the table, and the others below; --all lists each.
 
 With --last, what the scheduler proxy answered last about the VM, when, and which unit dropped which host: of
 all its plugins, as it recorded it ([decisions] file in the proxy's configuration).
 """
 
+EXAMPLES = """\
+  ovirt-placement why web1                  # every host of its cluster
+  ovirt-placement why web1 north --json     # one host, for a program
+  ovirt-placement why web1 --last           # what the engine was told
+"""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "why", "which hosts may take a VM, and why not the others", DESCRIPTION, run
+        subparsers, "why", "which hosts may take a VM, and why not the others", DESCRIPTION, run, EXAMPLES
     )
     parser.add_argument("vm", metavar="VM", help="its name or id")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
@@ -44,15 +53,35 @@ def run(args: argparse.Namespace) -> int:
         hosts = (find(args.host, "host of its cluster", hosts),)
     if args.last:
         return last_decisions.run(args, snapshot, vm, hosts[0] if args.host is not None else None)
+    if not hosts:
+        raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
     answer = why.judge(snapshot, vm, hosts, columns.asked(args))
     if args.json:
-        show_json([_described(host, answer, snapshot) for host in answer.hosts])
-        return 0
-    headers = columns.HEADERS if answer.keyed else ()
-    show([_row(host, snapshot) for host in answer.hosts], ("host", "verdict", "why", "by", *headers))
+        show_json(why_document(answer, vm, snapshot))
+    else:
+        _tell(answer, hosts, vm, snapshot, whole=args.all)
+    return 0
+
+
+def _tell(answer: WhyAnswer, hosts: tuple[Host, ...], vm: Vm, snapshot: Snapshot, *, whole: bool) -> None:
+    headers = ("host", "verdict", "why", "by", *(columns.HEADERS if answer.keyed else ()))
+    if whole or not too_many(hosts):
+        show([_row(host, snapshot) for host in answer.hosts], headers)
+    else:
+        _tell_of_many(answer, headers, vm, snapshot)
     for note in answer.everywhere:
         print(f"\n{note.sentence}")
-    return 0
+
+
+def _tell_of_many(answer: WhyAnswer, headers: tuple[str, ...], vm: Vm, snapshot: Snapshot) -> None:
+    """Of many hosts, the refused ones, and how many may take the VM."""
+    accepted = [host_name(one.host, snapshot) for one in answer.hosts if one.accepted]
+    refused = [one for one in answer.hosts if not one.accepted]
+    if refused:
+        show([_row(one, snapshot) for one in refused], headers, whole=False)
+        print()
+    names = f": {listed(accepted)} (--all lists all)" if accepted else ""
+    print(f"{len(accepted)} of {len(answer.hosts)} hosts may take VM {vm.name}{names}")
 
 
 def _row(answer: HostAnswer, snapshot: Snapshot) -> tuple[str, ...]:
@@ -61,13 +90,3 @@ def _row(answer: HostAnswer, snapshot: Snapshot) -> tuple[str, ...]:
     keys = columns.cells(answer.keys) if answer.keys else ()
     verdict = "accepted" if answer.accepted else "refused"
     return host_name(answer.host, snapshot), verdict, why_so, whose, *keys
-
-
-def _described(host: HostAnswer, answer: WhyAnswer, snapshot: Snapshot) -> dict[str, object]:
-    return {
-        "host": host.host,
-        "name": host_name(host.host, snapshot),
-        "accepted": host.accepted,
-        "reasons": (*host.reasons, *answer.everywhere),
-        **({"placement_keys": columns.described(host.keys)} if host.keys else {}),
-    }

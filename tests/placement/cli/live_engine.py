@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -20,6 +19,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.server import Server, serve
 from ovirt_simulator.http.users import Users
+from tests.placement.cli.documents import plain
 
 PASSWORD = "password"
 
@@ -43,7 +43,7 @@ class LiveEngine:
         return out, err
 
     def data(self, status: int, *arguments: str) -> Any:
-        return json.loads(self.run(status, *_with_options(arguments, "--json"))[0])
+        return plain(self.run(status, *_with_options(arguments, "--json"))[0])
 
     def outcome(self, *arguments: str) -> tuple[int, str, str]:
         """Run a command; return its status, what it printed, and its complaints.

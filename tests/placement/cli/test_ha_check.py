@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import Part, cluster, host, snapshot, vm
+from tests.placement.cli.documents import plain
 
 BLUE = cluster(name="blue", ha_reservation=True)
 #: What is on one host goes to the other three, what is on a rack to the other rack: which has room for one.
@@ -50,7 +50,7 @@ class Asking:
         return printed.out + printed.err
 
     def data(self, status: int, arguments: str, *parts: Part) -> Any:
-        return json.loads(self.text(status, f"{arguments} --json", *parts))
+        return plain(self.text(status, f"{arguments} --json", *parts))
 
 
 @pytest.fixture
@@ -60,38 +60,40 @@ def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
 
 def test_hosts_that_are_named_fail_together(asking: Asking) -> None:
     assert "unsafe" in asking.text(1, "--hosts north,south")
-    (found,) = asking.data(1, "--hosts north,h2")
+    (found,) = asking.data(1, "--hosts north,h2")["clusters"]
     assert [loss["hosts"] for loss in found["losses"]] == [["h1", "h2"]]
-    assert (found["failures"], found["units"]) == (1, [{"hosts": ["h1", "h2"]}])
-    assert asking.data(0, "--failures 1")[0]["safe"] is True
+    assert (found["failures"], found["units"]) == (1, [{"hosts": ["h1", "h2"], "domain": None}])
+    assert asking.data(0, "--failures 1")["clusters"][0]["safe"] is True
 
 
 def test_survival_of_named_hosts_comes_with_homes_in_an_order(asking: Asking) -> None:
-    (found,) = asking.data(0, "--hosts north,west")
-    assert found["survivals"] == [{"hosts": ["h1", "h4"], "homes": {"v1": "h2"}}]
+    (found,) = asking.data(0, "--hosts north,west")["clusters"]
+    assert found["survivals"] == [
+        {"hosts": ["h1", "h4"], "domains": [], "homes": [{"vm": "v1", "host": "h2"}]}
+    ]
 
 
 def test_hosts_that_are_named_need_no_reservation_and_are_of_their_cluster(asking: Asking) -> None:
     parts = (cluster("c1"), cluster("c2"), host("h1", cluster="c1"), host("h2", cluster="c2"))
-    assert [one["cluster"] for one in asking.data(0, "--hosts h2", *parts)] == ["c2"]
-    assert asking.data(0, "", *parts) == []
+    assert [one["cluster"] for one in asking.data(0, "--hosts h2", *parts)["clusters"]] == ["c2"]
+    assert "nothing was checked" in asking.text(2, "", *parts)
 
 
 def test_domains_by_tag_fail_whole(asking: Asking) -> None:
     asking.configuration = TAGS
-    (found,) = asking.data(1, "--domains")
+    (found,) = asking.data(1, "--domains")["clusters"]
     assert [unit["domain"] for unit in found["units"]] == ["rack-1", "rack-2"]
     assert [(loss["domains"], loss["hosts"]) for loss in found["losses"]] == [(["rack-1"], ["h1", "h2"])]
     assert [one["domains"] for one in found["survivals"]] == [["rack-2"]]
     assert "domain rack-1" in asking.text(1, "--domains")
-    assert asking.data(0, "--domain rack-2")[0]["safe"] is True
-    assert asking.data(1, "--domain rack-1")[0]["safe"] is False
+    assert asking.data(0, "--domain rack-2")["clusters"][0]["safe"] is True
+    assert asking.data(1, "--domain rack-1")["clusters"][0]["safe"] is False
 
 
 def test_domains_by_list_and_several_at_once(asking: Asking) -> None:
     asking.configuration = LISTED
-    assert asking.data(0, "--domains")[0]["safe"] is True
-    (found,) = asking.data(1, "--domain feed-a --domain feed-b --failures 2")
+    assert asking.data(0, "--domains")["clusters"][0]["safe"] is True
+    (found,) = asking.data(1, "--domain feed-a --domain feed-b --failures 2")["clusters"]
     assert [loss["domains"] for loss in found["losses"]] == [["feed-a", "feed-b"]]
 
 
@@ -120,7 +122,9 @@ def test_what_is_not_known_is_said(
 
 
 def test_processes_do_the_work_and_say_the_same(asking: Asking) -> None:
-    assert asking.data(1, "--failures 3 --processes 2") == asking.data(1, "--failures 3")
+    assert (
+        asking.data(1, "--failures 3 --processes 2")["clusters"] == asking.data(1, "--failures 3")["clusters"]
+    )
 
 
 def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: Asking) -> None:
@@ -131,7 +135,7 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking:
     pairs = "6 sets of 2 hosts are not judged 9 sets of hosts are proven to be survived"
     assert f"blue 3 unknown unknown {pairs}" in told
     assert any("among the tightest: room for 0 more VMs of 4096 MiB at most" in line for line in told)
-    (found,) = asking.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
+    (found,) = asking.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)["clusters"]
     assert found["safe"] is None
     assert [size["size"] for size in found["sizes"]] == [1, 2, 3]
     assert len(found["tightest"][0]["hosts"]) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, state_file
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
+from tests.placement.cli.documents import plain
 
 
 class Asking:
@@ -26,7 +26,7 @@ class Asking:
         return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()[2:]]
 
     def data(self, status: int, command: str, *parts: Part) -> Any:
-        return json.loads(self._run(status, [*command.split(), "--json"], parts))
+        return plain(self._run(status, [*command.split(), "--json"], parts))
 
     def _run(self, status: int, arguments: list[str], parts: tuple[Part, ...]) -> str:
         self._file.write_bytes(state_file.dumps(snapshot(*parts)))
@@ -55,7 +55,7 @@ def test_violations_show_who_is_where_and_who_stands_wrong(asking: Asking) -> No
         ["cache on north"],
         ["stray on south *"],
     ]
-    (found,) = asking.data(1, "violations", *SPLIT)["cluster1"]
+    (found,) = asking.data(1, "violations", *SPLIT)["violations"]
     assert (found["groups"], found["offenders"]) == (["g1"], ["v3"])
 
 
@@ -73,9 +73,9 @@ def test_conflicts_name_type_and_smallest_contradiction(asking: Asking) -> None:
         ["affinity group far", "cache"],
         ["stray"],
     ]
-    found = asking.data(1, "conflicts", *clash)
-    assert found["conflicts"]["cluster1"][0]["savable"] is False
-    assert found["feasibility"]["cluster1"]["contradictions"][0]["groups"] == ["g1", "g2"]
+    (found,) = asking.data(1, "conflicts", *clash)["clusters"]
+    assert found["conflicts"][0]["savable"] is False
+    assert found["contradictions"][0]["groups"] == ["g1", "g2"]
 
 
 def test_groups_without_conflict_are_status_0(asking: Asking) -> None:
@@ -90,7 +90,7 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
         vm("v1", "h1", name="web", ha=True),
     )
     assert asking.rows(1, "ha-check", *parts) == [["blue", "1", "unsafe", "unsafe", "north", "web"]]
-    (found,) = asking.data(1, "ha-check --failures 2", *parts)
+    (found,) = asking.data(1, "ha-check --failures 2", *parts)["clusters"]
     assert (found["failures"], found["safe"]) == (2, False)
 
 
@@ -107,9 +107,9 @@ def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking
     assert asking.rows(0, "ha-check", blue, *parts, busy) == [
         ["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]
     ]
-    (found,) = asking.data(1, "ha-check", blue, *parts, idle)
+    (found,) = asking.data(1, "ha-check", blue, *parts, idle)["clusters"]
     assert (found["safe"], found["by_engine"]["safe"]) == (False, True)
-    assert found["losses"] == [{"hosts": ["h1"], "homeless": ["v1"]}]
+    assert found["losses"] == [{"hosts": ["h1"], "domains": [], "homeless": ["v1"]}]
 
 
 def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
@@ -123,16 +123,16 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
         ["blue", "1", "safe", "safe", "not counted", "web is unknown on east, which is error"],
         ["blue", "1", "safe", "safe", "not counted", "cache is down"],
     ]
-    (found,) = asking.data(0, "ha-check", *parts)
-    assert found["outside"] == [
-        {"vm": "v1", "status": "unknown", "host": "h3", "host_status": "error"},
-        {"vm": "v2", "status": "down"},
+    (found,) = asking.data(0, "ha-check", *parts)["clusters"]
+    assert [(one["vm"], one["status"], one["host"], one["host_status"]) for one in found["outside"]] == [
+        ("v1", "unknown", "h3", "error"),
+        ("v2", "down", None, None),
     ]
 
 
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: Asking) -> None:
     parts = (host("h1"), vm("v1", "h1", ha=True))
-    assert asking.rows(0, "ha-check", *parts) == []
+    asking.rows(2, "ha-check", *parts)
     assert asking.rows(1, "ha-check --cluster cluster1", *parts) == [
         ["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]
     ]
@@ -154,17 +154,19 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
         [],
         ["east is refused by the engine's Status"],
     ]
-    best, _ = asking.data(0, "where v1", *parts)
-    assert (best["host"], best["points"], best["weights"]["HostAffinityWeight"]["rank"]) == ("h2", 6, 0)
+    best, _ = asking.data(0, "where v1", *parts)["hosts"]
+    ranks = {one["unit"]: one["rank"] for one in best["weights"]}
+    assert (best["host"], best["points"], ranks["HostAffinityWeight"]) == ("h2", 6, 0)
 
 
 def test_where_says_by_whom_every_host_is_refused(asking: Asking) -> None:
     parts = (*THREE_HOSTS, vm("v1", name="web"), vm("v2", "h1", name="cache"), group("g", APART, "v1 v2"))
     nowhere = group("nowhere", vms="v1", hosts_rule=TOGETHER)
     whose = "VmToHostsAffinityGroups"
-    assert asking.rows(0, "where web", *parts, nowhere)[1:] == [
+    assert asking.rows(0, "where web", *parts, nowhere) == [
         ["north is refused by AffinityFilter, the engine's VmAffinityGroups, the engine's " + whose],
         ["south is refused by the engine's " + whose],
         ["east is refused by the engine's Status, the engine's " + whose],
     ]
-    assert asking.data(0, "where web", *parts, nowhere) == []
+    found = asking.data(0, "where web", *parts, nowhere)
+    assert (found["hosts"], [one["host"] for one in found["refused"]]) == ([], ["h1", "h2", "h3"])

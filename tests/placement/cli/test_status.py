@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.cli.main import main
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.publication import Moments, Writer
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
+from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting
+from tests.placement.sockets import refusing_port
 from tests.plugins.published import Publisher
 
 STATE = snapshot(
@@ -45,7 +49,7 @@ def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     file = tmp_path / "state.json"
     file.write_bytes(state_file.dumps(STATE))
     assert main(["status", "--state", str(file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = plain(capsys.readouterr().out)
     assert found["clusters"] == [IN_NUMBERS]
     assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
     assert main(["status", "--state", str(file)]) == 0
@@ -76,7 +80,7 @@ def test_keys_that_have_no_effect_yet_are_told(tmp_path: Path, capsys: pytest.Ca
 def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
     """What `status` says as JSON, and as text."""
     assert main(["status", "--config", str(publisher.config), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = plain(capsys.readouterr().out)
     assert main(["status", "--config", str(publisher.config)]) == 0
     return found, capsys.readouterr().out
 
@@ -118,3 +122,63 @@ def test_keys_come_with_their_numbers_and_what_became_of_the_store(
     assert (age is None) == (keys_ago is None)
     assert found["source"]["store_answers"] == (keys_ago == 0.0)
     assert age is None or keys_ago is None or keys_ago <= age < keys_ago + 60
+
+
+@pytest.fixture
+def away(tmp_path: Path) -> Iterator[str]:
+    """The configuration of a machine whose engine is away."""
+    config = tmp_path / "placement.toml"
+    with refusing_port() as port:
+        config.write_text(
+            f'[engine]\nurl = "http://127.0.0.1:{port}/ovirt-engine/api"\nusername = "admin@internal"\n'
+            f'[inventory]\ndirectory = "{tmp_path}/run"\n[store]\nurl = "sqlite:///{tmp_path}/store.db"\n'
+        )
+        yield str(config)
+
+
+@pytest.fixture
+def of_old(away: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same, where an inventory has published a state an hour ago."""
+    monkeypatch.setenv("OVIRT_PASSWORD", "secret")
+    (tmp_path / "run").mkdir()
+    then = publication.now() - 3600.0
+    Writer(tmp_path / "run").publish(STATE, Moments(then, store_asked_at=then, keys_at=then))
+    return away
+
+
+def test_it_answers_when_the_engine_is_away_by_what_was_known(
+    of_old: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", "--config", of_old]) == 1
+    told = capsys.readouterr().out
+    assert "the engine does not answer" in told
+    assert "asked what changed 36" in told
+    assert main(["status", "--config", of_old, "--json"]) == 1
+    found = plain(capsys.readouterr().out)
+    assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
+    assert "the engine does not answer" in found["source"]["error"]
+
+
+def test_it_answers_where_nothing_is_known(away: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--config", away, "--json"]) == 1
+    assert plain(capsys.readouterr().out)["source"]["kind"] == "nothing"
+    assert main(["status", "--config", away]) == 1
+    assert capsys.readouterr().out.endswith("Nothing is known of it here.\n")
+
+
+@pytest.mark.parametrize("question", ["why v1", "where v1", "violations", "groups list", "conflicts"])
+def test_other_questions_are_answered_of_old_only_when_that_is_wanted(
+    of_old: str,
+    question: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(STATE))
+    status, answer = main([*question.split(), "--state", str(file)]), capsys.readouterr().out
+    assert main([*question.split(), "--config", of_old, "--timeout", "5"]) == 2
+    assert "no snapshot" in capsys.readouterr().err
+    assert main([*question.split(), "--config", of_old, "--stale"]) == status
+    assert capsys.readouterr().out == answer
+    assert "s old" in caplog.text

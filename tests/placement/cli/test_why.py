@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, state_file
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, label, snapshot, vm
+from tests.placement.cli.documents import plain
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def told(
     file = tmp_path / "state.json"
     file.write_bytes(state_file.dumps(snapshot(host("h1"), host("h2"), *parts)))
     assert main(["why", "a", place, "--state", str(file), "--json"]) == 0
-    (answer,) = json.loads(capsys.readouterr().out)
+    (answer,) = plain(capsys.readouterr().out)["hosts"]
     return [
         [reason["sentence"], *(unit["name"] for unit in reason["by"])]
         for reason in answer["reasons"]
@@ -124,13 +124,13 @@ def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_eng
 
 def test_one_host_as_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", "v2", "north", "--state", state, "--json"]) == 0
-    (answer,) = json.loads(capsys.readouterr().out)
-    assert (answer["host"], answer["name"], answer["accepted"]) == ("h1", "north", True)
+    (answer,) = plain(capsys.readouterr().out)["hosts"]
+    assert (answer["host"], answer["accepted"]) == ("h1", True)
 
 
 def test_reasons_are_data_in_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", "web", "h1", "--state", state, "--json"]) == 0
-    (answer,) = json.loads(capsys.readouterr().out)
+    (answer,) = plain(capsys.readouterr().out)["hosts"]
     (reason,) = answer["reasons"]
     assert reason["kind"] == "negative_peer_here"
     assert reason["veto"] is True
@@ -151,9 +151,9 @@ def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(
     assert main(["why", "v1", "--state", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[-2:] == ["", note]
     assert main(["why", "v1", "--state", str(file), "--json"]) == 0
-    for answer in json.loads(capsys.readouterr().out):
-        assert [reason["unit"] for reason in answer["reasons"]] == ["SoftAffinityWeight"]
-        assert answer["accepted"]
+    answer = plain(capsys.readouterr().out)
+    assert [reason["unit"] for reason in answer["notes"]] == ["SoftAffinityWeight"]
+    assert [host["accepted"] for host in answer["hosts"]] == [True, True]
 
 
 @pytest.mark.parametrize(

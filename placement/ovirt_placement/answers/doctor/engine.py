@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.names import Named
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import users as parsing
 from ovirt_placement.engine.parsing.users import Permission, Root
@@ -29,6 +30,7 @@ def examine_version(root: Root) -> Iterator[Finding]:
     if root.version is not None and root.version < OLDEST:
         major, minor = root.version
         yield Finding(
+            kind="engine_too_old",
             what=f"the engine is {major}.{minor}, older than {OLDEST[0]}.{OLDEST[1]}: its affinity groups"
             " know neither labels nor priorities",
             remedy="upgrade the engine",
@@ -42,6 +44,7 @@ def examine_clock(root: Root, here: float) -> Iterator[Finding]:
     ahead = datetime.fromisoformat(root.time).timestamp() - here
     if abs(ahead) > _SKEW_SECONDS:
         yield Finding(
+            kind="clocks_differ",
             what=f"the engine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one:"
             " events are taken for older or younger than they are",
             remedy="let both machines keep their time by NTP (chronyc tracking)",
@@ -57,6 +60,7 @@ def examine_enforcement(enforcing: bool, events: Sequence[Event], now: float) ->
         lately = now - event.time < _LATELY_SECONDS
         if event.code == _STARTED_BY_SYSTEM and "affinity" in reason and lately:
             yield Finding(
+                kind="two_enforcers",
                 what="both the engine and ovirt-enforcer repair affinity groups, and get in each other's way:"
                 f" {event.description}",
                 remedy="engine-config -s AffinityRulesEnforcementManagerEnabled=false and restart"
@@ -76,6 +80,7 @@ def examine_permissions(
     roles = parsing.roles(connection.get("/roles", follow="permits"))
     if not any(permission.on is None and _TELL in roles.get(permission.role, ()) for permission in held):
         yield Finding(
+            kind="no_permit",
             what=f"{connection.settings.username} itself has no permit {_TELL} on the system: ovirt-enforcer"
             " cannot tell the engine's administrators which groups a VM has lost",
             remedy="give the user the role ExternalEventsCreator on the system",
@@ -86,10 +91,11 @@ def examine_permissions(
     for cluster in clusters:
         if not places & {("cluster", cluster.id), ("data_center", cluster.data_center or "")}:
             yield Finding(
+                kind="no_permit",
                 what=f"{connection.settings.username} itself has no permit {_MIGRATE} on cluster"
                 f" {cluster.name}: ovirt-enforcer cannot repair it",
                 remedy="give the user a role with that permit on the cluster (docs/configuration.md)",
-                cluster=cluster.id,
+                cluster=Named(cluster.id, cluster.name),
             )
 
 

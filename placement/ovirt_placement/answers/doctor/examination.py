@@ -62,12 +62,17 @@ def examine(configuration: Config, proxy: str | None = None, *, tell: bool = Fal
     """
     examination = Examination()
     with connect(configuration.engine) as connection:
+        examination.findings.extend(machine.examine_sections(configuration))
         examination.add("this machine", lambda: machine.examine_machine(configuration))
         try:
             _examine_engine(connection, configuration, proxy, examination, tell=tell)
         except UserError as error:
             examination.findings.append(
-                Finding(what=str(error), remedy="mend that first: the rest depends on the engine's answers")
+                Finding(
+                    kind="engine_fails",
+                    what=str(error),
+                    remedy="mend that first: the rest depends on the engine's answers",
+                )
             )
     return examination
 
@@ -136,7 +141,7 @@ def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root)
     by_cluster: dict[str, list[str]] = {}
     for finding in findings:
         if finding.rule and finding.cluster is not None:
-            by_cluster.setdefault(finding.cluster, []).append(f"{finding.what}. Remedy: {finding.remedy}.")
+            by_cluster.setdefault(finding.cluster.id, []).append(f"{finding.what}. Remedy: {finding.remedy}.")
     for cluster, texts in by_cluster.items():
         text = " ".join(texts)
         try:
@@ -148,4 +153,6 @@ def _tell(connection: EngineConnection, findings: Sequence[Finding], root: Root)
                 cluster=cluster,
             )
         except UserError as error:
-            yield Finding(what=f"the engine was not told: {error}", remedy="give the user that role")
+            yield Finding(
+                kind="not_told", what=f"the engine was not told: {error}", remedy="give the user that role"
+            )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
+from ovirt_placement.answers.names import Named
+
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that is not right, in plain words."""
 
+    #: Which thing it is, for programs.
+    kind: str
     what: str
     #: What would mend it.
     remedy: str
-    #: The id of the cluster that it concerns.
-    cluster: str | None = None
+    #: The cluster that it concerns.
+    cluster: Named | None = None
     #: Whether a rule means nothing for it: such a finding can be told to the engine as an event.
     rule: bool = False

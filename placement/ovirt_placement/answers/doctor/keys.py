@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse, remedy
+from ovirt_placement.answers.names import Named
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import options
 from ovirt_placement.model import Cluster, Snapshot
@@ -27,10 +28,11 @@ def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterato
             unit for unit, enabled in ((ours.KEY_FILTER, filters), (ours.KEY_WEIGHT, weighs)) if not enabled
         ]
         yield Finding(
+            kind="keys_do_not_count",
             what=f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
             f" policy {policy.name} has no {' and no '.join(lacking)} in effect",
             remedy=f"{remedy(policy, cluster)} --placement-keys",
-            cluster=cluster.id,
+            cluster=Named(cluster.id, cluster.name),
             rule=True,
         )
     if filters or weighs:
@@ -43,6 +45,7 @@ def examine_mistakes(snapshot: Snapshot) -> Iterator[Finding]:
     """Look for keys that are ignored, in all clusters."""
     if mistakes := find_mistakes(snapshot):
         yield Finding(
+            kind="mistaken_keys",
             what=f"{len(mistakes)} {'mistake' if len(mistakes) == 1 else 'mistakes'} in placement keys, which"
             " are ignored where they are wrong",
             remedy="ovirt-placement keys check tells each",
@@ -69,6 +72,7 @@ def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) 
         wanted = ";".join((*others, f"{NAME}={PATTERN}"))
         state = "is declared with another pattern than that of keys" if own else "is not declared"
         yield Finding(
+            kind="property_of_keys",
             what=f"the VM custom property {NAME} {state} for clusters of version {version}: users cannot set"
             " keys on their VMs, or set what is ignored",
             remedy=f"engine-config -s {_OPTION}='{wanted}' --cver={version}, then systemctl restart"
@@ -97,18 +101,20 @@ def _parameters(cluster: Cluster) -> Iterator[Finding]:
         settings = read_settings(cluster.scheduling_properties)
     except ValueError as error:
         yield Finding(
+            kind="mistaken_parameters",
             what=f"cluster {cluster.name}: the parameters of placement keys cannot be together, and the"
             f" defaults count: {error}",
             remedy="correct them by ovirt-placement setup --property (docs/rules.md lists them)",
-            cluster=cluster.id,
+            cluster=Named(cluster.id, cluster.name),
         )
         return
     if settings.refuses_keyless_vms:
         yield Finding(
+            kind="keyless_vms_refused",
             what=f"cluster {cluster.name}: placement_final is {float(settings.final):g}, and VMs without"
             " placement keys find no host: they score 0, which is not above it",
             remedy="ovirt-placement setup --property placement_final=-10",
-            cluster=cluster.id,
+            cluster=Named(cluster.id, cluster.name),
         )
 
 
@@ -120,9 +126,10 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fin
     needed = others * max(0, hosts - 1)
     if factor <= needed:
         yield Finding(
+            kind="keys_outvoted",
             what=f"cluster {cluster.name}: the other weights of its policy {policy.name} can outvote"
             f" placement keys: {ours.KEY_WEIGHT} has the factor {factor}, and with {hosts} hosts it takes"
             f" {needed + 1}",
             remedy=f"{remedy(policy, cluster)} --factor {ours.KEY_WEIGHT}={needed + 1}",
-            cluster=cluster.id,
+            cluster=Named(cluster.id, cluster.name),
         )

@@ -8,16 +8,26 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers import sections
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.published import protocol, publication
 from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Wake
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store import ownership
 from ovirt_service.errors import UserError
 
 #: What is published and older is stale, or older than three times the interval of reading.
 _STALE_SECONDS = 60.0
 _PATIENCE_SECONDS = 2.0
+
+
+def examine_sections(configuration: Config) -> Iterator[Finding]:
+    """Look at the sections of the configuration that other commands read."""
+    for complaint in sections.complaints(configuration):
+        yield Finding(
+            kind="mistaken_configuration", what=complaint, remedy="correct it: the command does not start so"
+        )
 
 
 def examine_machine(config: Config) -> Iterator[Finding]:
@@ -32,12 +42,14 @@ def _inventory(config: Config) -> Iterator[Finding]:
         protocol.ask(directory, Wake(0), _PATIENCE_SECONDS)
     except NoService:
         yield Finding(
+            kind="no_inventory",
             what=f"no inventory publishes to {directory}: each worker of the proxy reads the engine itself",
             remedy=f"systemctl enable --now {unit} (or ovirt-placement inventory run)",
         )
         return
     except NoAnswer:
         yield Finding(
+            kind="nothing_published",
             what=f"the inventory at {directory} runs and has published nothing yet",
             remedy=f"look into its log: journalctl -u {unit}",
         )
@@ -46,16 +58,19 @@ def _inventory(config: Config) -> Iterator[Finding]:
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
     if published is None:
         yield Finding(
+            kind="unreadable_inventory",
             what=f"what the inventory publishes in {directory} cannot be read from here",
             remedy="be in the group ovirt-placement, and let all parts be of one release",
         )
     elif published.age_seconds > limit:
         yield Finding(
+            kind="stale_inventory",
             what=f"the inventory's last snapshot is {published.age_seconds:.0f} s old",
             remedy=f"look into its log for the reason: journalctl -u {unit}",
         )
     elif not published.store_answers:
         yield Finding(
+            kind="inventory_without_store",
             what="the inventory cannot read the store: "
             + (
                 "decisions are made without placement keys"
@@ -72,6 +87,7 @@ def _store(config: Config) -> Iterator[Finding]:
     from ovirt_placement.store.intents import Store
 
     try:
+        yield from _ownership(sqlite_path(config.store.url))
         store = Store(
             config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
         )
@@ -83,11 +99,30 @@ def _store(config: Config) -> Iterator[Finding]:
         path = sqlite_path(config.store.url)
         if path is not None and not _can_be_made(path):
             yield Finding(
+                kind="no_store",
                 what=f"the store {path} does not exist and cannot be made there by this user",
                 remedy=f"make the directory {path.parent} for the user ovirt-placement, or set [store] url",
             )
     except UserError as error:
-        yield Finding(what=str(error), remedy="reach the database, or set [store] url to one that is reached")
+        yield Finding(
+            kind="no_store",
+            what=str(error),
+            remedy="reach the database, or set [store] url to one that is reached",
+        )
+
+
+def _ownership(path: Path | None) -> Iterator[Finding]:
+    """Look whether whoever owns the store's directory can write the store."""
+    try:
+        is_of_another = path is not None and ownership.is_of_another(path)
+    except OSError:
+        return  # that it is not there is told elsewhere
+    if path is not None and is_of_another:
+        yield Finding(
+            kind="store_of_another",
+            what=f"the store {path} belongs to another user than its directory: services cannot write it",
+            remedy=f"chown --reference={path.parent} {path}*",
+        )
 
 
 def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:

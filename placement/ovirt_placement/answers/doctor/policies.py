@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.names import Named
 from ovirt_placement.engine.parsing.policies import Entry, Unit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
@@ -72,17 +73,20 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
     setup = remedy(policy)
     for unit in policy.repeated:
         yield Finding(
+            kind="unit_held_twice",
             what=f"the engine holds {unit} twice in the policy {policy.name}, and refuses every change of it",
             remedy="restart ovirt-engine, which forgets the second",
         )
     if not policy.balances:
         yield Finding(
+            kind="no_balance",
             what=f"the policy {policy.name} has no balance: that stops the load balancing of all clusters",
             remedy=f"{setup}, or give it the balance None",
         )
     for own, internal in ours.FILTERS.items():
         if own in policy.our_filters and internal not in policy.internal_filters:
             yield Finding(
+                kind="no_filter_beside",
                 what=f"the policy {policy.name} has {own} without the engine's filter {internal} beside it:"
                 " groups are moved VM by VM, and rules fall when the proxy is away",
                 remedy=setup,
@@ -90,6 +94,7 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
     for own, internal in ours.WEIGHTS.items():
         if policy.our_weights.get(own, 0) > 0 and policy.internal_weights.get(internal, 0) > 0:
             yield Finding(
+                kind="weighed_twice",
                 what=f"the policy {policy.name} weighs the same rules twice, by {own} and by the engine's"
                 f" {internal}",
                 remedy=setup,
@@ -101,10 +106,11 @@ def examine_properties(user: PolicyUser, policy: InUse) -> Iterator[Finding]:
     unknown = sorted(user.properties.keys() - policy.properties)
     if unknown:
         yield Finding(
+            kind="unknown_parameters",
             what=f"cluster {user.name} has parameters that no unit of its policy {policy.name} knows:"
             f" {', '.join(unknown)}; the engine drops them when the cluster is next changed",
             remedy="were they renamed? set the new ones by ovirt-placement setup --property",
-            cluster=user.id,
+            cluster=Named(user.id, user.name),
         )
 
 
@@ -115,9 +121,10 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
         if asking is None or _takes_effect(rule, policy):
             continue
         yield Finding(
+            kind="rule_means_nothing",
             what=f"cluster {cluster.name}: {asking} when VMs are placed: {_lack(policy, rule)}",
             remedy=remedy(policy, cluster),
-            cluster=cluster.id,
+            cluster=Named(cluster.id, cluster.name),
             rule=True,
         )
 

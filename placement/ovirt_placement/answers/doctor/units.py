@@ -42,16 +42,20 @@ def examine_units(units: Mapping[str, Unit], events: Sequence[Event]) -> Iterato
     lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
     if len(missing) + len(disabled) == len(OUR_UNITS):
         state = "knows none" if not disabled else "has disabled all"
-        yield Finding(what=f"the engine {state} of our policy units: {_cause(lost)}", remedy=_SWITCH_ON)
+        yield Finding(
+            kind="no_units", what=f"the engine {state} of our policy units: {_cause(lost)}", remedy=_SWITCH_ON
+        )
         return
     if missing:
         yield Finding(
+            kind="unknown_units",
             what=f"the engine does not know these policy units: {', '.join(missing)}",
             remedy="put our plugins into the proxy's folder (ovirt-scheduler-proxy check shows them),"
             f" then {_RESTART}",
         )
     if disabled:
         yield Finding(
+            kind="disabled_units",
             what=f"the engine has disabled policy units that the proxy did not offer: {', '.join(disabled)}",
             remedy=f"see with ovirt-scheduler-proxy check why they do not load, then {_RESTART}",
         )
@@ -62,6 +66,7 @@ def examine_connection(events: Sequence[Event], now: float) -> Iterator[Finding]
     lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
     if lost is not None and now - lost < _LATELY_SECONDS:
         yield Finding(
+            kind="proxy_not_reached",
             what=f"the engine could not reach the proxy at {_moment(lost)}, and placed VMs without it",
             remedy="is ovirt-scheduler-proxy up, and ExternalSchedulerServiceURL right? The engine allows"
             " 100 ms to connect",
@@ -74,6 +79,7 @@ def examine_proxy(url: str, units: Mapping[str, Unit]) -> Iterator[Finding]:
         offered = discover(url)
     except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
         yield Finding(
+            kind="proxy_not_reached",
             what=f"the proxy at {url} does not answer as a scheduler proxy: {error}",
             remedy="start ovirt-scheduler-proxy, or correct --proxy and ExternalSchedulerServiceURL",
         )
@@ -82,6 +88,7 @@ def examine_proxy(url: str, units: Mapping[str, Unit]) -> Iterator[Finding]:
     lacking = [name for kind, name in OUR_UNITS if (kind, name) not in offered]
     if lacking:
         yield Finding(
+            kind="units_not_offered",
             what=f"the proxy at {url} does not offer: {', '.join(lacking)}",
             remedy="see with ovirt-scheduler-proxy check which plugins it loads, and why not these",
         )
@@ -89,12 +96,16 @@ def examine_proxy(url: str, units: Mapping[str, Unit]) -> Iterator[Finding]:
         unit = known.get((kind, name))
         if unit is None or not unit.enabled:
             how = "does not know it" if unit is None else "has it disabled"
-            yield Finding(what=f"the proxy offers {name}, and the engine {how}", remedy=_RESTART)
+            yield Finding(
+                kind="unit_differs", what=f"the proxy offers {name}, and the engine {how}", remedy=_RESTART
+            )
         elif unit.properties != properties:
             changed = sorted(set(unit.properties.items()) ^ set(properties.items()))
             names = ", ".join(dict.fromkeys(key for key, _ in changed))
             yield Finding(
-                what=f"{name} has other properties in the engine than in the proxy: {names}", remedy=_RESTART
+                kind="unit_differs",
+                what=f"{name} has other properties in the engine than in the proxy: {names}",
+                remedy=_RESTART,
             )
 
 

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ovirt_placement import config
+from ovirt_placement.answers.documents.doctor import DoctorDocument, Found
 from ovirt_placement.cli.arguments import add_command, add_config
 from ovirt_placement.cli.question import show_json
 
@@ -30,7 +31,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="tell the engine of rules that mean nothing, by an event a day and cluster",
     )
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
+    parser.set_defaults(answers=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,10 +41,21 @@ def run(args: argparse.Namespace) -> int:
 
     found = examine(config.load(args.config), args.proxy, tell=args.event)
     if args.json:
-        show_json({"findings": found.findings, "not_examined": found.not_examined, "hints": found.hints})
+        show_json(_document(found))
     else:
         _show(found)
     return int(bool(found.findings))
+
+
+def _document(found: Examination) -> DoctorDocument:
+    return DoctorDocument(
+        findings=tuple(
+            Found(finding.kind, finding.what, finding.remedy, finding.cluster, finding.rule)
+            for finding in found.findings
+        ),
+        not_examined=tuple(found.not_examined),
+        hints=tuple(found.hints),
+    )
 
 
 def _show(found: Examination) -> None:

@@ -8,10 +8,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ovirt_placement import config
+from ovirt_placement.answers.documents.groups import GroupChangeDocument, group_data
 from ovirt_placement.answers.group_check import Judgement, judge
+from ovirt_placement.cli.foresight import stops
+from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
 from ovirt_placement.cli.question import find, show_json
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
 from ovirt_service.errors import UserError
@@ -51,6 +54,8 @@ def add(args: argparse.Namespace) -> int:
             **members,
         )
         judgement = judge(snapshot, group)
+        if (status := stops(args, lambda: foreseen(args, group, judgement))) is not None:
+            return status
         _refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
         edit = GroupEdit(description=args.description, **_fields(group, _EDITABLE))
         group = replace(group, id=add_group(connection, cluster.id, edit))
@@ -65,6 +70,8 @@ def edit(args: argparse.Namespace) -> int:
         before = find(args.group, "affinity group", snapshot.affinity_groups)
         after = _edited(args, before, snapshot)
         judgement = judge(snapshot, after)
+        if (status := stops(args, lambda: foreseen(args, after, judgement))) is not None:
+            return status
         if args.unchecked:
             warnings = _edit_members(connection, args, before, after, judgement)
         else:
@@ -81,25 +88,11 @@ def remove(args: argparse.Namespace) -> int:
     with _connected(args) as connection:
         snapshot = _read(connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups)
+        if (status := stops(args, lambda: foreseen_without(args, group))) is not None:
+            return status
         remove_group(connection, group.cluster, group.id)
     _report(args, "removed", group, snapshot, ())
     return 0
-
-
-def described(group: AffinityGroup, snapshot: Snapshot) -> dict[str, object]:
-    """A group as JSON, with names beside ids."""
-    return {
-        "id": group.id,
-        "name": group.name,
-        "cluster": {"id": group.cluster, "name": snapshot.cluster_by_id[group.cluster].name},
-        "priority": group.priority,
-        "vms_rule": asdict(group.vms_rule),
-        "hosts_rule": asdict(group.hosts_rule),
-        **{
-            name: [{"id": i, "name": _table(name, snapshot)[i].name} for i in getattr(group, name)]
-            for name in _MEMBERS
-        },
-    }
 
 
 _EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *_MEMBERS)
@@ -216,7 +209,7 @@ def _report(
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
-        show_json({"group": described(group, snapshot), "warnings": warnings})
+        show_json(GroupChangeDocument(group=group_data(group, snapshot), warnings=tuple(warnings)))
     else:
         print(f"{verb} affinity group {group.name} ({group.id})")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.groups import change, listing, lost
 from ovirt_placement.cli.question import add_cluster, add_question
 
@@ -13,7 +14,7 @@ DESCRIPTION = "Look at the engine's affinity groups and change them. See docs/gr
 LIST = """\
 List affinity groups: all of them, those of a cluster, or those that a VM belongs to, itself or by a label.
 Beside the members that run stands their host, and with each group whether it is broken now, by the rules that
-"violations" asks.
+"violations" asks. Of many groups the broken ones come first; --all lists each with all members.
 """
 ADD = """\
 Add an affinity group. What the engine would refuse is refused before it is asked, with the reason; of what
@@ -51,6 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, change.edit))
     removing = add_command(actions, "remove", "remove an affinity group", REMOVE, change.remove)
     removing.add_argument("group", metavar="GROUP", help="its name or id")
+    add_foresight(removing)
     _add_connection(removing)
     losing = add_command(actions, "lost", "what VMs lost when they changed their cluster", LOST, lost.run)
     losing.add_argument("--forget", metavar="VM", help="forget what this VM lost, by name or id")
@@ -60,6 +62,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_listing(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     parser.add_argument("--vm", metavar="VM", help="only groups that this VM belongs to, by name or id")
+    parser.add_argument("--host", metavar="HOST", help="only those that list this host, or have a VM on it")
+    parser.add_argument("--group", metavar="GROUP", help="only this one, by name or id")
+    parser.add_argument("--broken", action="store_true", help="only those that are broken now")
     add_question(parser)
 
 
@@ -69,6 +74,7 @@ def _add_adding(parser: argparse.ArgumentParser) -> None:
     _add_rules(parser)
     for option, metavar, meaning in _MEMBERS:
         parser.add_argument(f"--{option}", metavar=metavar, action="append", default=[], help=meaning)
+    add_foresight(parser)
     _add_connection(parser)
 
 
@@ -86,6 +92,7 @@ def _add_editing(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="change members one by one, which the engine does not check: neither clusters nor conflicts",
     )
+    add_foresight(parser)
     _add_connection(parser)
 
 
@@ -109,4 +116,4 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")

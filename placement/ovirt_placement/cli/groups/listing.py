@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers import group_states
+from ovirt_placement.answers.documents.groups import GroupsListDocument, listed_group
 from ovirt_placement.answers.group_states import GroupState
 from ovirt_placement.answers.names import host_name, vm_name
-from ovirt_placement.cli.groups import change
-from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_json
+from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_json, too_many
 from ovirt_placement.model import AffinityGroup, Rule, Snapshot
 
 _HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
@@ -18,22 +19,57 @@ _HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rul
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args, max_age=0.0)  # whoever has just changed a group wants to see that
     clusters = clusters_of(args, snapshot)
-    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
     states = {cluster.id: group_states.judge(snapshot, cluster.id) for cluster in clusters}
     groups = [
         (group, states[group.cluster][group.id])
-        for group in snapshot.affinity_groups
-        if group.cluster in states and (vm is None or vm in snapshot.group_vms[group.id])
+        for group in _wanted(args, snapshot)
+        if group.cluster in states and not (args.broken and not states[group.cluster][group.id].broken)
     ]
     if args.json:
-        show_json([{**change.described(group, snapshot), **_judged(state)} for group, state in groups])
+        told = tuple(listed_group(group, state, snapshot) for group, state in groups)
+        show_json(GroupsListDocument(groups=told))
+    elif not groups:
+        print("No affinity group is broken." if args.broken else "No affinity groups.")
     else:
-        show([_row(group, state, snapshot) for group, state in groups], _HEADERS)
+        _show(groups, snapshot, whole=args.all)
     return 0
 
 
-def _judged(state: GroupState) -> dict[str, object]:
-    return {"broken": state.broken, "broken_rules": state.broken_rules, "running": state.running}
+def _wanted(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[AffinityGroup]:
+    """Those that are asked for. Raises `UserError` where a name is not known."""
+    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
+    host = None if args.host is None else find(args.host, "host", snapshot.hosts).id
+    wanted = None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id
+    for group in snapshot.affinity_groups:
+        members = snapshot.group_vms[group.id]
+        if (
+            wanted in (None, group.id)
+            and (vm is None or vm in members)
+            and (host is None or host in snapshot.group_hosts[group.id] or _run_on(host, members, snapshot))
+        ):
+            yield group
+
+
+def _run_on(host: str, vms: Iterable[str], snapshot: Snapshot) -> bool:
+    """Whether any of the VMs runs on the host."""
+    known = (snapshot.vm_by_id.get(vm) for vm in vms)
+    return any(vm is not None and vm.host == host for vm in known)
+
+
+def _show(groups: Sequence[tuple[AffinityGroup, GroupState]], snapshot: Snapshot, *, whole: bool) -> None:
+    """Of many groups how many stand how, and those that are broken first."""
+    if whole or not too_many(groups):
+        shown = list(groups)
+    else:
+        counts = Counter(_standing(state) for _, state in groups)
+        told = ", ".join(f"{counts[word]} {word}" for word in ("broken", "kept", "disabled") if counts[word])
+        print(f"{len(groups)} affinity groups: {told}\n")
+        shown = sorted(groups, key=lambda one: not one[1].broken)
+    show([_row(group, state, snapshot) for group, state in shown], _HEADERS, whole=whole)
+
+
+def _standing(state: GroupState) -> str:
+    return "broken" if state.broken else group_states.in_words(state)
 
 
 def _row(group: AffinityGroup, state: GroupState, snapshot: Snapshot) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.answers.documents.groups import GroupsLostDocument
 from ovirt_placement.answers.lost_memberships import Loss, losses, row
 from ovirt_placement.cli.question import find, show, show_json
 from ovirt_placement.cli.store import opened
@@ -19,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
             store.forget_lost(vm.id)
             found = tuple(one for one in found if one.vm.id != vm.id)
     if args.json:
-        show_json(found)
+        show_json(GroupsLostDocument(losses=found))
     elif found:
         show([row(one) for one in found], ("VM", "former cluster", "groups", "labels", "since"))
     else:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ovirt_placement.answers.key_sentences import key_title, mistake_place, mistake_sentence
+from ovirt_placement.cli.foresight import stops
+from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
 from ovirt_placement.cli.keys.state import opened_store, read_engine, setter_name
 from ovirt_placement.cli.question import find
@@ -126,10 +128,24 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
             raise UserError(_refused(found, snapshot))
         return change
 
+    if (
+        status := stops(args, lambda: foreseen(args, lambda before: _undone(before, engine, decide)))
+    ) is not None:
+        return status
     with opened_store(args) as store:
         change = store.change(judged, set_by=setter_name())
     report(args, engine, change)
     return 0
+
+
+def _undone(
+    before: Snapshot, engine: Snapshot, decide: Callable[[Snapshot], KeyChange]
+) -> tuple[KeyChange, tuple[str, ...]]:
+    """The change that would be made, and all that speaks against it."""
+    snapshot = replace(engine, placement_keys=before.placement_keys)
+    change = decide(snapshot)
+    found = refusals(snapshot, change.put, change.remove)
+    return change, (_refused(found, snapshot),) if found else ()
 
 
 def _refused(found: Sequence[Refusal], snapshot: Snapshot) -> str:

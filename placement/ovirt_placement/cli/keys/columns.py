@@ -1,4 +1,4 @@
-"""What placement keys say of a host, as cells of a table and as JSON, for all who ask."""
+"""What placement keys say of a host, as cells of a table, for all who ask."""
 
 from __future__ import annotations
 
@@ -39,20 +39,6 @@ def cells(one: HostDecision) -> tuple[str, ...]:
     )
 
 
-def described(one: HostDecision) -> dict[str, object]:
-    return {
-        "host": one.host,
-        "shortages": one.room.shortages,
-        "uncontended_mb": float(one.room.uncontended_mb),
-        "uncontended_need_mb": one.room.uncontended_need_mb,
-        "contended_mb": one.room.contended_mb,
-        "contended_need_mb": one.room.contended_need_mb,
-        "round": one.round,
-        "system": _described_score(one.system),
-        "customer": _described_score(one.customer),
-    }
-
-
 def _sum(score: Score) -> str:
     """The names that count, as in `GEN: 80 x 0.5`; of several VMs that bring the same value, each counts."""
     return "\n".join(
@@ -60,23 +46,3 @@ def _sum(score: Score) -> str:
         + (f" x {match.count}" if match.count > 1 else "")
         for match in score.matches
     )
-
-
-def _described_score(score: Score | None) -> dict[str, object] | None:
-    if score is None:
-        return None
-    return {
-        "total": float(score.total),
-        "matches": [
-            {
-                "name": match.key.name,
-                "value": float(match.key.value),
-                "weight": float(match.key.weight),
-                "found": float(match.found),
-                "count": match.count,
-                "proximity": float(match.proximity),
-                "points": float(match.points),
-            }
-            for match in score.matches
-        ],
-    }

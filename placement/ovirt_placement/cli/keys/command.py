@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.foresight import add_foresight
 from ovirt_placement.cli.keys import change, check, explain, listing, prune, show
 from ovirt_placement.cli.keys.state import add_key_state, read_keys
 from ovirt_placement.cli.question import show_json
@@ -54,7 +55,8 @@ own, those computed for it, and those that the VMs on it brought.
 """
 EXPLAIN = """\
 Take a VM through all steps of its placement and say of each host of its cluster how near its keys come, its
-score, its round, what the customer's keys make of it, and which host is chosen.
+score, its round, what the customer's keys make of it, and which host is chosen: of those that all other
+filters accept.
 """
 
 
@@ -103,6 +105,7 @@ def _add_define(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sticky", metavar="WEIGHT", help="VMs that start on a host take a copy of this weight"
     )
+    add_foresight(parser)
     _add_connection(parser)
 
 
@@ -112,6 +115,7 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("weight", metavar="WEIGHT", nargs="?", help="a number; not for keys of hosts")
     _add_on(parser, required=True)
     _add_setter(parser, default="operator")
+    add_foresight(parser)
     _add_connection(parser)
 
 
@@ -121,6 +125,7 @@ def _add_unset(parser: argparse.ArgumentParser) -> None:
     _add_on(where)
     where.add_argument("--cluster", metavar="CLUSTER", help="a key of hosts, from all hosts of this cluster")
     _add_setter(parser, default="operator")
+    add_foresight(parser)
     _add_connection(parser)
 
 
@@ -132,6 +137,7 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         help="remove all keys that the file lacks (with --as, of that class)",
     )
     _add_setter(parser, default=None)
+    add_foresight(parser)
     _add_connection(parser)
 
 
@@ -161,7 +167,7 @@ def _add_setter(parser: argparse.ArgumentParser, *, default: str | None) -> None
 
 def _add_connection(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
 
 
 def _export(args: argparse.Namespace) -> int:

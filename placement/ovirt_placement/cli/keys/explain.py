@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
+from ovirt_placement.answers.documents.keys import keys_explain_document
 from ovirt_placement.answers.key_sentences import figure
 from ovirt_placement.answers.names import host_name
+from ovirt_placement.answers.sentences import Unit, unit_names
+from ovirt_placement.answers.why import others_refuse
 from ovirt_placement.cli.keys import columns
+from ovirt_placement.cli.keys.columns import KEY_FILTER
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import find, show, show_json
+from ovirt_placement.cli.question import find, listed, show, show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys.capacity import Room, Shortage
 from ovirt_placement.rules.placement_keys.decision import Decision, Failure
@@ -33,22 +38,32 @@ def run(args: argparse.Namespace) -> int:
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     asked = tuple(host.id for host in hosts if args.stay or host.id != vm.host)
     settings = settings_of(snapshot.cluster_by_id[vm.cluster].scheduling_properties)
-    decision = decide_vm(snapshot, vm, asked, settings)
+    refused = others_refuse(snapshot, vm, KEY_FILTER)
+    left = [host for host in asked if host not in refused]
+    every = decide_vm(snapshot, vm, asked, settings)
+    decision = every if every.failed is not None else decide_vm(snapshot, vm, left, settings)
+    others = every.failed is None and not left
+    told = _outcome(decision, snapshot, others=others, whole=args.all)
     if args.json:
-        show_json(_described(decision))
+        units = [(host, refused.get(host, ())) for host in asked]
+        show_json(keys_explain_document(decision, every, vm, units, told, snapshot))
         return 0
-    if not decision.local_storage:
-        rows = [_row(one, decision, snapshot) for one in decision.hosts]
-        show(rows, ("host", *columns.HEADERS, ""))
+    if every.hosts:
+        rows = [_row(one, decision, refused.get(one.host, ()), snapshot) for one in every.hosts]
+        show(rows, ("host", *columns.HEADERS, ""), whole=args.all)
         print()
-    print(_outcome(decision, snapshot))
+    print(told)
     return 0
 
 
-def _row(one: HostDecision, decision: Decision, snapshot: Snapshot) -> tuple[str, ...]:
+def _row(
+    one: HostDecision, decision: Decision, refused_by: Sequence[Unit], snapshot: Snapshot
+) -> tuple[str, ...]:
     name = host_name(one.host, snapshot)
     if one.system is None:
         return name, _lacking(one.room), "", "", "", "", "no room"
+    if refused_by:
+        return name, *columns.cells(one), f"refused by {unit_names(refused_by)}"
     chosen = "chosen" if one.host in decision.choice else "" if one.round else "refused"
     return name, *columns.cells(one), chosen
 
@@ -65,8 +80,11 @@ def _lacking(room: Room) -> str:
     )
 
 
-def _outcome(decision: Decision, snapshot: Snapshot) -> str:
-    names = " or ".join(host_name(host, snapshot) for host in decision.choice)
+def _outcome(decision: Decision, snapshot: Snapshot, *, others: bool, whole: bool) -> str:
+    """Which hosts are chosen from; `others` if other filters leave none to the keys."""
+    names = listed([host_name(host, snapshot) for host in decision.choice], " or ", whole=whole)
+    if others:
+        return "Other filters refuse every host: keys have nothing to choose from."
     if decision.local_storage:
         return f"Its storage is local, so that keys do not count: {names}."
     if decision.failed is not None or decision.round is None:
@@ -74,15 +92,3 @@ def _outcome(decision: Decision, snapshot: Snapshot) -> str:
     above = figure(decision.thresholds[decision.round - 1])
     drawn = ", by lot" if len(decision.choice) > 1 else ""
     return f"Round {decision.round} (above {above}): {names}{drawn}."
-
-
-def _described(decision: Decision) -> dict[str, object]:
-    return {
-        "thresholds": [float(threshold) for threshold in decision.thresholds],
-        "round": decision.round,
-        "candidates": decision.candidates,
-        "choice": decision.choice,
-        "failed": decision.failed,
-        "local_storage": decision.local_storage,
-        "hosts": [columns.described(one) for one in decision.hosts],
-    }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from ovirt_placement.answers.key_sentences import described, key_place, written, written_weight
+from ovirt_placement.answers.documents.keys import KeysListDocument, set_key
+from ovirt_placement.answers.key_sentences import key_place, written, written_weight
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.model import PlacementKey, Snapshot
@@ -35,16 +36,12 @@ def run(args: argparse.Namespace) -> int:
         and (wanted is None or (key.level == wanted.level and wanted.resource in (None, key.resource)))
     ]
     if args.json:
-        show_json(
-            [
-                {**described(key, snapshot), "kind": key_kind(key), **_authorship(author)}
-                for key, author in keys
-            ]
-        )
+        told = tuple(set_key(key, _authorship(author), snapshot) for key, author in keys)
+        show_json(KeysListDocument(keys=told))
     elif keys:
-        rows = [(*_row(key, snapshot), *_authorship(author).values()) for key, author in keys]
-        told = ("set by", "set at") if authors else ()
-        show(rows, ("on", "class", "name", "value", "weight", "kind", *told))
+        rows = [(*_row(key, snapshot), *(_authorship(author) if authors else ())) for key, author in keys]
+        headers = ("set by", "set at") if authors else ()
+        show(rows, ("on", "class", "name", "value", "weight", "kind", *headers), whole=args.all)
     else:
         print("No keys.")
     return 0
@@ -55,9 +52,9 @@ def _row(key: PlacementKey, snapshot: Snapshot) -> tuple[str, ...]:
     return place, key.key_class, key.name, written(key.value), written_weight(key), key_kind(key)
 
 
-def _authorship(author: SetKey | None) -> dict[str, str]:
+def _authorship(author: SetKey | None) -> tuple[str | None, str | None]:
     """Who set a key, and when, in UTC; nothing where that is not known."""
     if author is None:
-        return {}
+        return None, None
     at = datetime.fromtimestamp(author.set_at, UTC)
-    return {"set_by": author.set_by, "set_at": at.isoformat(timespec="seconds")}
+    return author.set_by, at.isoformat(timespec="seconds")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from ovirt_placement.answers.key_sentences import described, key_title, written, written_weight
+from ovirt_placement.answers.documents.keys import KeysChangeDocument, key_data
+from ovirt_placement.answers.key_sentences import key_title, written, written_weight
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.keys import KeyChange
@@ -16,11 +17,13 @@ def report(
 ) -> None:
     """Tell of a change; `forgotten` are the VMs whose frozen sets and sticky copies went, if any could."""
     if args.json:
-        answer: dict[str, object] = {
-            "set": [described(key, snapshot) for key in change.put],
-            "unset": [described(key, snapshot) for key in change.remove],
-        }
-        show_json(answer if forgotten is None else {**answer, "forgotten": forgotten})
+        show_json(
+            KeysChangeDocument(
+                set=tuple(key_data(key, snapshot) for key in change.put),
+                unset=tuple(key_data(key, snapshot) for key in change.remove),
+                forgotten=tuple(forgotten or ()),
+            )
+        )
         return
     lines = [*_lines(change, snapshot), *(f"forgot VM {vm}" for vm in forgotten or ())]
     print("\n".join(lines) or "Nothing to change.")

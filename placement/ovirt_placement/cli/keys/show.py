@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from ovirt_placement.answers.documents.keys import keys_of_host_document, keys_of_vm_document
 from ovirt_placement.answers.key_sentences import code_sentence, figure, key_place, written, written_weight
+from ovirt_placement.answers.names import Named
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import find, show, show_json
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
@@ -32,27 +34,23 @@ def run(args: argparse.Namespace) -> int:
     items: tuple[Vm | Host, ...] = (*snapshot.vms, *snapshot.hosts)
     item = find(args.item, "VM or host", items)
     if isinstance(item, Vm):
-        _show_vm(compiled_keys(snapshot, item.id), snapshot, as_json=args.json)
+        keys = compiled_keys(snapshot, item.id)
+        if args.json:
+            show_json(keys_of_vm_document(keys, item, snapshot))
+        else:
+            _show_vm(keys, item, snapshot)
     else:
-        settings = settings_of(snapshot.cluster_by_id[item.cluster].scheduling_properties)
-        ratios = contention_of_host(snapshot, item, settings)
-        _show_host(keys_of_host(snapshot, item, settings), ratios, as_json=args.json)
+        _tell_of_host(item, snapshot, as_json=args.json)
     return 0
 
 
-def _show_vm(keys: CompiledKeys, snapshot: Snapshot, *, as_json: bool) -> None:
-    if as_json:
-        show_json(
-            {
-                "system": {key.name: _described(key) for key in keys.system.values()},
-                "customer": {key.name: _described(key) for key in keys.customer.values()},
-                "ignored": [{"key": one.key, "codes": one.codes} for one in keys.ignored],
-            }
-        )
-        return
+def _show_vm(keys: CompiledKeys, vm: Vm, snapshot: Snapshot) -> None:
     rows: Rows = [_row("system", key, snapshot) for key in keys.system.values()]
     rows += [_row("customer", key, snapshot) for key in keys.customer.values()]
-    show(rows, ("list", "name", "value", "weight", "from", "hides"))
+    if rows:
+        show(rows, ("list", "name", "value", "weight", "from", "hides"))
+    else:
+        print(f"No keys have a say about VM {vm.name}.")
     for one in keys.ignored:
         codes = "; ".join(map(code_sentence, one.codes))
         print(f"\nignored: {key_place(one.key, snapshot)}: {one.key.name}: {codes}")
@@ -74,29 +72,26 @@ def _hidden(keys: Iterable[PlacementKey], snapshot: Snapshot) -> Iterator[str]:
         yield f"{key_place(key, snapshot)}: {written(key.value)} ({written_weight(key)})"
 
 
-def _described(key: CompiledKey) -> dict[str, object]:
-    return {
-        "value": float(key.value),
-        "weight": float(key.weight),
-        "source": key.source,
-        "hidden": key.hidden,
-    }
-
-
-def _show_host(keys: NodeKeys, ratios: Contention, *, as_json: bool) -> None:
-    if as_json:
-        show_json(
-            {
-                "system": _values(keys.system),
-                "customer": _values(keys.customer),
-                "sticky": keys.sticky,
-                "ratios": {
-                    "memory": {"value": float(ratios.memory), "source": ratios.memory_source},
-                    "cpu": {"value": float(ratios.cpu), "source": ratios.cpu_source},
-                },
-            }
-        )
+def _tell_of_host(host: Host, snapshot: Snapshot, *, as_json: bool) -> None:
+    settings = settings_of(snapshot.cluster_by_id[host.cluster].scheduling_properties)
+    ratios = contention_of_host(snapshot, host, settings)
+    keys = keys_of_host(snapshot, host, settings)
+    if not as_json:
+        _show_host(keys, ratios)
         return
+    show_json(
+        keys_of_host_document(
+            Named(host.id, host.name),
+            _instances(keys.system),
+            _instances(keys.customer),
+            keys.sticky,
+            ratios,
+            snapshot,
+        )
+    )
+
+
+def _show_host(keys: NodeKeys, ratios: Contention) -> None:
     sticky = {key.name for key in keys.sticky}
     rows: Rows = [
         ("system", name, figure(value), str(count), "sticky" if name in sticky else "")
@@ -113,12 +108,6 @@ def _show_host(keys: NodeKeys, ratios: Contention, *, as_json: bool) -> None:
         cpu_source=_SOURCES[ratios.cpu_source],
     )
     print(f"\n{told}")
-
-
-def _values(values: Values) -> list[dict[str, object]]:
-    return [
-        {"name": name, "value": float(value), "count": count} for name, value, count in _instances(values)
-    ]
 
 
 def _instances(values: Values) -> Iterator[tuple[str, Fraction, int]]:

@@ -6,6 +6,7 @@ import argparse
 
 from ovirt_placement import config
 from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.foresight import add_foresight, stops
 from ovirt_placement.cli.setup.report import report
 from ovirt_service.errors import UserError
 
@@ -59,8 +60,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--placement-keys", action="store_true", help="also the units of placement keys")
     parser.add_argument("--dry-run", action="store_true", help="show the requests and send none")
+    add_foresight(parser)
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,13 +70,17 @@ def run(args: argparse.Namespace) -> int:
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.answers.setup.reading import read_overview
     from ovirt_placement.cli.setup.carrying_out import carry_out
+    from ovirt_placement.cli.setup.foreseen import foreseen
     from ovirt_placement.cli.setup.tasks import left_alone, tasks
     from ovirt_placement.engine.connection.client import connect
 
     with connect(config.load(args.config).engine) as connection:
         overview = read_overview(connection)
         notes = tuple(left_alone(overview, args))
-        outcomes = [carry_out(connection, task, args) for task in tasks(connection, overview, args)]
+        asked = tuple(tasks(connection, overview, args))
+        if (status := stops(args, lambda: foreseen(args, asked))) is not None:
+            return status
+        outcomes = [carry_out(connection, task, args) for task in asked]
     report(args, outcomes, notes)
     if failed := [one for one in outcomes if one.error is not None]:
         told = "; ".join(f"{one.policy}: {one.error}" for one in failed)
@@ -90,11 +96,13 @@ def _check_options(args: argparse.Namespace) -> None:
         "--factor": bool(args.factor),
         "--property": bool(args.property),
         "--placement-keys": args.placement_keys,
+        "--what-if": args.what_if,
+        "--fail-if": bool(args.fail_if),
     }
     refused = {
         "--all-policies": (("--policy", "--cluster"), "all policies that clusters use are meant"),
         "--undo": (
-            ("--cluster", "--factor", "--property", "--placement-keys"),
+            ("--cluster", "--factor", "--property", "--placement-keys", "--what-if", "--fail-if"),
             "it gives everything back that setup took or gave",
         ),
     }

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ovirt_placement.answers.documents.setup import PolicyChange, SentRequest, SetupDocument
 from ovirt_placement.cli.question import show_json
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 def report(args: argparse.Namespace, outcomes: Sequence[Outcome], notes: Sequence[str]) -> None:
     """Tell of one policy, or with `--all-policies` of each."""
     if args.json:
-        told = [_described(one) for one in outcomes]
-        found = {"policies": told, "notes": notes} if args.all_policies else told[0]
-        show_json({"sent": not args.dry_run, **found})
+        policies = tuple(_described(one) for one in outcomes)
+        show_json(SetupDocument(sent=not args.dry_run, policies=policies, notes=tuple(notes)))
         return
     for one in outcomes:
         _print(one, args)
@@ -29,13 +29,11 @@ def report(args: argparse.Namespace, outcomes: Sequence[Outcome], notes: Sequenc
         print("Nothing was sent (--dry-run).")
 
 
-def _described(one: Outcome) -> dict[str, object]:
-    requests = [
-        {"what": each.what, "method": each.method, "path": each.path, "body": each.body.decode()}
-        for each in one.plan.requests
-    ]
-    found: dict[str, object] = {"policy": one.policy, "requests": requests, "notes": one.plan.notes}
-    return found if one.error is None else {**found, "error": one.error}
+def _described(one: Outcome) -> PolicyChange:
+    requests = (
+        SentRequest(each.what, each.method, each.path, each.body.decode()) for each in one.plan.requests
+    )
+    return PolicyChange(one.policy, tuple(requests), tuple(one.plan.notes), one.error)
 
 
 def _print(one: Outcome, args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ovirt_placement.cli.question import find
@@ -62,7 +62,14 @@ def _setting_up(connection: EngineConnection, args: argparse.Namespace, target: 
     def look() -> Plan:
         overview = read_overview(connection)
         users = [user for user in overview.users if user.id in clusters]
-        return plan(read_seen(connection, overview, target.policy, users, target.origin), choice)
+        seen = read_seen(connection, overview, target.policy, users, target.origin)
+        planned = plan(seen, choice)
+        using = (
+            ()
+            if seen.target is None
+            else (user.id for user in overview.users if user.policy == seen.target.head.id)
+        )
+        return replace(planned, clusters=tuple(dict.fromkeys((*planned.clusters, *using))))
 
     return look
 

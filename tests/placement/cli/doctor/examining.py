@@ -23,7 +23,7 @@ def findings(live: LiveEngine, *arguments: str) -> list[str]:
     """What doctor finds, but for the inventory, which none of these tests runs but one."""
     found = live.data(1, "doctor", *arguments)
     assert found["not_examined"] == []
-    return [each["what"] for each in found["findings"] if not each["what"].startswith("no inventory")]
+    return [each["sentence"] for each in found["findings"] if not each["sentence"].startswith("no inventory")]
 
 
 def unit_id(engine: Engine, kind: UnitType, name: str) -> str:

@@ -26,7 +26,8 @@ def test_all_is_well_after_setup_with_inventory_and_proxy(starting: Starting, pr
         with running_service(live.config):
             out, _ = live.run(0, "doctor", "--proxy", proxy)
             assert out == "All is well.\n"
-            assert live.data(0, "doctor") == {"findings": [], "not_examined": [], "hints": []}
+            found = live.data(0, "doctor")
+            assert (found["findings"], found["not_examined"], found["hints"]) == ([], [], [])
 
 
 def test_each_finding_says_what_to_do(starting: Starting) -> None:
@@ -133,7 +134,7 @@ def test_store_that_cannot_be_reached(starting: Starting, tmp_path: Path, url: s
     with starting(EMPTY) as live:
         live.config.write_text(live.config.read_text().replace(f"sqlite:///{tmp_path}/store.db", url))
         found = live.data(1, "doctor")
-    whats = [each["what"] for each in found["findings"]] + found["not_examined"]
+    whats = [each["sentence"] for each in found["findings"]] + found["not_examined"]
     assert any(what in each for each in whats)
 
 
@@ -160,12 +161,12 @@ def test_inventory_that_is_stale(starting: Starting, tmp_path: Path, monkeypatch
             live.server.close()
             while (found := publication.read(tmp_path / "run")) is not None and found.age_seconds <= 1.0:
                 time.sleep(0.05)  # what passes is the time that it has not read the engine
-            whats = [each["what"] for each in live.data(1, "doctor")["findings"]]
+            whats = [each["sentence"] for each in live.data(1, "doctor")["findings"]]
     assert any("the inventory's last snapshot is" in what for what in whats)
 
 
 def test_store_that_the_inventory_cannot_read(starting: Starting, tmp_path: Path) -> None:
     (tmp_path / "store.db").write_text("no database" * 100)
     with starting(EMPTY) as live, running_service(live.config):
-        whats = [each["what"] for each in live.data(1, "doctor")["findings"]]
+        whats = [each["sentence"] for each in live.data(1, "doctor")["findings"]]
     assert any("the inventory cannot read the store: decisions are made without" in what for what in whats)

@@ -34,7 +34,9 @@ def by_keys(factor: int = 100_000, **properties: str) -> Snapshot:
 
 def about_keys(live: LiveEngine) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = live.data(1, "doctor")["findings"]
-    return [each for each in found if "lacement" in each["what"] and "no inventory" not in each["what"]]
+    return [
+        each for each in found if "lacement" in each["sentence"] and "no inventory" not in each["sentence"]
+    ]
 
 
 def test_keys_that_the_policy_has_no_units_for(starting: Starting, tmp_path: Path) -> None:
@@ -66,7 +68,7 @@ def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
         put_keys(keys, [KEY], set_by="me")
         keys.close()
         (found,) = about_keys(live)
-    assert found["what"].startswith("2 mistakes in placement keys")  # two hosts lack it
+    assert found["sentence"].startswith("2 mistakes in placement keys")  # two hosts lack it
     assert found["remedy"] == "ovirt-placement keys check tells each"
 
 
@@ -76,7 +78,7 @@ def test_a_hosts_ratio_that_cannot_be_is_a_mistake(starting: Starting, tmp_path:
         put_keys(keys, [replace(KEY, name="#RAM_RATIO", value=-1.0)], set_by="me")
         keys.close()
         (found,) = about_keys(live)
-    assert found["what"].startswith("1 mistake in placement keys")
+    assert found["sentence"].startswith("1 mistake in placement keys")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_a_hosts_ratio_that_cannot_be_is_a_mistake(starting: Starting, tmp_path:
 def test_parameters_that_cannot_be_meant(starting: Starting, properties: dict[str, str], what: str) -> None:
     with starting(by_keys(**properties)) as live:
         (found,) = about_keys(live)
-    assert found["what"].startswith(f"cluster blue: {what}")
+    assert found["sentence"].startswith(f"cluster blue: {what}")
     assert "setup --property" in found["remedy"]
 
 
@@ -100,7 +102,7 @@ def test_factor_that_other_weights_can_outvote(starting: Starting) -> None:
     """The usual other weights sum up to 134; on three hosts each can be two ranks apart."""
     for factor, told in ((268, True), (269, False)):
         with starting(by_keys(factor)) as live:
-            out = " ".join(each["what"] for each in live.data(1, "doctor")["findings"])
+            out = " ".join(each["sentence"] for each in live.data(1, "doctor")["findings"])
             assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is told
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.placement.cli.documents import parsed
 from tests.placement.cli.live_engine import Starting
 
 STATE = snapshot(
@@ -49,7 +49,7 @@ def listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str,
 def groups_of(
     state: Snapshot, folder: Path, capsys: pytest.CaptureFixture[str], *more: str
 ) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(text_of(state, folder, capsys, "--json", *more))
+    found: list[dict[str, Any]] = parsed(text_of(state, folder, capsys, "--json", *more))["groups"]
     return found
 
 
@@ -113,7 +113,7 @@ def test_it_is_what_the_engine_calls_broken_but_for_chains(serving: Starting) ->
     with serving(STATE) as live:
         service = live.engine.queries.affinity_groups("cluster1")
         engines = {each.name: live.engine.queries.is_broken(each) for each in service}
-        ours = {each["name"]: each["broken"] for each in live.data(0, "groups", "list")}
+        ours = {each["name"]: each["broken"] for each in live.data(0, "groups", "list")["groups"]}
     assert ours == {**engines, "left": True, "right": True}
     assert not engines["left"]
 

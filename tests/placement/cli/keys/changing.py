@@ -22,7 +22,7 @@ STATE = snapshot(
 def listed(live: LiveEngine) -> list[tuple[Any, ...]]:
     """What is set: on what, whose, its name, value, weight and sticky flag."""
     fields = ("place", "class", "name", "value", "weight", "sticky")
-    return [tuple(key[field] for field in fields) for key in live.data(0, "keys", "list")]
+    return [tuple(key[field] for field in fields) for key in live.data(0, "keys", "list")["keys"]]
 
 
 def refused(live: LiveEngine, *arguments: str) -> str:

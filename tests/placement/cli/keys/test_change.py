@@ -22,7 +22,7 @@ def live(serving: Starting) -> Iterator[LiveEngine]:
 def test_key_is_set_with_who_and_when_and_replaced_and_removed(live: LiveEngine) -> None:
     out, _ = live.run(0, "keys", "set", "GEN", "0.5", "-60", "--on", "cluster", "blue")
     assert out == "set cluster blue: system key GEN: 0.5 (-60)\n"
-    (key,) = live.data(0, "keys", "list")
+    (key,) = live.data(0, "keys", "list")["keys"]
     assert key["set_by"]
     assert key["set_at"].endswith("+00:00")
     live.run(0, "keys", "set", "GEN", "1", "20", "--on", "cluster", "c1")
@@ -86,7 +86,7 @@ def test_host_that_joined_later_is_reported_until_it_is_given_the_key(serving: S
     hosts = (*STATE.hosts, host("h4", name="west", cluster="c1"))
     parts = (*STATE.clusters, *hosts, *STATE.vms)
     with serving(snapshot(*parts)) as live:
-        (mistake,) = live.data(1, "keys", "check")
+        (mistake,) = live.data(1, "keys", "check")["mistakes"]
         assert (mistake["where"], mistake["codes"]) == ("host west", ["node-key-set-differs"])
         live.run(0, "keys", "set", "GEN", "0.5", "--on", "node", "west")
         live.run(0, "keys", "check")
@@ -178,7 +178,7 @@ def test_bad_property_of_a_vm_is_reported_and_stops_nothing(serving: Starting) -
     typed = vm("v3", name="typo", cluster="c1", custom_properties={"placement_keys": "Repel1=1"})
     parts = (*STATE.clusters, *STATE.hosts, *STATE.vms, typed)
     with serving(snapshot(*parts)) as live:
-        (mistake,) = live.data(1, "keys", "check")
+        (mistake,) = live.data(1, "keys", "check")["mistakes"]
         assert mistake["where"] == "VM typo: custom property placement_keys"
         assert mistake["codes"] == ["property-unreadable"]
         assert set(live.data(0, "keys", "explain", "typo")["choice"]) == {"h1", "h2"}
@@ -205,6 +205,6 @@ def test_what_a_vm_is_made_of_is_found_by_name_or_id(serving: Starting) -> None:
             ("E", "nic", "made/nic1"),
         ):
             live.run(0, "keys", "set", name, "1", "5", "--on", level, word)
-        resources = {key["name"]: key["resource"] for key in live.data(0, "keys", "list")}
+        resources = {key["name"]: key["resource"] for key in live.data(0, "keys", "list")["keys"]}
         assert resources == {"A": TEMPLATE, "B": "d1", "C": "n1", "D": "p1", "E": "i1"}
         assert "A" in live.data(0, "keys", "show", "made")["system"]

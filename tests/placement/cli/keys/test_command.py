@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.model import DataCenter, Snapshot, state_file
 from tests.builders import cluster, host, vm
 from tests.paths import CHECKOUT
+from tests.placement.cli.documents import plain
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key
 
 PAGE = CHECKOUT / "docs" / "placement-keys.md"
@@ -50,7 +50,7 @@ class Commands:
         return [" ".join(line.split()) for line in self._run(state, arguments, status).splitlines()]
 
     def answered(self, state: Snapshot, *arguments: str, status: int = 0) -> Any:
-        return json.loads(self._run(state, (*arguments, "--json"), status))
+        return plain(self._run(state, (*arguments, "--json"), status))
 
     def _run(self, state: Snapshot, arguments: tuple[str, ...], status: int) -> str:
         self._file.write_bytes(state_file.dumps(state))
@@ -84,7 +84,7 @@ def test_list_tells_who_set_what_where(keys: Commands) -> None:
         "node south system SAN 2 60 sticky",
         "node south system GEN 1 placement",
     ]
-    assert [one["kind"] for one in keys.answered(MISTAKEN, "list")] == [
+    assert [one["kind"] for one in keys.answered(MISTAKEN, "list")["keys"]] == [
         "normal",
         "placement",
         "sticky",
@@ -101,7 +101,7 @@ def test_check_tells_every_mistake_and_fails(keys: Commands) -> None:
         f"VM web: custom property placement_keys {unreadable}: Group1=1",
         "host north other hosts of its cluster have keys that it lacks: GEN",
     ]
-    found = keys.answered(MISTAKEN, "check", status=1)
+    found = keys.answered(MISTAKEN, "check", status=1)["mistakes"]
     assert [one["codes"] for one in found] == [
         ["value-not-numeric", "weight-zero"],
         ["sticky-without-weight"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.paths import CHECKOUT
+from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting
 
 FOLDER = CHECKOUT / "docs" / "placement-keys"
@@ -83,7 +83,7 @@ def explained(case: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> tupl
     name, vm = case
     keys = FOLDER / f"{name}.yaml"
     assert main(["keys", "explain", vm, "--state", str(STATE), "--keys", str(keys), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = plain(capsys.readouterr().out)
     return {one["host"]: one for one in answer["hosts"]}, set(answer["choice"])
 
 

@@ -68,12 +68,12 @@ def store(tmp_path: Path, serving: Starting) -> KeyStore:
 
 
 def places(live: LiveEngine) -> set[tuple[str, str]]:
-    return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")}
+    return {(key["level"], key["resource"]) for key in live.data(0, "keys", "list")["keys"]}
 
 
 def test_check_tells_of_them(serving: Starting, store: KeyStore) -> None:
     with serving(AFTER) as live:
-        found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")}
+        found = {one["where"]: one["codes"] for one in live.data(1, "keys", "check")["mistakes"]}
         assert found == {
             f"{place}: system key {name}": ["resource-gone"]
             for place, name in (("cluster c2", "G"), ("server v2", "G"), ("node h2", "GEN"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.rules.placement_keys.parts import keyed, node_key
 
@@ -36,8 +36,8 @@ def test_a_ratio_is_set_and_removed_on_one_host_alone(serving: Starting) -> None
         out, _ = live.run(0, "keys", "set", "#RAM_RATIO", "1.5", "--on", "node", "south")
         assert out == "set node south: system key #RAM_RATIO: 1.5\n"
         assert chosen(live) == ["h2"]
-        assert live.data(0, "keys", "check") == []
-        assert [one["kind"] for one in live.data(0, "keys", "list")] == ["ratio"]
+        assert live.data(0, "keys", "check")["mistakes"] == []
+        assert [one["kind"] for one in live.data(0, "keys", "list")["keys"]] == ["ratio"]
         live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
         assert chosen(live) == []
 
@@ -45,11 +45,11 @@ def test_a_ratio_is_set_and_removed_on_one_host_alone(serving: Starting) -> None
 def test_define_gives_one_to_the_hosts_that_are_named(serving: Starting) -> None:
     with serving(snapshot(*PARTS)) as live:
         live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--values", "north=4")
-        assert [one["place"] for one in live.data(0, "keys", "list")] == ["node north"]
+        assert [one["place"] for one in live.data(0, "keys", "list")["keys"]] == ["node north"]
         live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--default", "3")
-        assert [one["value"] for one in live.data(0, "keys", "list")] == [3.0, 3.0]
+        assert [one["value"] for one in live.data(0, "keys", "list")["keys"]] == [3.0, 3.0]
         live.run(0, "keys", "unset", "#CPU_RATIO", "--cluster", "blue")
-        assert live.data(0, "keys", "list") == []
+        assert live.data(0, "keys", "list")["keys"] == []
 
 
 def test_show_tells_the_ratios_and_whose_word_they_are(serving: Starting) -> None:
@@ -98,10 +98,10 @@ def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_told(
         file = tmp_path / "state.json"
         file.write_bytes(state_file.dumps(keyed(*PARTS, keys=(node_key("h2", "#RAM_RATIO", ratio),))))
         assert main([*arguments, "--json", "--state", str(file)]) == status
-        return json.loads(capsys.readouterr().out)
+        return plain(capsys.readouterr().out)
 
     assert asked(0, "keys", "explain", "new", ratio=1.5)["choice"] == ["h2"]
     assert asked(0, "where", "new", "--placement-keys", ratio=1.5)
     assert asked(0, "keys", "explain", "new", ratio=-1.5)["choice"] == []
-    (wrong,) = asked(1, "keys", "check", ratio=-1.5)
+    (wrong,) = asked(1, "keys", "check", ratio=-1.5)["mistakes"]
     assert (wrong["where"], wrong["codes"]) == ("node south: system key #RAM_RATIO", ["ratio-out-of-range"])

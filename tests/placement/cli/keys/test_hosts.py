@@ -40,11 +40,11 @@ def state(*hosts: Host) -> Snapshot:
 
 
 def values(live: LiveEngine) -> dict[str, float]:
-    return {key["place"]: key["value"] for key in live.data(0, "keys", "list", "--name", "GEN")}
+    return {key["place"]: key["value"] for key in live.data(0, "keys", "list", "--name", "GEN")["keys"]}
 
 
 def mistakes(live: LiveEngine, status: int) -> dict[str, list[str]]:
-    return {one["where"]: one["codes"] for one in live.data(status, "keys", "check")}
+    return {one["where"]: one["codes"] for one in live.data(status, "keys", "check")["mistakes"]}
 
 
 def test_define_tells_programs_what_it_set(serving: Serving) -> None:
@@ -53,6 +53,8 @@ def test_define_tells_programs_what_it_set(serving: Serving) -> None:
         assert told["unset"] == []
         assert told["set"] == [
             {
+                "kind": "sticky",
+                "sentence": f"node {name}: system key SAN",
                 "level": "node",
                 "resource": f"h{number}",
                 "place": f"node {name}",

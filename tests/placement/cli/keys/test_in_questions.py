@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, Snapshot, state_file
 from tests.builders import cluster, host, vm
+from tests.placement.cli.documents import plain
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key
 
 BY_KEYS = SchedulingPolicy(
@@ -51,7 +51,7 @@ class Asking:
         return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
 
     def data(self, command: str, of: Snapshot) -> Any:
-        return json.loads(self._run([*command.split(), "--json"], of))
+        return plain(self._run([*command.split(), "--json"], of))
 
     def _run(self, arguments: list[str], of: Snapshot) -> str:
         self._file.write_bytes(state_file.dumps(of))
@@ -76,7 +76,7 @@ def test_why_shows_the_verdict_of_the_keys_with_nearness_score_and_round(asking:
         ["middle", "accepted", "GEN: 80 x 0.5", "40", "6", "Apart: -50 x 1", "-50"],
         ["PRIVATE: -200 x 0"],
     ]
-    new, _, middle = asking.data("why web", state(BY_KEYS))
+    new, _, middle = asking.data("why web", state(BY_KEYS))["hosts"]
     assert (new["accepted"], new["reasons"][0]["kind"]) == (False, "keys_refuse")
     assert middle["placement_keys"]["round"] == 6
     assert middle["placement_keys"]["customer"]["total"] == -50
@@ -86,8 +86,8 @@ def test_where_orders_hosts_by_keys_with_the_policys_factor(asking: Asking) -> N
     title, _, *rows = asking.rows("where web", state(BY_KEYS))
     assert "PlacementKeyWeight" in title
     assert [row[0] for row in rows if len(row) > 2] == ["middle", "old"]
-    best, worst = asking.data("where web", state(BY_KEYS))
-    assert [one["weights"]["PlacementKeyWeight"]["rank"] for one in (best, worst)] == [0, 1]
+    best, worst = asking.data("where web", state(BY_KEYS))["hosts"]
+    assert [by_keys(one) for one in (best, worst)] == [0, 1]
     tied = 3  # a point of each other unit, which prefers neither
     assert (best["points"], worst["points"]) == (10 + tied, tied)
     assert best["placement_keys"]["system"]["total"] == 40
@@ -101,27 +101,33 @@ def test_without_the_units_keys_do_not_count_unless_asked_for(
 ) -> None:
     for command in ("why web", "where web"):
         assert "system keys" not in asking.rows(command, state(policy))[0]
-        assert "placement_keys" not in asking.data(command, state(policy))[0]
+        assert asking.data(command, state(policy))["hosts"][0]["placement_keys"] is None
         assert "system keys" in asking.rows(f"{command} --placement-keys", state(policy))[0]
-    assert all(one["accepted"] for one in asking.data("why web", state(policy)))
-    assert not asking.data("why web --placement-keys", state(policy))[0]["accepted"]
+    assert all(one["accepted"] for one in asking.data("why web", state(policy))["hosts"])
+    assert not asking.data("why web --placement-keys", state(policy))["hosts"][0]["accepted"]
 
 
 def test_the_policys_parameters_count(asking: Asking) -> None:
     lenient = state(BY_KEYS, placement_final="-150", placement_steps="2", placement_initial="30")
-    found = asking.data("why web", lenient)
+    found = asking.data("why web", lenient)["hosts"]
     assert [one["placement_keys"]["round"] for one in found] == [2, 2, 1]
     greedy = state(BY_KEYS, placement_overhead="9999999")
-    for one in asking.data("why web", greedy):
+    for one in asking.data("why web", greedy)["hosts"]:
         kinds = [reason["kind"] for reason in one["reasons"]]
         assert kinds == ["memory_handed_out"]
     impossible = state(BY_KEYS, placement_final="90")
-    assert asking.data("why web", impossible)[2]["placement_keys"]["round"] == 6
+    assert asking.data("why web", impossible)["hosts"][2]["placement_keys"]["round"] == 6
 
 
 def test_a_reason_that_two_filters_give_is_told_once(asking: Asking) -> None:
     down = keyed(cluster(scheduling_policy=BY_KEYS), host("h1", status="maintenance"), vm("v1"))
-    (found,) = asking.data("why v1", down)
+    (found,) = asking.data("why v1", down)["hosts"]
     (reason,) = found["reasons"]
     assert reason["kind"] == "host_not_up"
     assert [unit["name"] for unit in reason["by"]] == ["Status", "PlacementKeyFilter"]
+
+
+def by_keys(host: dict[str, Any]) -> int:
+    """The rank that keys give a host."""
+    (rank,) = (one["rank"] for one in host["weights"] if one["unit"] == "PlacementKeyWeight")
+    return int(rank)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import host, vm
+from tests.placement.cli.documents import plain
 from tests.placement.rules.placement_keys.parts import key, keyed, node_key
 
 STATE = keyed(
@@ -34,7 +34,7 @@ class Listing:
         self._capsys = capsys
 
     def places(self, *arguments: str) -> list[str]:
-        return [f"{one['place']} {one['name']}" for one in json.loads(self.text(*arguments, "--json"))]
+        return [f"{one['place']} {one['name']}" for one in plain(self.text(*arguments, "--json"))["keys"]]
 
     def text(self, *arguments: str) -> Any:
         assert main(["keys", "list", *arguments, "--state", str(self._file)]) == 0

@@ -33,13 +33,13 @@ def live(serving: Starting) -> Iterator[LiveEngine]:
 def test_a_name_may_be_any_text(live: LiveEngine, name: str, tmp_path: Path) -> None:
     where = ("--on", "server", 'Anna\'s "web" ü')
     live.run(0, "keys", "set", *where, "--", name, "1", "5")
-    (key,) = live.data(0, "keys", "list", f"--name={name}")
+    (key,) = live.data(0, "keys", "list", f"--name={name}")["keys"]
     assert (key["name"], key["place"]) == (name, 'server Anna\'s "web" ü')
     file = tmp_path / "keys.yaml"
     file.write_text(live.run(0, "keys", "export")[0])
     live.run(0, "keys", "unset", *where, "--", name)
     live.run(0, "keys", "import", str(file))
-    assert [one["name"] for one in live.data(0, "keys", "list")] == [name]
+    assert [one["name"] for one in live.data(0, "keys", "list")["keys"]] == [name]
 
 
 def test_values_and_weights_may_be_negative(live: LiveEngine) -> None:
@@ -66,14 +66,14 @@ def test_numbers_are_shown_with_all_their_digits(live: LiveEngine, value: str, s
     live.run(0, "keys", "set", "G", value, value, "--on", "server", "v1")
     row = live.run(0, "keys", "list")[0].splitlines()[2].split("  ")
     assert [cell.strip() for cell in row if cell][3:5] == [shown, shown]
-    assert live.data(0, "keys", "list")[0]["value"] == float(value)
+    assert live.data(0, "keys", "list")["keys"][0]["value"] == float(value)
 
 
 def test_whole_numbers_are_shown_in_full_by_the_questions_too(live: LiveEngine) -> None:
     live.run(0, "keys", "set", "OWNER", "1234567", "50", "--on", "server", "v1")
     live.run(0, "keys", "define", "OWNER", "--cluster", "c1", "--default", "1234567")
-    assert "OWNER   1234567  50" in live.run(0, "keys", "show", "v1")[0]
-    assert "OWNER   1234567" in live.run(0, "keys", "show", "a=b")[0]
+    assert "OWNER  1234567  50" in live.run(0, "keys", "show", "v1")[0]
+    assert "OWNER  1234567" in live.run(0, "keys", "show", "a=b")[0]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_whole_numbers_are_shown_in_full_by_the_questions_too(live: LiveEngine) 
         ("check --keys nowhere.yaml", "nowhere.yaml: cannot read the keys: No such file or directory"),
         ("export --state nowhere.json", "nowhere.json: cannot read the state file: No such file or"),
         ("import nowhere.yaml", "nowhere.yaml: cannot read the keys: No such file or directory"),
-        ("set G\udcff 1 5 --on server v1", "'G\\udcff' is no Unicode text"),
+        ("set G\udcff 1 5 --on server v1", "'G\\udcff' holds characters that cannot be seen"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_and_ends_with_2(
@@ -112,7 +112,7 @@ def test_what_cannot_be_is_said_and_ends_with_2(
         assert err.count("\n") == 1
     assert status == 2
     assert complaint in err
-    assert live.data(0, "keys", "list") == []
+    assert live.data(0, "keys", "list")["keys"] == []
 
 
 def test_a_key_of_another_party_is_hinted_at(live: LiveEngine) -> None:

@@ -67,11 +67,12 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
     shown = live.data(0, "setup", "--cluster", "blue", "--dry-run")
     assert live.changes == []
     assert not shown["sent"]
+    (policy,) = shown["policies"]
     out, _ = live.run(0, "setup", "--cluster", "blue", "--dry-run")
     assert "    POST /schedulingpolicies\n    <scheduling_policy><name>ovirt-placement</name>" in out
     live.run(0, "setup", "--cluster", "blue")
     new = policy_named(live.engine, "ovirt-placement").id
-    assert live.changes == [f"{r['method']} {r['path']}".replace("NEW", new) for r in shown["requests"]]
+    assert live.changes == [f"{r['method']} {r['path']}".replace("NEW", new) for r in policy["requests"]]
     kinds = [change.rpartition("/")[2] for change in live.changes]
     assert kinds.index(new) > max(kinds.index("balances"), kinds.index("weights"))  # properties after units
 
@@ -107,8 +108,8 @@ def test_what_another_attaches_meanwhile_is_not_posted_again(live: LiveEngine) -
     live.engine.policies.remove_unit(
         policy_named(live.engine, "ovirt-placement").id, unit_id(live.engine, "Memory")
     )
-    plan = live.data(0, "setup", "--dry-run")["requests"]
-    assert [request["what"] for request in plan] == ["add the filter Memory"]
+    plan = live.data(0, "setup", "--dry-run")["policies"][0]["requests"]
+    assert [request["sentence"] for request in plan] == ["add the filter Memory"]
 
 
 def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:

@@ -62,7 +62,7 @@ def test_a_policy_that_setup_made_goes_and_its_clusters_return(live: LiveEngine)
 def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
     with starting(STATE, prepare=theirs) as live:
         live.run(0, "setup", "--policy", "theirs", "--cluster", "blue", "--factor", "SoftAffinityWeight=9")
-        shown = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")
+        shown = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")["policies"][0]
         live.changes.clear()
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert live.changes == [f"{one['method']} {one['path']}" for one in shown["requests"]]

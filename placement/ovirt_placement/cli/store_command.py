@@ -1,0 +1,87 @@
+"""`ovirt-placement store`: makes a lost store anew, writes a backup of one, and brings it back."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ovirt_placement import config
+from ovirt_placement.cli.arguments import add_command, add_config
+from ovirt_placement.cli.store import PATIENCE_SECONDS
+from ovirt_placement.store import backup
+from ovirt_placement.store.database import Database, StoreLost
+
+DESCRIPTION = """\
+The store holds which migrations are under way, the placement keys, and what else is remembered over restarts.
+It is made at the first start. If it is gone or empty later, nothing begins anew by itself: all parts say so
+and stand still until it is restored, or made anew by `init`.
+"""
+
+BACKUP = """\
+Write all that the store holds, of all engines, into a new file that only its owner may read. The services
+may run meanwhile. A backup is restored by the release that wrote it.
+"""
+
+RESTORE = """\
+Bring back what a backup holds, all of it or nothing. Stop the services before, and start them afterwards:
+what was under way then is looked for in the engine.
+"""
+
+INIT = """\
+Make an empty store where there was one before and is none now. All that it held is forgotten: migrations
+under way, cooldowns, placement keys. Restore a backup instead if there is one.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "store",
+        help="make the store anew, back it up, restore it",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    add_config(add_command(actions, "init", "make a lost store anew, empty", INIT, _init))
+    writing = add_command(actions, "backup", "write all that the store holds into a file", BACKUP, _backup)
+    reading = add_command(actions, "restore", "bring back what a backup holds", RESTORE, _restore)
+    reading.add_argument("--replace", action="store_true", help="forget what the store holds now")
+    for action in (writing, reading):
+        action.add_argument("file", type=Path, metavar="FILE", help="the backup")
+        add_config(action)
+
+
+def _init(args: argparse.Namespace) -> int:
+    with _opened(args) as database:
+        made = database.begin_anew()
+        print(f"store {database.name}: {'made, empty' if made else 'is there'}")
+    return 0
+
+
+def _backup(args: argparse.Namespace) -> int:
+    with _opened(args, create=False) as database:
+        print(f"{args.file}: {backup.write(database, args.file)} rows")
+    return 0
+
+
+def _restore(args: argparse.Namespace) -> int:
+    found = backup.read(args.file)
+    with _opened(args) as database:
+        try:
+            rows = backup.restore(database, found, replace=args.replace)
+        except StoreLost:
+            database.begin_anew()
+            rows = backup.restore(database, found, replace=args.replace)
+        print(f"store {database.name}: {rows} rows restored")
+    return 0
+
+
+@contextmanager
+def _opened(args: argparse.Namespace, *, create: bool = True) -> Iterator[Database]:
+    url = config.load(args.config).store.url
+    database = Database(url, patience_seconds=PATIENCE_SECONDS, create=create)
+    try:
+        yield database
+    finally:
+        database.close()

@@ -1,0 +1,18 @@
+"""A mistake in the enforcer's section is told before somebody wonders why the enforcer does not start."""
+
+from __future__ import annotations
+
+from tests.builders import host, snapshot
+from tests.placement.cli.live_engine import Starting
+
+WRONG = '[enforcer]\nmode = "enforse"\n'
+
+
+def test_status_and_doctor_tell_of_it(serving: Starting) -> None:
+    with serving(snapshot(host("h1")), more=WRONG) as live:
+        out, _ = live.run(1, "status")
+        (told,) = (line for line in out.splitlines() if line.startswith("A command will not start: "))
+        assert 'mode: cannot be "enforse"' in told
+        assert live.data(1, "status")["mistakes"] == [told.removeprefix("A command will not start: ")]
+        kinds = {each["kind"] for each in live.data(1, "doctor")["findings"]}
+        assert "mistaken_configuration" in kinds
