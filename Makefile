@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What runs, without what tests and lints it.
+RUNS := $(VENV)/.runs
 VECTORS ?= tests/data/vectors
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
@@ -11,7 +13,7 @@ PYTEST_ARGS ?= -n 2 --dist loadgroup
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: $(READY) ## a simulated engine, broken rules, and their repair (SEED=n, KEEP=1)
+demo: $(RUNS) ## a simulated engine, broken rules, and their repair (SEED=n, KEEP=1)
 	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
 test: $(READY) ## all tests but the slow ones
@@ -43,8 +45,14 @@ clean: ## remove all that the other targets made
 	rm -rf $(VENV) .work build dist *.egg-info simulator/build simulator/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-system.sh
+$(RUNS): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-system.sh
 	@packaging/check-system.sh $(PYTHON)
+	@echo "Installing what it needs into $(VENV); that takes a minute or two."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' --editable simulator
+	$(BIN)/python -m pip install --disable-pip-version-check --editable . --editable simulator
+	@touch $@
+
+$(READY): $(RUNS)
+	@echo "Installing what tests and lint need into $(VENV); that takes some minutes."
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[test,lint]' --editable simulator
 	@touch $@

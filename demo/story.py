@@ -139,12 +139,27 @@ class Story:
 
     def farewell(self) -> str:
         """How to talk to what still runs."""
+        broken = self.folder / "state.json"
+        questions = (
+            f"ovirt-placement violations --state {broken}",
+            f"ovirt-enforcer plan --state {broken}",
+            f"ovirt-placement why {cluster.HAS_NO_HOST}",
+            "ovirt-placement groups list",
+            "ovirt-enforcer history",
+        )
         return "\n".join(
             [
-                f"  API:    {self.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
+                "Five questions to ask in another shell, the first two about the cluster as it was, broken:",
+                "",
+                f"  export OVIRT_PLACEMENT_CONFIG={self.configuration}",
+                *(f"  .venv/bin/{question}" for question in questions),
+                "",
+                'The enforcer stays in mode = "enforce": what you break in the engine, it mends.',
+                f"The engine's clock runs {TIME_SCALE} times as fast as yours: doctor complains of that.",
+                "",
                 f"  proxy:  {self.proxy_url}",
-                f"  ask:    OVIRT_PLACEMENT_CONFIG={self.configuration} .venv/bin/ovirt-placement snapshot",
                 f"  logs:   {self.folder}",
+                f"  API:    {self.url}/ovirt-engine/api (user {USER}, password {PASSWORD})",
             ]
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
 from dataclasses import dataclass
 
 import ovirtsdk4
-from tabulate import tabulate
+
+from ovirt_service.tables import table
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ def hosts_table(placement: Placement) -> str:
     vms = defaultdict(list)
     for vm, host in sorted(placement.host_of_vm.items()):
         vms[host or "(down)"].append(vm)
-    rows = [(host, " ".join(vms[host])) for host in (*placement.hosts, "(down)")]
-    return tabulate(rows, headers=("host", "VMs"), maxcolwidths=(None, 78))
+    rows = [(host, textwrap.fill(" ".join(vms[host]), 78)) for host in (*placement.hosts, "(down)")]
+    return table(rows, ("host", "VMs"))
 
 
 def groups_table(placement: Placement) -> str:
@@ -52,5 +54,5 @@ def groups_table(placement: Placement) -> str:
         where = [f"{vm}@{placement.host_of_vm[vm]}" for vm in members if placement.host_of_vm[vm]]
         rule = "together" if group in placement.positive_groups else "apart"
         state = "BROKEN" if group in placement.broken_groups else "holds"
-        rows.append((group, rule, state, " ".join(where)))
-    return tabulate(rows, headers=("affinity group", "must run", "state", "running members"), maxcolwidths=60)
+        rows.append((group, rule, state, textwrap.fill(" ".join(where), 60)))
+    return table(rows, ("affinity group", "must run", "state", "running members"))

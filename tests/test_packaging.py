@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
+from tests.docs.test_links import leads_nowhere, links_of
 from tests.paths import CHECKOUT
 from tests.proxy.running import running
 
@@ -97,15 +98,24 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
     expected = {f"bin/{command}" for command in COMMANDS}
     for place, files in {
         "share/ovirt-placement/plugins": CHECKOUT.glob("plugins/*.py"),
-        "share/doc/ovirt-placement": [*CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("packaging/*.toml")],
-        "share/doc/ovirt-placement/enforcer": CHECKOUT.glob("docs/enforcer/*"),
-        "share/doc/ovirt-placement/placement-keys": CHECKOUT.glob("docs/placement-keys/*"),
-        "lib/systemd/system": CHECKOUT.glob("packaging/*.service"),
+        "share/doc/ovirt-placement": [*CHECKOUT.glob("*.md"), CHECKOUT / "LICENSE"],
+        "share/doc/ovirt-placement/docs": CHECKOUT.glob("docs/*.*"),
+        **{
+            f"share/doc/ovirt-placement/docs/{folder}": CHECKOUT.glob(f"docs/{folder}/*")
+            for folder in ("developers", "enforcer", "placement-keys")
+        },
+        "share/doc/ovirt-placement/packaging": CHECKOUT.glob("packaging/*.toml"),
+        "share/man/man1": CHECKOUT.glob("packaging/man/*"),
+        "share/bash-completion/completions": CHECKOUT.glob("packaging/completions/bash/*"),
+        "share/zsh/site-functions": CHECKOUT.glob("packaging/completions/zsh/*"),
+        "lib/systemd/system": [*CHECKOUT.glob("packaging/*.service"), *CHECKOUT.glob("packaging/*.socket")],
         "lib/sysusers.d": CHECKOUT.glob("packaging/sysusers.d/*.conf"),
     }.items():
         expected |= {f"{place}/{file.name}" for file in files}
-    expected |= {f"share/doc/ovirt-placement/{name}" for name in ("README.md", "CHANGELOG.md")}
     assert found == expected
+    for page in installed.glob("share/doc/ovirt-placement/**/*.md"):
+        links = [link for link in links_of(page) if "://" not in link]
+        assert [link for link in links if leads_nowhere(page, link)] == [], page
     for unit in installed.glob("lib/systemd/system/*"):
         (page,) = re.findall(r"^Documentation=file:///usr/(.*)$", unit.read_text(), re.MULTILINE)
         assert page in found
@@ -153,7 +163,8 @@ def test_a_source_distribution_has_the_whole_tree(source: Path, tmp_path: Path) 
 @pytest.mark.parametrize("unit", sorted(CHECKOUT.glob("packaging/*.service")), ids=lambda unit: unit.name)
 def test_systemd_finds_no_fault_with_a_unit(unit: Path, tmp_path: Path) -> None:
     commands = Path(sys.executable).parent
-    for each in CHECKOUT.glob("packaging/*.service"):  # they name each other
+    # They name each other.
+    for each in [*CHECKOUT.glob("packaging/*.service"), *CHECKOUT.glob("packaging/*.socket")]:
         (tmp_path / each.name).write_text(each.read_text().replace("/usr/bin/ovirt-", f"{commands}/ovirt-"))
     done = subprocess.run(
         ["systemd-analyze", "verify", tmp_path / unit.name], capture_output=True, text=True, check=False
@@ -171,7 +182,7 @@ def test_the_unit_of_one_engine_among_several_is_that_of_a_single_one(template: 
     differing = _settings(template) ^ _settings(single)
     assert {key for key, _ in differing} <= {
         "Description", "Wants", "After", "ExecStart", "Environment", "EnvironmentFile",
-        "RuntimeDirectory", "RuntimeDirectoryPreserve",
+        "RuntimeDirectory", "RuntimeDirectoryPreserve", "Sockets", "Also",
     }  # fmt: skip
     (start,) = (value for key, value in _settings(template) if key == "ExecStart")
     assert re.search(r" --config /etc/ovirt-[a-z-]+/%i\.toml$", start)
@@ -194,7 +205,8 @@ def test_the_users_of_the_units_are_made(tmp_path: Path) -> None:
     )
     users = {line.split(":")[0] for line in (tmp_path / "etc/passwd").read_text().splitlines()}
     groups = (tmp_path / "etc/group").read_text().splitlines()
-    assert "ovirt" in next(line for line in groups if line.startswith("ovirt-placement:")).split(":")[3]
+    (group,) = (line for line in groups if line.startswith("ovirt-placement:"))
+    assert group.split(":")[3] == "ovirt-scheduler-proxy"
     for unit in CHECKOUT.glob("packaging/*.service"):
         wanted = re.findall(r"^User=(.*)$", unit.read_text(), re.MULTILINE)
         assert set(wanted) <= users

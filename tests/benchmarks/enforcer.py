@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
-from tabulate import tabulate
-
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.choosing import catalogue
 from ovirt_placement.planning.choosing.catalogue import StrategyName
@@ -16,6 +14,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate
+from tests.benchmarks.tables import of_records
 
 #: The last one is the size that counts; the others show how the time grows.
 HOSTS = (125, 250, 500)
@@ -28,7 +27,7 @@ def main() -> None:
     names = [name for name in StrategyName if name is not StrategyName.OPTIMAL or catalogue.OPTIMAL_IS_THERE]
     rows = [row for hosts in HOSTS for row in _rows(hosts, names)]
     print("\nplans of one cluster, all rules repaired, headroom 10 %")
-    print(tabulate(rows, "keys", disable_numparse=True))
+    print(of_records(rows))
 
 
 def _rows(hosts: int, names: list[StrategyName]) -> Iterator[dict[str, str]]:

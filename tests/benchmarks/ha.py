@@ -13,7 +13,6 @@ from typing import TypeVar
 import psutil
 from distributed import LocalCluster
 from msgspec.structs import replace
-from tabulate import tabulate
 
 from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.model import SchedulingPolicy, Snapshot
@@ -23,7 +22,8 @@ from ovirt_placement.rules.failover.outcomes import Outcome, Proven
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.solving.budget import Budget
 from ovirt_simulator.generate import Sizes, generate
-from tests.benchmarks import ha_instances
+from tests.benchmarks import ha_instances, ha_watch
+from tests.benchmarks.tables import of_records
 
 LARGE = Sizes(hosts=500, vms=10_000, groups=1_000)
 #: Most of its VMs are highly available.
@@ -52,6 +52,8 @@ def main() -> None:
     )
     _thousands()
     _workers(dense)
+    ha_watch.at_rest(drawn)
+    ha_watch.restoring(drawn)
 
 
 def _sweeps(*cases: tuple[str, Snapshot, int]) -> None:
@@ -60,7 +62,7 @@ def _sweeps(*cases: tuple[str, Snapshot, int]) -> None:
         found, seconds = _timed(lambda: _judge(snapshot, failures))  # noqa: B023 - called at once
         rows.append({"cluster": title, "failures": failures, **_told(found), "s": f"{seconds:.1f}"})
     print(f"\nHA check: every set of so many of {LARGE.hosts} hosts with {LARGE.vms} VMs")
-    print(tabulate(rows, "keys", disable_numparse=True))
+    print(of_records(rows))
 
 
 def _told(found: Proven) -> dict[str, object]:
@@ -90,7 +92,7 @@ def _thousands() -> None:
             }
         )
     print("\nHA check: hosts of a data centre like BtrPlace's nr6 (another machine) fail together")
-    print(tabulate(rows, "keys", disable_numparse=True))
+    print(of_records(rows))
 
 
 def _workers(snapshot: Snapshot) -> None:
@@ -116,7 +118,7 @@ def _workers(snapshot: Snapshot) -> None:
     if any(answer != answers[0] for answer in answers):
         raise RuntimeError("the answer depends on who examines")
     print("\nHA check: all pairs, little slack, most VMs are HA; by whom")
-    print(tabulate(rows, "keys", disable_numparse=True))
+    print(of_records(rows))
 
 
 def _processor_seconds() -> dict[int, float]:

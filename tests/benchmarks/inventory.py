@@ -21,7 +21,6 @@ import psutil
 from demo.processes import Processes, address
 from ovirtsdk4 import readers
 from ovirtsdk4.xml import XmlReader
-from tabulate import tabulate
 
 from ovirt_placement import config, inventory
 from ovirt_placement.engine.connection.client import connect
@@ -29,6 +28,7 @@ from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.store.keys import KeyStore, Run
+from ovirt_service.tables import table
 from ovirt_simulator.generate import generate
 from tests.configuration import write_configuration
 
@@ -82,7 +82,8 @@ def main() -> None:
                 time.sleep(SETTLING_SECONDS)
                 rows.append(_watched(f"and {EVENTS_PER_SECOND} events a second", engine, decide))
     print("\nthe service, and a reader")
-    print(tabulate(_columns(rows), headers="firstrow", disable_numparse=True))
+    headers, *lines = _columns(rows)
+    print(table(lines, headers))
 
 
 def _remember(folder: Path) -> None:
@@ -155,7 +156,7 @@ def _parsing(file: Path) -> None:
     rows.append(_ratio("together", None, *total))
     print("parsing the same bytes, best of three, ms of processor time")
     headers = ["answer", "MiB", "ours", "the SDK's", "the SDK's/ours"]
-    print(tabulate(rows, headers, disable_numparse=True))
+    print(table(rows, headers))
 
 
 def _ratio(name: str, size: int | None, ours: float, theirs: float) -> list[object]:

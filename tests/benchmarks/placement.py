@@ -10,10 +10,11 @@ from itertools import chain, cycle
 from typing import NamedTuple
 
 import psutil
-from tabulate import tabulate
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.published import publication
+from ovirt_service.tables import table
+from tests.benchmarks.tables import of_records
 
 from .placement_world import INVENTORY_USER, WORKERS_USER, World, running
 from .proxy import Client, quantiles
@@ -109,7 +110,7 @@ def _decisions(title: str, world: World, pause: float) -> None:
         "events a second": f"{(world.last_event() - events) / passed:.0f}",
         "versions a second": f"{seen.versions / passed:.1f}",
     }
-    print(tabulate([row], "keys", disable_numparse=True))
+    print(of_records([row]))
 
 
 class Sample(NamedTuple):
@@ -164,7 +165,7 @@ def _print_decisions(samples: list[Sample]) -> None:
                 "fresh p50/trivial": f"{statistics.median(fresh) / base:.2f}" if fresh else "-",
             }
         )
-    print(tabulate(rows, "keys", disable_numparse=True))
+    print(of_records(rows))
 
 
 def _requests_made(world: World, seconds: float) -> float:
@@ -187,4 +188,4 @@ def _memory(world: World) -> None:
         f"{inventory.memory_info().rss / 2**20:.0f}",
     ]
     headers = ["workers", "of its own, the largest", "resident, the largest", "the inventory"]
-    print(tabulate([row], headers, disable_numparse=True))
+    print(table([row], headers))

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psutil
-from tabulate import tabulate
 
 from ovirt_placement.inventory.published.publication import FILE_NAME
 from ovirt_placement.store.keys import KeyStore
+from tests.benchmarks.tables import of_records
 from tests.plugins.proxy_process import PLUGINS, proxy_url
 from tests.plugins.published import Publisher
 
@@ -66,9 +66,9 @@ def main() -> None:
         f"score calls about {PLACED} VMs in turn, every running VM with {FROZEN_KEYS} frozen keys; "
         f"{VERSIONS_PER_SECOND} versions a second; ms"
     )
-    print(tabulate([_row(measured[size]) for size in MORE_HOSTS], "keys", disable_numparse=True))
+    print(of_records([_row(measured[size]) for size in MORE_HOSTS]))
     _print_growth("hosts", [(size.hosts, quantiles(measured[size].calls)[0]) for size in MORE_HOSTS])
-    print(tabulate([_row(measured[size]) for size in MORE_KEYS], "keys", disable_numparse=True))
+    print(of_records([_row(measured[size]) for size in MORE_KEYS]))
     _print_growth("keys", [(size.keys, quantiles(measured[size].calls)[0]) for size in MORE_KEYS])
 
 

@@ -13,8 +13,8 @@ import xmlrpc.client
 from pathlib import Path
 
 import psutil
-from tabulate import tabulate
 
+from ovirt_service.tables import table
 from tests.proxy.running import RunningProxy, running, write_plugins
 
 from .proxy_servers import PLUGINS, compared
@@ -124,7 +124,7 @@ def _latency(ours: int, echo: int, old: int) -> None:
         )
     print("runFilters, ms; (a) only echoes, (b) starts one process per unit and call")
     print("the client's marshalling is taken off, and is shown in the last column")
-    print(tabulate(rows, LATENCY_HEADERS, disable_numparse=True))
+    print(table(rows, LATENCY_HEADERS))
 
 
 def _weights(ours: int, echo: int) -> None:
@@ -134,7 +134,7 @@ def _weights(ours: int, echo: int) -> None:
         row = (mine, mine99, theirs, theirs99)
         rows.append([count, *(f"{each:.3f}" for each in row), f"{mine / theirs:.2f}"])
     print("\nrunCostFunctions, ms")
-    print(tabulate(rows, ["hosts", "p50", "p99", "(a) p50", "(a) p99", "p50/(a)"], disable_numparse=True))
+    print(table(rows, ["hosts", "p50", "p99", "(a) p50", "(a) p99", "p50/(a)"]))
 
 
 def _in_turns(ports: tuple[int, ...], made: bytes, calls: int) -> list[tuple[float, float]]:
@@ -185,7 +185,7 @@ def _throughput(ours: int, echo: int, old: int) -> None:
         f"{made[old]:.0f}",
         f"{made[ours] / made[old]:.0f}",
     ]
-    print(tabulate([row], ["ours", "(a)", "ours/(a)", "(b)", "ours/(b)"], disable_numparse=True))
+    print(table([row], ["ours", "(a)", "ours/(a)", "(b)", "ours/(b)"]))
 
 
 def _calls_per_second(port: int, unit: str) -> float:
@@ -236,7 +236,7 @@ def _killing(ours: RunningProxy) -> None:
     p50, p99 = quantiles(times)
     print("\nrunFilters with 2 hosts while one worker is killed every second, ms")
     row = [f"{p50:.3f}", f"{p99:.3f}", f"{max(times) * 1e3:.3f}", len(times)]
-    print(tabulate([row], ["p50", "p99", "longest", "calls"], disable_numparse=True))
+    print(table([row], ["p50", "p99", "longest", "calls"]))
 
 
 def _connecting(ours: RunningProxy) -> None:
@@ -263,7 +263,7 @@ def _connecting(ours: RunningProxy) -> None:
         [name, *(f"{each:.3f}" for each in quantiles(times))]
         for name, times in (("connect", connects), ("connect and discover", answers))
     ]
-    print(tabulate(rows, ["", "p50", "p99"], disable_numparse=True))
+    print(table(rows, ["", "p50", "p99"]))
 
 
 def _hang(port: int, unit: str) -> None:
@@ -279,4 +279,4 @@ def _memory(ours: RunningProxy) -> None:
     print("\nmemory, MiB")
     row = [len(workers), f"{max(unique):.1f}", f"{max(resident):.1f}", f"{zygote:.1f}", f"{proxy:.1f}"]
     headers = ["idle workers", "own, each", "resident, each", "their zygote", "the proxy"]
-    print(tabulate([row], headers, disable_numparse=True))
+    print(table([row], headers))

@@ -29,9 +29,13 @@ def leads_nowhere(page: Path, link: str) -> bool:
     return bool(anchor) and anchor not in anchors(target)
 
 
+def links_of(page: Path) -> list[str]:
+    return _LINK.findall(_CODE.sub("", page.read_text()))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
-    links = [link for link in _LINK.findall(_CODE.sub("", page.read_text())) if "://" not in link]
+    links = [link for link in links_of(page) if "://" not in link]
     assert [link for link in links if leads_nowhere(page, link)] == []
 
 

@@ -52,3 +52,15 @@ def test_plans_and_states_are_each_told_when_they_change(caplog: pytest.LogCaptu
     attention.say("not now")
     attention.say("waits")
     assert messages(caplog) == ["a plan", "waits", "not now", "waits"]
+
+
+def test_a_failure_that_lasts_is_told_again_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    attention = Attention("cluster one")
+    for now in range(0, 600, 2):
+        attention.fail(UserError(f"the last snapshot is {now} s old"), float(now), longest_pause=2.0)
+    attention.recover()
+    assert messages(caplog) == [
+        *(f"cluster one: the last snapshot is {now} s old" for now in (0, 60, 180, 420)),
+        "cluster one: all is well again",
+    ]

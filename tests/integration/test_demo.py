@@ -55,7 +55,7 @@ class Api:
 
 
 @contextmanager
-def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process]]:
+def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process, str]]:
     """The demonstration at the end of its story, still running."""
     demo = subprocess.Popen(
         [sys.executable, "-m", "demo", "--seed", str(seed), "--keep"],
@@ -71,7 +71,7 @@ def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process]]:
             lines.append(line)
             found = re.search(r"API: +(\S+) \(user (\S+), password (\S+)\)", line)
             if found:
-                yield Api(*found.groups()), psutil.Process(demo.pid)
+                yield Api(*found.groups()), psutil.Process(demo.pid), "".join(lines)
                 break
         else:
             pytest.fail("the demonstration did not reach its end:\n" + "".join(lines))
@@ -83,7 +83,7 @@ def kept_demo(seed: int, folder: Path) -> Iterator[tuple[Api, psutil.Process]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ends_with_every_rule_kept_and_no_needless_migration(seed: int, tmp_path: Path) -> None:
-    with kept_demo(seed, tmp_path) as (api, demo):
+    with kept_demo(seed, tmp_path) as (api, demo, _):
         host_of_vm = api.host_of_vm()
         name_of_vm = {vm.get("id"): vm.findtext("name") for vm in api.get("vms")}
         for group in api.get("clusters/production/affinitygroups"):
@@ -127,3 +127,40 @@ def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
     assert before.count("BROKEN") == 2
     assert "BROKEN" not in after
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_it_offers_to_try_works(tmp_path: Path) -> None:
+    with kept_demo(1, tmp_path) as (_, _, told):
+        _, farewell = told.split("=== It keeps running")
+        (config,) = re.findall(r"export (OVIRT_PLACEMENT_CONFIG)=(\S+)", farewell)
+        commands = re.findall(r"^  \.venv/bin/(.*)$", farewell, re.MULTILINE)
+        assert len(commands) == 5
+        answers = [
+            subprocess.run(
+                [Path(sys.executable).parent / command.split()[0], *command.split()[1:]],
+                env={**os.environ, config[0]: config[1]},
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            for command in commands
+        ]
+    assert [answer.stderr for answer in answers if "Traceback" in answer.stderr] == []
+    assert [answer.returncode for answer in answers] == [1, 3, 0, 0, 0], answers
+    assert "app-stray" in answers[0].stdout
+
+
+def test_it_installs_what_runs_and_says_so() -> None:
+    """Neither Ansible nor mypy, and not in silence."""
+    planned = subprocess.run(
+        ["make", "--dry-run", "--always-make", "demo"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    (install,) = (line for line in planned.splitlines() if " pip install " in line)
+    assert "[" not in install
+    assert "--quiet" not in install
+    assert "Installing what it needs" in planned

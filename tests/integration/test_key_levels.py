@@ -5,7 +5,6 @@ Each level has a host of its own that a key on that level leads to, and a VM tha
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +28,7 @@ from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.configuration import PASSWORD
 from tests.integration.world import World, running
+from tests.placement.cli.documents import plain
 from tests.placement.inventory.running import COMMAND
 from tests.stored import put_keys
 
@@ -100,7 +100,7 @@ def chosen(world: World, vm: str) -> list[str]:
     """The hosts that `keys explain` finds best."""
     command = [COMMAND, "keys", "explain", vm, "--json", "--config", str(world.config)]
     answer = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, check=True)
-    found: list[str] = json.loads(answer.stdout)["choice"]
+    found: list[str] = plain(answer.stdout)["choice"]
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from ovirt_placement.store.memberships import MembershipStore
 from tests import builders as build
 from tests.builders import SOFT_TOGETHER
 from tests.integration.world import World, running
+from tests.placement.cli.documents import parsed
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 #: A dry run, which is the default.
@@ -46,7 +46,7 @@ def groups(world: World, *arguments: str) -> str:
 
 def lost(world: World) -> dict[str, tuple[list[str], list[str]]]:
     """The names of groups and labels that each VM lost."""
-    found: list[dict[str, Any]] = json.loads(groups(world, "lost", "--json"))
+    found: list[dict[str, Any]] = parsed(groups(world, "lost", "--json"))["losses"]
     assert {one["cluster"]["name"] for one in found} <= {"blue"}
     return {one["vm"]["name"]: (names(one["groups"]), names(one["labels"])) for one in found}
 

@@ -112,3 +112,17 @@ def test_who_may_connect() -> None:
         assert gate.admits(address)
     for address in ("192.0.3.1", "2001:db8::2", "fe80::1%eth0"):
         assert not gate.admits(address)
+
+
+def test_our_plugins_are_taken_where_no_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the old proxy come first, where they are still there."""
+    ours, former = tmp_path / "ours", tmp_path / "former"
+    ours.mkdir()
+    monkeypatch.delenv(settings.PLUGINS_VARIABLE, raising=False)
+    monkeypatch.setattr(settings, "DEFAULT_PLUGINS", str(ours))
+    monkeypatch.setattr(settings, "FORMER_PLUGINS", str(former))
+    assert settings.with_plugins(settings.Settings(), []).plugins[0].directory == str(ours)
+    former.mkdir()
+    assert settings.with_plugins(settings.Settings(), []).plugins[0].directory == str(former)

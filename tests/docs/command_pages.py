@@ -1,0 +1,88 @@
+"""The reference of commands, man pages and completions, as they follow from the parsers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import shtab
+from argparse_manpage.manpage import Manpage
+
+from tests.docs.parsers import PARSERS, subcommands, summaries
+
+HEAD = """\
+# Reference of commands
+
+Made from the commands themselves (`make reference`); each says the same with `--help`.
+Exit statuses: [json.md](json.md#exit-statuses).
+"""
+
+
+def commands_page() -> str:
+    parts = [HEAD]
+    for parser in PARSERS.values():
+        told = summaries(parser)
+        parts.append(f"## {parser.prog}\n\n{parser.description}\n")
+        parts += [_section(one, told.get(one.prog, "")) for one in subcommands(parser)]
+    return "\n".join(parts)
+
+
+def _section(parser: argparse.ArgumentParser, summary: str) -> str:
+    lines = [f"### {parser.prog}", "", f"{(summary[:1].upper() + summary[1:])}.", ""]
+    if parser.description:
+        lines += [_escaped(parser.description.strip()), ""]
+    if rows := list(_rows(parser)):
+        lines += ["| argument | meaning |", "| --- | --- |", *rows, ""]
+    if parser.epilog:
+        lines += ["```text", parser.epilog.strip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _rows(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._HelpAction):
+            continue
+        meaning = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
+        yield f"| `{_called(action)}` | {_escaped(meaning).replace('|', chr(92) + '|')} |"
+
+
+def _called(action: argparse.Action) -> str:
+    shown = _metavar(action)
+    if action.option_strings:
+        value = "" if action.nargs == 0 or isinstance(action, argparse.BooleanOptionalAction) else f" {shown}"
+        return ", ".join(action.option_strings) + value
+    return f"[{shown}]" if action.nargs == "?" else shown
+
+
+def _metavar(action: argparse.Action) -> str:
+    if isinstance(action.metavar, tuple):
+        return " ".join(action.metavar)
+    if action.choices is not None and action.metavar is None:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    return action.metavar or action.dest.upper()
+
+
+def _escaped(text: str) -> str:
+    """Text in which nothing is a tag."""
+    return re.sub(r"<(?=\w)", "&lt;", text)
+
+
+def man_page(name: str) -> str:
+    """A page of section 1; no date, so that it changes with the command alone."""
+    parser = PARSERS[name]
+    data = {
+        "project_name": name,
+        "version": "0.1.0",
+        "date": "0.1.0",  # a date would change by itself
+        "manual_title": "ovirt-placement",
+        "manual_section": 1,
+    }
+    with patch.dict(os.environ, {"COLUMNS": "100"}):
+        return str(Manpage(parser, format="pretty", _data=data))
+
+
+def completion(name: str, shell: str) -> str:
+    return str(shtab.complete(PARSERS[name], shell=shell)).rstrip() + "\n"
