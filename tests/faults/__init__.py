@@ -1,0 +1,1 @@
+"""Faults of engine, network, store, clock and processes, injected while a real enforcer mends a cluster."""

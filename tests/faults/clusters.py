@@ -1,0 +1,59 @@
+"""Draws small clusters with several broken hard rules that roomy hosts let mend, and some that hold."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from ovirt_placement.model import Snapshot
+from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, label, snapshot, vm
+
+_HOSTS = ("h1", "h2", "h3")
+
+
+#: A group that somebody makes later: c2 is to part from the confined VM beside it, which cannot go.
+LATE = AffinityGroupEdit(name="late", vms_rule=APART, vms=["b1", "b2", "c2"])
+
+
+def drawn(seed: int) -> Snapshot:
+    """The same for the same seed: two broken rules at the least, so that two migrations are needed.
+
+    Every second cluster is so old that its labels are hard rules.
+    """
+    chance = random.Random(seed)
+    old = seed % 2 == 1
+    return snapshot(
+        cluster(compatibility="4.3" if old else "4.7"),
+        *(host(name) for name in _HOSTS),
+        *_split(chance),
+        *_crowded(chance, old),
+        *_displaced(chance),
+    )
+
+
+def _split(chance: random.Random) -> Iterator[Part]:
+    """Two VMs of which one cannot be migrated, and that shall be together."""
+    one, other = chance.sample(_HOSTS, 2)
+    yield from (vm("a1", one), vm("a2", other, migratable=False), group("a", TOGETHER, "a1 a2"))
+
+
+def _crowded(chance: random.Random, labelled: bool) -> Iterator[Part]:
+    """Two VMs that shall be apart, on two hosts only; beside a pair that is apart and must stay so.
+
+    The larger one of that pair is the last that anybody would choose to move.
+    """
+    here, there = chance.sample(_HOSTS, 2)
+    yield from (vm("b1", here), vm("b2", here), group("b", APART, "b1 b2"))
+    yield from (vm("c1", here), vm("c2", there, memory_mb=4096), group("c", APART, "c1 c2"))
+    if labelled:
+        yield label("confined", "b1 b2", f"{here} {there}", implicit=True)
+    else:
+        yield group("confined", vms="b1 b2", hosts_rule=TOGETHER, hosts=f"{here} {there}")
+
+
+def _displaced(chance: random.Random) -> Iterator[Part]:
+    """A VM that may run on two hosts only; on one of them, or not."""
+    allowed = chance.sample(_HOSTS, 2)
+    yield vm("d1", chance.choice(_HOSTS))
+    yield group("d", vms="d1", hosts_rule=TOGETHER, hosts=" ".join(allowed))
