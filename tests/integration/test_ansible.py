@@ -145,6 +145,7 @@ def test_affinity_labels(engine: str, folder: Path) -> None:
     assert ids(shown(results, "read after removing", "backend"), "vms/vm") == {"db1", "idle"}
 
 
+@pytest.mark.slow
 def test_information(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> None:
     system = sdk.system_service()
     policies = system.scheduling_policies_service().list()
@@ -231,6 +232,7 @@ def test_events_and_log_in(engine: str, folder: Path, sdk: ovirtsdk4.Connection)
     assert "Cannot authenticate user" in results["log in with a wrong password"]["msg"]
 
 
+@pytest.mark.slow
 def test_vms(engine: str, folder: Path) -> None:
     results = play("vm.yml", engine, folder)
 

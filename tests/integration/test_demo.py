@@ -22,7 +22,7 @@ import pytest
 from tests.paths import CHECKOUT
 
 #: A few tell whether it works at all; the others that chance does not matter.
-SEEDS = [seed if seed <= 4 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 21)]
+SEEDS = [seed if seed == 1 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 21)]
 MIGRATION_DONE = "63"
 
 
@@ -129,6 +129,7 @@ def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_it_offers_to_try_works(tmp_path: Path) -> None:
     with kept_demo(1, tmp_path) as (_, _, told):
         _, farewell = told.split("=== It keeps running")

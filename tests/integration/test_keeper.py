@@ -149,6 +149,7 @@ def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
     assert {vm: records.written(vm) for vm in untouched} == untouched
 
 
+@pytest.mark.slow
 def test_without_an_inventory_service_it_records_what_the_enforcer_reads(
     world: World, records: Records
 ) -> None:
@@ -160,6 +161,7 @@ def test_without_an_inventory_service_it_records_what_the_enforcer_reads(
     world.until(lambda: records.islands().get("first") == ISLAND["h2"], "the record of a start")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: Records) -> None:
     world.publish()
     world.enforce()

@@ -30,7 +30,7 @@ from tests.plugins.proxy_process import proxy_url
 from tests.plugins.published import WITHOUT_PAST, Publisher
 
 EXAMPLES = settings(
-    max_examples=40,
+    max_examples=15,
     deadline=None,
     # To shrink a failure takes minutes of starting engines.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -39,7 +39,7 @@ def end_of(cluster: Snapshot, plan: Plan) -> tuple[Violations, int]:
     return oracle.score(at), migrations
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tiny_clusters())
 def test_no_plan_mends_more_or_needs_fewer_migrations(cluster: Snapshot) -> None:
     plan = planned(cluster)
@@ -67,7 +67,7 @@ def test_the_order_in_which_the_engine_lists_things_changes_nothing(cluster: Sna
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(tiny_clusters())
 def test_what_remains_broken_is_named_with_a_reason(cluster: Snapshot) -> None:
     plan = planned(cluster)
@@ -76,7 +76,7 @@ def test_what_remains_broken_is_named_with_a_reason(cluster: Snapshot) -> None:
     assert all(rule.because for rule in plan.remaining)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(tiny_clusters())
 def test_with_hard_rules_alone_to_repair_what_is_soft_is_told_and_not_explained(cluster: Snapshot) -> None:
     plan = make_plan(cluster, CLUSTER)

@@ -161,6 +161,13 @@ def parties(serving: Starting, tmp_path: Path) -> Iterator[Parties]:
         yield Parties(live, tmp_path)
 
 
+#: Whether the file that is imported names the class.
+NAMED = [
+    pytest.param(True, id="class in the file"),
+    pytest.param(False, id="class of who imports", marks=pytest.mark.slow),
+]
+
+
 def test_the_tables_are_whole() -> None:
     assert {code for _, codes in JUDGED for code in codes} == CODES - {"node-key-set-differs"}
 
@@ -172,7 +179,7 @@ def test_every_cell_of_the_table_by_set(parties: Parties) -> None:
         assert parties.set(key) == refused, key
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["class in the file", "class of who imports"])
+@pytest.mark.parametrize("named", NAMED)
 def test_every_cell_of_the_table_by_import(parties: Parties, named: bool) -> None:
     for level, key_class in CELLS:
         key = Key(level, key_class, "G", weight=None if level == "node" else "5")
@@ -192,7 +199,7 @@ def test_every_code_by_define(parties: Parties) -> None:
             assert parties.define(key) == codes, key
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["class in the file", "class of who imports"])
+@pytest.mark.parametrize("named", NAMED)
 def test_every_code_by_import(parties: Parties, named: bool) -> None:
     for key, codes in JUDGED:
         assert parties.imported(key, named=named) == codes, key

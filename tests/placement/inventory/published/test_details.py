@@ -50,7 +50,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.engine = Engine.from_snapshot(state(), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT)
         self.server: Server = serve(self.engine)
-        self.file = write_configuration(folder, self.server.api_url)
+        self.file = write_configuration(folder, self.server.api_url, inventory="interval_seconds = 0.5\n")
         self.config: Config = loaded(self.file)
         self.store = KeyStore(self.config.store.url, engine="default", patience_seconds=30)
 

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.published.protocol import address
+from ovirt_placement.inventory.published.publication import SOCKET_NAME
 from ovirt_placement.inventory.service.strangers import MOST_AT_ONCE, Strangers
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
@@ -61,19 +63,19 @@ def test_silent_readers_do_not_end_the_service(file: Path, config: Config, silen
 def test_its_end_says_nothing_of_readers_that_wait(file: Path, config: Config) -> None:
     with running(file) as service:
         inventory.snapshot(config=config, max_age=60)
-        waiter = threading.Thread(target=inventory.wait_for_change, args=(60,), kwargs={"config": config})
+        waiter = threading.Thread(target=inventory.wait_for_change, args=(5,), kwargs={"config": config})
         waiter.start()
-        while not connections(service.pid):
+        while not readers(service.pid):
             assert waiter.is_alive()
         log = ended(service)
         waiter.join(30)
     assert "Traceback" not in log
 
 
-def connections(process: int) -> int:
-    """How many sockets the process has open beside the listening one and those of its loop."""
-    targets = [link.readlink() for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()]
-    return sum(str(target).startswith("socket:") for target in targets) > 4
+def readers(process: int) -> int:
+    """How many are connected to the socket of the service, which listens on it as well."""
+    sockets = psutil.Process(process).net_connections("unix")
+    return sum(one.laddr.endswith(f"/{SOCKET_NAME}") for one in sockets) - 1
 
 
 def test_a_lock_that_a_reader_holds_keeps_it_not_from_starting(file: Path, config: Config) -> None:

@@ -108,7 +108,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
     return replace(state, placement_keys=keys(draw))
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(worlds(), st.integers(1, 2))
 def test_safe_is_an_order_of_starts_that_all_filters_let_through(state: Snapshot, failures: int) -> None:
     up = [host.id for host in state.hosts_of_cluster[CLUSTER] if host.up]
