@@ -38,7 +38,7 @@ soak: $(READY) ## a million calls to the proxy, while workers are killed and the
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tests.conformance $(VECTORS)
 
-reference: $(READY) ## write the pages that are made from the code: commands, JSON Schema, man pages, completions
+reference: $(READY) ## write what is made from the code: references, JSON Schema, man pages, completions
 	$(BIN)/python -m tests.docs.generated
 
 clean: ## remove all that the other targets made

@@ -36,7 +36,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     url: str | None = None
     #: With its profile, as in admin@internal.
     username: str | None = None
-    #: Readable by its owner alone; without it the variable OVIRT_PASSWORD is asked.
+    #: Readable by its owner, or by the group ovirt-placement as well; without it OVIRT_PASSWORD is asked.
     password_file: Path | None = None
     #: The CA that signed the engine's certificate; without it those that the system trusts.
     ca_file: Path | None = None
@@ -77,6 +77,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class DomainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hosts that fail together: a rack, a power feed, a room."""
 
+    #: How answers call it.
     name: Annotated[str, Meta(min_length=1)]
     #: By name or id; the hosts of several clusters may share one.
     hosts: Annotated[tuple[str, ...], Meta(min_length=1)]

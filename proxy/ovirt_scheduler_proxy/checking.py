@@ -22,6 +22,36 @@ from .worker.text import lines
 _WIDTH = 60
 
 
+class CheckedUnit(msgspec.Struct, frozen=True):
+    """A policy unit that a plugin offers."""
+
+    unit: str
+    #: `filter`, `weight` or `balance`.
+    kind: str
+    file: str
+    #: Its parameters with the patterns of their values, as the engine is told them.
+    parameters: str
+    description: str
+
+
+class ProblemFound(msgspec.Struct, frozen=True):
+    """What is wrong with a plugin, or with what the configuration says of units."""
+
+    #: Empty: it is in the configuration.
+    file: str
+    #: Empty: it is not of one unit.
+    unit: str
+    #: As a sentence.
+    problem: str
+
+
+class ProxyCheck(msgspec.Struct, frozen=True):
+    """The policy units of all plugin folders, and what is wrong."""
+
+    units: tuple[CheckedUnit, ...]
+    problems: tuple[ProblemFound, ...]
+
+
 def check(settings: Settings, as_json: bool, *, whole: bool) -> int:
     """Print the units and problems of all plugin folders, and files and parameters if `whole`.
 
@@ -69,19 +99,11 @@ def _row(unit: Unit, *, whole: bool) -> tuple[str, ...]:
 
 
 def _as_json(registry: Registry, unknown: Mapping[str, str]) -> str:
-    units = [
-        {
-            "unit": unit.name,
-            "kind": unit.kind.value,
-            "file": str(unit.file),
-            "parameters": unit.properties,
-            "description": unit.description,
-        }
+    units = (
+        CheckedUnit(unit.name, unit.kind.value, str(unit.file), unit.properties, unit.description)
         for unit in registry.units
-    ]
-    problems = [
-        {"file": str(problem.file), "unit": problem.unit, "problem": problem.sentence}
-        for problem in registry.problems
-    ]
-    problems += [{"file": "", "unit": name, "problem": sentence} for name, sentence in unknown.items()]
-    return json.dumps({"units": units, "problems": problems}, indent=2)
+    )
+    problems = [ProblemFound(str(one.file), one.unit, one.sentence) for one in registry.problems]
+    problems += [ProblemFound("", name, sentence) for name, sentence in unknown.items()]
+    found = ProxyCheck(tuple(units), tuple(problems))
+    return json.dumps(msgspec.to_builtins(found), indent=2)

@@ -30,9 +30,11 @@ class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Server(_Section, frozen=True):
-    #: HOST:PORT; port 0 takes any free one.
+    #: HOST:PORT; port 0 takes any free one. Any address but loopback also needs the three keys that follow.
     listen: str = "127.0.0.1:18781"
+    #: PEM file with the certificate chain. With it, the proxy speaks TLS only.
     tls_certificate: str = ""
+    #: PEM file with its private key; readable by the service's user.
     tls_key: str = ""
     #: Addresses and networks that may connect, beside this machine itself.
     allowed_clients: tuple[str, ...] = ()
@@ -40,8 +42,11 @@ class Server(_Section, frozen=True):
     allowed_users: tuple[str, ...] = ("ovirt",)
     #: Further names that the Host header may bear.
     allowed_hosts: tuple[str, ...] = ()
+    #: When there are as many, an idle one is closed for the next.
     most_connections: int = 256
+    #: Longest request, in MiB, also after unpacking.
     body_mib: int = 4
+    #: Most XML elements in a request.
     most_elements: int = 200_000
     #: How long a connection may stand without a call.
     idle_seconds: float = 300.0
@@ -57,12 +62,14 @@ class Calls(_Section, frozen=True):
 
 
 class UnitSettings(_Section, frozen=True):
+    #: The same for one unit, by its name.
     on_failure: Decision = "accept"
 
 
 class Workers(_Section, frozen=True):
-    #: Processes kept ready for each plugin folder, and the most that there may be.
+    #: Processes kept ready for each plugin folder.
     warm: int = 4
+    #: Most processes; more than two for each unit are never started.
     most: int = 32
     #: What a worker may take beyond what it has after loading.
     memory_mib: int = 512
@@ -71,6 +78,7 @@ class Workers(_Section, frozen=True):
 
 
 class PluginFolder(_Section, frozen=True):
+    #: Each *.py file in it is a plugin module.
     directory: str
     #: The interpreter that this folder's plugins run under; empty: the proxy's own.
     python: str = ""
@@ -84,17 +92,22 @@ class Reload(_Section, frozen=True):
 
 
 class Log(_Section, frozen=True):
+    #: "debug" also says for each host which unit dropped it; "info" has one line for each call.
     level: Literal["debug", "info", "warning", "error"] = "info"
     #: Empty: stderr, which under systemd is the journal.
     file: str = ""
+    #: The file makes way for a new one at this size, in MiB.
     file_mib: int = 10
+    #: So many old files are kept.
     files: int = 5
 
 
 class Decisions(_Section, frozen=True):
     #: Where each decision is recorded as one line of JSON; empty: nowhere.
     file: str = ""
+    #: The file makes way for a new one at this size, in MiB.
     file_mib: int = 50
+    #: So many old files are kept.
     files: int = 10
 
 

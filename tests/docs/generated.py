@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from ovirt_placement.answers.documents import catalogue
-from tests.docs import command_pages
+from tests.docs import command_pages, configuration_page, events_page, json_schema, metrics_page
 from tests.paths import CHECKOUT
-
-
-def schema() -> str:
-    """The JSON Schema of all answers."""
-    return json.dumps(catalogue.schema(), indent=2) + "\n"
-
 
 PACKAGING = CHECKOUT / "packaging"
 COMMANDS = ("ovirt-placement", "ovirt-enforcer", "ovirt-scheduler-proxy")
 
 PAGES: Mapping[Path, Callable[[], str]] = {
-    CHECKOUT / "docs" / "json.schema.json": schema,
+    CHECKOUT / "docs" / "json.schema.json": json_schema.schema_page,
     CHECKOUT / "docs" / "commands.md": command_pages.commands_page,
+    CHECKOUT / "docs" / "reference-configuration.md": configuration_page.configuration_page,
+    CHECKOUT / "docs" / "reference-metrics.md": metrics_page.metrics_page,
+    CHECKOUT / "docs" / "reference-events.md": events_page.events_page,
     **{PACKAGING / "man" / f"{name}.1": partial(command_pages.man_page, name) for name in COMMANDS},
     **{
         PACKAGING / "completions" / shell / form.format(name): partial(command_pages.completion, name, shell)

@@ -1,18 +1,17 @@
-"""Every command that a page shows is one: it is parsed, and run where it says on what."""
+"""Every command that a page shows is one, and so is every example of `--help`."""
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from pathlib import Path
 
 import pytest
 
 from ovirt_placement.cli.main import main
-from tests.builders import host, snapshot, vm
-from tests.docs.parsers import PARSERS
+from tests.docs.parsers import PARSERS, subcommands
 from tests.docs.shown import PAGES, commands
 from tests.paths import CHECKOUT
-from tests.placement.cli.live_engine import PASSWORD, live_engine
 
 SHOWN = [(page, command) for page in PAGES for command in commands(page)]
 
@@ -43,18 +42,22 @@ def test_what_is_shown_is_a_command(
         assert main(arguments) in (0, 1)
 
 
-def test_the_readmes_first_steps_work_on_an_engine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "parser",
+    [one for name in ("ovirt-placement", "ovirt-enforcer") for one in subcommands(PARSERS[name])],
+    ids=lambda parser: parser.prog,
+)
+def test_help_of_each_command_has_examples(
+    parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As README has them, with the address of a simulated engine."""
-    readme = (CHECKOUT / "README.md").read_text()
-    assert "ovirt-placement snapshot > cluster.json" in readme
-    assert "ovirt-enforcer plan --state cluster.json" in readme
-    with live_engine(snapshot(host("h1"), vm("v1", "h1")), tmp_path, capsys, monkeypatch) as live:
-        for variable, value in (
-            ("URL", live.server.api_url), ("USERNAME", "admin@internal"), ("PASSWORD", PASSWORD)
-        ):  # fmt: skip
-            monkeypatch.setenv(f"OVIRT_{variable}", value)
-        monkeypatch.setattr("ovirt_placement.config.DEFAULT_PATH", tmp_path / "none.toml")
-        (tmp_path / "cluster.json").write_text(live.run(0, "snapshot")[0])
-    assert main(["violations", "--state", str(tmp_path / "cluster.json")]) == 0
+    """One to four lines, each a command that is parsed and does what the help is about."""
+    first, *lines = (parser.epilog or "").rstrip().splitlines() or [""]
+    assert first == "examples:"
+    assert 1 <= len(lines) <= 4
+    for line in lines:
+        assert line.startswith(f"  {parser.prog}"), line
+        name, *arguments = shlex.split(line.split("> ")[0], comments=True)
+        try:
+            PARSERS[name].parse_args(arguments)
+        except SystemExit:
+            pytest.fail(f"{line}: {capsys.readouterr().err}")

@@ -77,7 +77,16 @@ def test_a_configuration_that_everybody_may_change_is_refused(tmp_path: Path) ->
 def test_a_password_file_of_another_owner_is_refused(tmp_path: Path) -> None:
     file = write_password(tmp_path)
     os.chown(file, 65534, -1)
-    with pytest.raises(UserError, match="belongs to another user"):
+    with pytest.raises(UserError, match=f"belongs to another user .* or chown 0 {file}$"):
+        read_password(EngineSettings(password_file=file), {})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_root_is_not_told_to_take_a_services_password_away(tmp_path: Path) -> None:
+    """As it was of the inventory's user alone, who goes on reading it."""
+    file = write_password(tmp_path)
+    os.chown(file, 65534, 65534)
+    with pytest.raises(UserError, match=f"chown root {file} && chmod 640 {file}, which its group"):
         read_password(EngineSettings(password_file=file), {})
 
 

@@ -14,6 +14,7 @@ from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys.state import setter_name
 from ovirt_placement.cli.store import opened
 from ovirt_placement.planning import report
@@ -26,18 +27,24 @@ from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_service.errors import UserError
 
+DESCRIPTION = """\
+Have a plan carried out by the running enforcer, in place of plans of its own, as far as gates let it. The
+mode must be approve or enforce. Nothing is done if the cluster has changed beneath the plan.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer apply plan.json
+  ovirt-enforcer apply plan.json --yes     # from a script: asks nothing
+"""
+
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "apply",
-        help="have a plan carried out that was looked at",
-        epilog="The running enforcer carries it out in place of plans of its own, as far as gates let it."
-        " The mode must be approve or enforce. Nothing is done if the cluster has changed beneath the plan.",
+    parser = add_command(
+        commands, "apply", "have a plan carried out that was looked at", DESCRIPTION, run, EXAMPLES
     )
     parser.add_argument("file", type=Path, metavar="PLAN.json", help="what plan --json has printed, or -")
     parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
     add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

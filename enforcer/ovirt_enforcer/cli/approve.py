@@ -7,6 +7,7 @@ import argparse
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config as configuration
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys.state import setter_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
@@ -14,15 +15,31 @@ from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_service.errors import UserError
 
+DESCRIPTION = """\
+Let the running enforcer carry out a plan that waits in mode approve: this plan and no other, for as long as
+approval_hours says.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer approve --list
+  ovirt-enforcer approve 4f2a91c07d3e
+"""
+
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("approve", help="let a plan be carried out that waits for a person's word")
+    parser = add_command(
+        commands,
+        "approve",
+        "let a plan be carried out that waits for a person's word",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
+    )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("plan", nargs="?", metavar="PLAN", help="the id of the plan, as --list prints it")
     what.add_argument("--list", action="store_true", help="print the plans that wait")
     add_json(parser)
     add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import msgspec
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, duration
+from ovirt_enforcer.cli.documents import MeasuredMigration, PlanDecided
 from ovirt_enforcer.history.selecting import about, migrations_about, narrowed
 from ovirt_enforcer.history.telling import migration_text, plan_text
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.history import HistoryStore, Migration, PlanRecord
@@ -17,8 +18,26 @@ from ovirt_placement.store.history import HistoryStore, Migration, PlanRecord
 _DAY_SECONDS = 24 * 3600.0
 
 
+DESCRIPTION = """\
+Tell of each plan lately made its steps, what held them back, what became of their migrations, and whether
+what they were to mend holds. See docs/enforcer/history.md.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer history --since 2h
+  ovirt-enforcer history web1 --json
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("history", help="say what was decided lately, why, and what it brought")
+    parser = add_command(
+        commands,
+        "history",
+        "say what was decided lately, why, and what it brought",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
+    )
     parser.add_argument(
         "name", nargs="?", default="", metavar="VM|GROUP", help="only what concerns it (name or id)"
     )
@@ -31,14 +50,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_config(parser)
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     plans, migrations = _read(args)
     if args.json:
-        document = [*map(_plan_data, plans), *({"plan": None, **_data(one)} for one in migrations)]
-        show_json(document)
+        show_json([*map(_plan_data, plans), *migrations])
         return 0
     texts = [(plan.updated, plan_text(plan, args.name)) for plan in plans]
     texts += [(migration.created, migration_text(migration)) for migration in migrations]
@@ -54,10 +71,8 @@ def _read(args: argparse.Namespace) -> tuple[tuple[PlanRecord, ...], tuple[Migra
     return wanted, migrations_about(unplanned, args.name)
 
 
-def _plan_data(plan: PlanRecord) -> dict[str, Any]:
-    return {**_data(plan), "migrations": [{**_data(one), "seconds": one.seconds} for one in plan.migrations]}
-
-
-def _data(record: msgspec.Struct) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(record)
-    return fields
+def _plan_data(plan: PlanRecord) -> PlanDecided:
+    migrations = tuple(
+        MeasuredMigration(**msgspec.structs.asdict(one), seconds_=one.seconds) for one in plan.migrations
+    )
+    return PlanDecided(**{**msgspec.structs.asdict(plan), "migrations": migrations})

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
-from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_enforcer.cli.documents import RefusingHost, RoomFound
+from ovirt_placement.answers.names import host_name, named_host, named_vm, vm_name
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import find, read_state, show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.make_room import Room, make_room
+from ovirt_placement.planning.plan_data import plan_data
 from ovirt_service.errors import UserError
 
 #: Exit statuses, beside 0 where the VM can start as things are and 2 for a mistake.
@@ -23,17 +25,30 @@ FITS_NOWHERE = 4
 _SECONDS = 30.0
 
 
+DESCRIPTION = """\
+Say which migrations of other VMs let a VM start that no host takes now, and on which host; migrate nothing.
+Exit status: 0 it can start as things are, 3 after these migrations, 4 no way was found.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer make-room db1
+  ovirt-enforcer make-room db1 --state cluster.json --json
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "make-room",
-        help="say which migrations let a VM start that fits nowhere",
-        epilog="Exit status: 0 it can start as things are, 3 after these migrations, 4 no way was found.",
+        "say which migrations let a VM start that fits nowhere",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
     )
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_config(parser)
     add_state(parser)
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,13 +82,10 @@ def _lines(room: Room, snapshot: Snapshot) -> list[str]:
     return [first, *report.steps_text(room.plan, snapshot)]
 
 
-def _data(room: Room, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "vm": {"id": room.vm, "name": vm_name(room.vm, snapshot)},
-        "host": room.host and {"id": room.host, "name": host_name(room.host, snapshot)},
-        "plan": report.data(room.plan, snapshot),
-        "because": [
-            {"host": {"id": host, "name": host_name(host, snapshot)}, "reasons": list(why)}
-            for host, why in room.because
-        ],
-    }
+def _data(room: Room, snapshot: Snapshot) -> RoomFound:
+    return RoomFound(
+        vm=named_vm(room.vm, snapshot),
+        host=None if room.host is None else named_host(room.host, snapshot),
+        plan=plan_data(room.plan, snapshot),
+        because=tuple(RefusingHost(named_host(host, snapshot), why) for host, why in room.because),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -10,6 +11,7 @@ from typing import Final, NamedTuple
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys.state import setter_name
 from ovirt_placement.cli.question import find, show, show_json
 from ovirt_placement.cli.store import opened
@@ -33,21 +35,52 @@ class _Where(NamedTuple):
 _EVERYWHERE: Final = _Where(ALL_CLUSTERS, "")
 
 
+PAUSE = """\
+Let the enforcer begin no migration any more, in one cluster or in all. What is under way already goes on.
+"""
+
+PAUSE_EXAMPLES = """\
+  ovirt-enforcer pause --hours 2 --reason "storage upgrade"
+  ovirt-enforcer pause --list
+"""
+
+RESUME = """\
+End a pause. Failures until now stop nothing there any more, either.
+"""
+
+RESUME_EXAMPLES = """\
+  ovirt-enforcer resume
+  ovirt-enforcer resume --cluster blue
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    pausing = commands.add_parser("pause", help="let nothing be migrated any more, from the next step on")
+    pausing = add_command(
+        commands,
+        "pause",
+        "let nothing be migrated any more, from the next step on",
+        PAUSE,
+        _run_pause,
+        PAUSE_EXAMPLES,
+    )
     pausing.add_argument("--cluster", metavar="CLUSTER", help="only there, by name or id; else everywhere")
     pausing.add_argument("--reason", metavar="TEXT", default="", help="what to tell whoever wonders")
     pausing.add_argument("--hours", type=_hours, metavar="N", help="for so long; else until resume")
     pausing.add_argument("--list", action="store_true", help="say what is paused, and pause nothing")
     add_json(pausing)
     add_config(pausing)
-    pausing.set_defaults(run=_run_pause)
-    resuming = commands.add_parser("resume", help="end a pause, or that of the breaker after failures")
+    resuming = add_command(
+        commands,
+        "resume",
+        "end a pause, or that of the breaker after failures",
+        RESUME,
+        _run_resume,
+        RESUME_EXAMPLES,
+    )
     resuming.add_argument(
         "--cluster", metavar="CLUSTER", help="that of this cluster, by name or id; else that of all"
     )
     add_config(resuming)
-    resuming.set_defaults(run=_run_resume)
 
 
 def _run_pause(args: argparse.Namespace) -> int:
@@ -62,7 +95,12 @@ def _run_pause(args: argparse.Namespace) -> int:
             set_by=setter_name(),
             seconds=None if args.hours is None else args.hours * _HOUR_SECONDS,
         )
-    ends = "until ovirt-enforcer resume" if args.hours is None else f"for {args.hours:g} h"
+    resume = "ovirt-enforcer resume" + (
+        "" if args.cluster is None else f" --cluster {shlex.quote(where.name)}"
+    )
+    ends = f"until {resume}" if args.hours is None else f"for {args.hours:g} h"
+    if args.json:
+        return _list(args)
     print(f"Paused in {where}, {ends}. What is under way already goes on.")
     return 0
 

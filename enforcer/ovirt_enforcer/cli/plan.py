@@ -6,19 +6,20 @@ import argparse
 import time
 from collections.abc import Iterable
 
-import msgspec
-
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.migrating.reasons import with_reasons
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.cli.arguments import add_command
+from ovirt_placement.cli.question import show_json
 from ovirt_placement.planning import report
 from ovirt_placement.planning.choosing import catalogue
 from ovirt_placement.planning.choosing.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan_data import plans_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.posing import Repair
 
@@ -30,11 +31,26 @@ STAYS_BROKEN = 4
 _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.RANDOM: 5.0}
 
 
+DESCRIPTION = """\
+Say for each cluster which migrations would repair what is broken, in which order, and why; migrate nothing.
+Exit status: 0 nothing is broken, 3 the plan mends all, 4 something stays broken.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer plan
+  ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
+  ovirt-enforcer plan --state cluster.json --repair hard,soft
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "plan",
-        help="say which migrations would repair what is broken, and why",
-        epilog="Exit status: 0 nothing is broken, 3 the plan mends all, 4 something stays broken.",
+        "say which migrations would repair what is broken, and why",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
     )
     add_config(parser)
     add_state(parser)
@@ -47,7 +63,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_repair(parser)
     add_deadline(parser, "how long planning may take (default: as configured, else 27 if optimal, 5 if not)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,8 +75,7 @@ def run(args: argparse.Namespace) -> int:
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
     if args.json:
-        document = report.document(plans, found.snapshot)
-        print(msgspec.json.format(msgspec.json.encode(document)).decode())
+        show_json(plans_data(plans, found.snapshot))
     else:
         print("\n".join(report.text(plan, found.snapshot) for plan in plans))
     return _status(plans, found.wishes.repair)

@@ -7,12 +7,24 @@ import argparse
 from ovirt_enforcer.cli.arguments import add_config
 from ovirt_enforcer.service import process
 from ovirt_placement import config as configuration
+from ovirt_placement.cli.arguments import add_command
+
+DESCRIPTION = """\
+Run the service in the foreground: look at each cluster, and do of its plan what the mode and the gates let it
+do. Nothing is migrated in mode observe, which is the default. See docs/enforcer.md.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer run
+  ovirt-enforcer run --config /etc/ovirt-placement/east.toml
+"""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("run", help="find broken rules and repair them, until SIGTERM")
+    parser = add_command(
+        commands, "run", "find broken rules and repair them, until SIGTERM", DESCRIPTION, run, EXAMPLES
+    )
     add_config(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

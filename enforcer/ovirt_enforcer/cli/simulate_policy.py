@@ -9,7 +9,9 @@ from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.rehearsing import telling
 from ovirt_enforcer.rehearsing.course import Outcome
+from ovirt_enforcer.rehearsing.data import rehearsals_data
 from ovirt_enforcer.rehearsing.rehearsal import rehearse
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.deadline import Deadline
 
@@ -20,11 +22,26 @@ NOT_SETTLED = 4
 _SECONDS = 60.0
 
 
+DESCRIPTION = """\
+Let the enforcer, the engine's own enforcement and the balance of the policy move VMs in turn, on paper, until
+nobody moves any more. See docs/enforcer/simulate-policy.md.
+Exit status: 0 all clusters settle, 3 there is a loop, 4 nobody knows whether one settles.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer simulate-policy --cluster blue
+  ovirt-enforcer simulate-policy --state cluster.json --json
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "simulate-policy",
-        help="let rules, scheduling policy and enforcer act on each other, and name a loop if there is one",
-        epilog="Exit status: 0 all clusters settle, 3 there is a loop, 4 nobody knows whether one settles.",
+        "let rules, scheduling policy and enforcer act on each other, and name a loop if there is one",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
     )
     add_config(parser)
     add_state(parser)
@@ -32,7 +49,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_json(parser)
     add_repair(parser)
     add_deadline(parser, f"how long each cluster may take (default: {_SECONDS:g})")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         for cluster in clusters_of(args, found.snapshot)
     ]
     if args.json:
-        show_json(telling.document(rehearsals, found.snapshot))
+        show_json(rehearsals_data(rehearsals, found.snapshot))
     else:
         print("\n".join(telling.text(one, found.snapshot) for one in rehearsals))
     outcomes = {one.outcome for one in rehearsals}

@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import time
 
+import msgspec
+
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.cli.documents import KeptVm, PlansBack
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.names import vm_name
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.plan_data import plans_data
 from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
@@ -28,17 +33,30 @@ SOMETHING_STAYS = 4
 _DEADLINE_SECONDS = 30.0
 
 
+DESCRIPTION = """\
+Say which migrations would take back what a plan has done. Nothing is migrated: `ovirt-enforcer apply` carries
+out what --json prints.
+Exit status: 0 nothing is to be taken back, 3 the migrations take back all, 4 something stays as it is.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer undo 4f2a
+  ovirt-enforcer undo 4f2a --json > back.json
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "undo",
-        help="say which migrations would take back what a plan has done",
-        epilog="Nothing is migrated: `ovirt-enforcer apply` carries out what --json prints. Exit status: 0"
-        " nothing is to be taken back, 3 the migrations take back all, 4 something stays as it is.",
+        "say which migrations would take back what a plan has done",
+        DESCRIPTION,
+        run,
+        EXAMPLES,
     )
     parser.add_argument("plan", metavar="PLAN", help="its id, as history tells it, or how the id begins")
     add_config(parser)
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,8 +74,7 @@ def run(args: argparse.Namespace) -> int:
         Deadline(lambda: until - time.monotonic()),
     )
     if args.json:
-        kept = [{"id": vm, "name": vm_name(vm, snapshot), "because": why} for vm, why in undoing.kept.items()]
-        show_json({**report.document([undoing.plan], snapshot), "undoes": record.id, "kept": kept})
+        show_json(_data(record, undoing, snapshot))
     else:
         print(_text(record, undoing, snapshot))
     if undoing.kept:
@@ -89,6 +106,12 @@ def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
     """VMs that gates leave alone for now."""
     with current_gates(config) as gates:
         return gates.held(snapshot)
+
+
+def _data(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBack:
+    plans = plans_data([undoing.plan], snapshot)
+    kept = (KeptVm(vm, vm_name(vm, snapshot), why) for vm, why in undoing.kept.items())
+    return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
 
 
 def _text(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> str:

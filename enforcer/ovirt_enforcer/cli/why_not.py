@@ -9,6 +9,7 @@ from ovirt_enforcer.cli.asking_engine import of_engine
 from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.history.why_not import Known, text, why_not
 from ovirt_placement import config as configuration
+from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import find, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import Vm
@@ -19,12 +20,23 @@ from ovirt_placement.store.leases import LeaseStore
 _DAY_SECONDS = 24 * 3600.0
 
 
+DESCRIPTION = """\
+Say which rules a VM breaks, and for each of them why that is still so: a gate, a plan, a failed migration.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer why-not web1
+  ovirt-enforcer why-not web1 --json
+"""
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("why-not", help="say why a VM that breaks a rule has not been moved")
+    parser = add_command(
+        commands, "why-not", "say why a VM that breaks a rule has not been moved", DESCRIPTION, run, EXAMPLES
+    )
     parser.add_argument("vm", metavar="VM", help="its name or id")
     add_config(parser)
     add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

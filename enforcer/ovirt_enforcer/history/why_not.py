@@ -32,7 +32,7 @@ class Known:
     led: bool
 
 
-class BrokenRule(Record, frozen=True):
+class UnmendedRule(Record, frozen=True):
     """A rule that the VM breaks, or shares with those who do, and why that stays so for now."""
 
     rule: str
@@ -49,7 +49,7 @@ class WhyNot(Record, frozen=True):
     host: str | None
     #: What keeps it where it is, whatever rule it breaks.
     because: tuple[str, ...]
-    rules: tuple[BrokenRule, ...]
+    rules: tuple[UnmendedRule, ...]
 
 
 def why_not(vm: Vm, known: Known) -> WhyNot:
@@ -97,9 +97,9 @@ def _because(vm: Vm, known: Known) -> Iterator[str]:
             yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.error}"
 
 
-def _broken_rule(violation: Violation, vm: Vm, known: Known) -> BrokenRule:
+def _broken_rule(violation: Violation, vm: Vm, known: Known) -> UnmendedRule:
     names = " and ".join(group_name(group, known.snapshot) for group in violation.groups)
-    return BrokenRule(
+    return UnmendedRule(
         rule=f"{names}: {violation.constraint.asks}",
         hard=violation.hard,
         offends=vm.id in violation.offenders,

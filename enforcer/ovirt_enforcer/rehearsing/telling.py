@@ -1,16 +1,12 @@
-"""Rehearsals as an administrator reads them, with names, and as data for programs."""
+"""Rehearsals as an administrator reads them, with names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from ovirt_enforcer.rehearsing.course import Actor, Loop, Migration, Outcome, Rehearsal
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
-
-#: The version of the data.
-FORMAT = 1
 
 _WHO = {
     Actor.ENFORCER: "the enforcer",
@@ -60,51 +56,3 @@ def _migration_text(one: Migration, snapshot: Snapshot) -> str:
 
 def _migrations(number: int) -> str:
     return f"{number} migration{'' if number == 1 else 's'}"
-
-
-def document(rehearsals: Iterable[Rehearsal], snapshot: Snapshot) -> dict[str, Any]:
-    """Rehearsals for programs: ids with names beside them."""
-    return {"format": FORMAT, "clusters": [_data(one, snapshot) for one in rehearsals]}
-
-
-def _data(rehearsal: Rehearsal, snapshot: Snapshot) -> dict[str, Any]:
-    loop = rehearsal.loop
-    return {
-        "cluster": _named(rehearsal.cluster, snapshot.cluster_by_id[rehearsal.cluster].name),
-        "outcome": rehearsal.outcome.value,
-        "migrations": rehearsal.migrations,
-        "actors": [actor.value for actor in rehearsal.actors],
-        "balance": rehearsal.balance,
-        "out_of_time": rehearsal.out_of_time,
-        "loop": None if loop is None else _loop_data(loop, snapshot),
-    }
-
-
-def _loop_data(loop: Loop, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "migrations": [_migration_data(one, snapshot) for one in loop.migrations],
-        "groups": [_group(group, snapshot) for group in loop.groups],
-        "groups_needed": loop.groups_needed,
-        "units": list(loop.units),
-    }
-
-
-def _migration_data(one: Migration, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "vm": _named(one.vm, vm_name(one.vm, snapshot)),
-        "from": _named(one.source, host_name(one.source, snapshot)),
-        "to": _named(one.target, host_name(one.target, snapshot)),
-        "by": one.by.value,
-        "units": list(one.units),
-        "groups": [_group(group, snapshot) for group in one.groups],
-        "because": one.because,
-    }
-
-
-def _group(group: str, snapshot: Snapshot) -> dict[str, str]:
-    known = snapshot.label_by_id.get(group) or snapshot.group_by_id.get(group)
-    return _named(group, known.name if known else group)
-
-
-def _named(identity: str, name: str) -> dict[str, str]:
-    return {"id": identity, "name": name}

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Set
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.attention import Attention
@@ -23,6 +24,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
 from ovirt_service.saying import Said
@@ -183,7 +185,9 @@ class ClusterWork:
         for dropped in plan.refused:
             self.attention.warn_once(report.dropped_text(dropped, asked))
         self.attention.announce(report.text(plan, asked))
-        self._parts.recorder.planned(plan.id, self._cluster, report.data(plan, asked), look.epoch)
+        self._parts.recorder.planned(
+            plan.id, self._cluster, msgspec.to_builtins(plan_data(plan, asked)), look.epoch
+        )
         if self._parts.memory.offer(look.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.attention.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
-from ovirt_placement.rules.affinity.feasibility import Feasibility, judge_groups
+from ovirt_placement.rules.affinity.feasibility import Contradiction, Feasibility, judge_groups
 from ovirt_placement.rules.record import Record
 
 #: What a conflict of each type is, in words.
@@ -36,6 +36,25 @@ class ConflictsAnswer(Record, frozen=True):
 
 def judge(snapshot: Snapshot, cluster: str) -> ConflictsAnswer:
     return ConflictsAnswer(cluster, find_conflicts(snapshot, cluster), judge_groups(snapshot, cluster))
+
+
+def concerning(answer: ConflictsAnswer, *, vm: str | None, group: str | None) -> ConflictsAnswer:
+    """Of an answer, what concerns a VM and a group, where they are given.
+
+    Groups of which nothing is known yet may concern any VM.
+    """
+    return ConflictsAnswer(
+        answer.cluster,
+        tuple(one for one in answer.conflicts if _concerns(one, vm, group)),
+        Feasibility(
+            tuple(one for one in answer.feasibility.contradictions if _concerns(one, vm, group)),
+            tuple(groups for groups in answer.feasibility.unknown if group is None or group in groups),
+        ),
+    )
+
+
+def _concerns(one: Conflict | Contradiction, vm: str | None, group: str | None) -> bool:
+    return (vm is None or vm in one.vms) and (group is None or group in one.groups)
 
 
 def rows(answer: ConflictsAnswer, snapshot: Snapshot) -> Iterator[tuple[str, ...]]:

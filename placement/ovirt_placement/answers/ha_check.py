@@ -34,8 +34,9 @@ def rows(found: HaCheck, snapshot: Snapshot) -> list[tuple[str, ...]]:
         *_open(found, _what_fails(found), ""),
         *_tightest(found, snapshot),
         *_open(found.by_engine, _what_fails(found), " by the engine's own check"),
-        *(("not counted", standing(one, snapshot)) for one in found.outside),
     ]
+    if found.outside:
+        told.append(("not counted", "\n".join(standing(one, snapshot) for one in found.outside)))
     return [(*head, *one) for one in told] or [(*head, "", "")]
 
 

@@ -11,9 +11,10 @@ from ovirt_placement.cli.question import (
     add_cluster,
     add_question,
     clusters_of,
+    find,
     read_state,
     show,
-    show_json,
+    show_answer,
 )
 
 DESCRIPTION = """\
@@ -24,6 +25,7 @@ The exit status is 1 if there is any conflict, or if the test could not be finis
 
 EXAMPLES = """\
   ovirt-placement conflicts --cluster blue
+  ovirt-placement conflicts --group web-apart      # what stands against this group
   ovirt-placement conflicts --state cluster.json --json
 """
 
@@ -33,16 +35,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         subparsers, "conflicts", "affinity groups that cannot hold together", DESCRIPTION, run, EXAMPLES
     )
     add_cluster(parser)
+    parser.add_argument("--vm", metavar="VM", help="only those with this VM, by name or id")
+    parser.add_argument("--group", metavar="GROUP", help="only those with this affinity group")
     add_question(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
-    found = [conflicts.judge(snapshot, cluster.id) for cluster in clusters_of(args, snapshot)]
+    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
+    group = None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id
+    found = [
+        conflicts.concerning(conflicts.judge(snapshot, cluster.id), vm=vm, group=group)
+        for cluster in clusters_of(args, snapshot)
+    ]
     if args.json:
-        show_json(conflicts_document(found, snapshot))
+        show_answer(args, conflicts_document(found, snapshot))
     elif rows := [row for one in found for row in conflicts.rows(one, snapshot)]:
         show(rows, ("cluster", "conflict", "groups", "VMs", "hosts", "savable"), whole=args.all)
     else:
-        print("No affinity groups clash, and all hard ones can hold together.")
+        about = args.vm or args.group
+        print(
+            f"No conflict concerns {about}."
+            if about
+            else "No affinity groups clash, and all hard ones can hold together."
+        )
     return int(not all(one.sound for one in found))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.question import show_answer
 
 if TYPE_CHECKING:
     from ovirt_placement.foreseeing.report import Foreseen
@@ -27,6 +27,7 @@ def add_foresight(parser: argparse.ArgumentParser) -> None:
         " many failed hosts would be survived, and what speaks against it (docs/what-if.md)",
     )
     add_fail_if(parser, "write nothing, and exit with status 3, if any of these holds")
+    parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
     add_repair(parser)
 
 
@@ -72,7 +73,7 @@ def tell(args: argparse.Namespace, told: Foreseen, *, always: bool = True) -> bo
     if not (always or fails):
         return False
     if args.json:
-        show_json(document(told, fails))
+        show_answer(args, document(told, fails))
     else:
         print("\n".join((*lines(told), *(f"--fail-if: {one}" for one in fails))))
     return bool(fails)

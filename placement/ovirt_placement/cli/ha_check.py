@@ -17,7 +17,7 @@ from ovirt_placement.cli.question import (
     find,
     read_state,
     show,
-    show_json,
+    show_answer,
 )
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, check
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         ]
     if args.json:
         not_checked = [cluster.id for cluster in clusters if cluster not in asked]
-        show_json(ha_check_document(found, not_checked, snapshot))
+        show_answer(args, ha_check_document(found, not_checked, snapshot))
     else:
         rows = [row for one in found for row in ha_check.rows(one, snapshot)]
         show(rows, HEADERS, whole=args.all)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
-from ovirt_placement.cli.arguments import add_config
+from ovirt_placement.cli.arguments import add_command, add_config
 
 DESCRIPTION = """\
 Follow the engine's events, read again what they speak of, and publish what is known for all processes of
@@ -16,17 +16,17 @@ error and goes on when the engine is back. SIGTERM ends it and removes what it p
 """
 
 
+EXAMPLES = """\
+  ovirt-placement inventory run
+  ovirt-placement inventory run --config /etc/ovirt-placement/east.toml
+"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("inventory", help="follow the engine for all readers of this machine")
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    running = actions.add_parser(
-        "run",
-        help="run the service in the foreground",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    running = add_command(actions, "run", "run the service in the foreground", DESCRIPTION, run, EXAMPLES)
     add_config(running)
-    running.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

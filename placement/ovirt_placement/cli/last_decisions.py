@@ -14,7 +14,7 @@ from ovirt_placement.answers.documents.last_decisions import (
 )
 from ovirt_placement.answers.last_decisions import FILTERS, WEIGHTS, Decision, last_about, record_of
 from ovirt_placement.answers.names import Named, host_name, named_host, named_hosts
-from ovirt_placement.cli.question import show, show_json
+from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import Host, Snapshot, Vm
 
 
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None)
     decisions = last_about(vm.id, record)
     if args.json:
         found = tuple(_described(decision, snapshot, only) for decision in decisions)
-        show_json(LastDecisionsDocument(vm=Named(vm.id, vm.name), decisions=found))
+        show_answer(args, LastDecisionsDocument(vm=Named(vm.id, vm.name), decisions=found))
     elif not decisions:
         print(f"{record} holds no decision about VM {vm.name}")
     else:

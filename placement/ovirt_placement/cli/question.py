@@ -8,12 +8,14 @@ import logging
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from ovirt_placement import config, inventory
+from ovirt_placement.answers.documents.document import Document
 from ovirt_placement.cli.arguments import add_config
 from ovirt_placement.model import Cluster, Snapshot, state_file
 from ovirt_service import tables
@@ -56,7 +58,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         help=f"how long to wait for the engine; else {PATIENCE_SECONDS:g}",
     )
     parser.add_argument("--all", action="store_true", help="all rows and names, however many")
-    parser.set_defaults(answers=True)
+    parser.set_defaults(answers=True, known_age_seconds=None)
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +106,8 @@ def known_state(
             raise
         found = last_known(configuration, error)
         if found.publication is not None:
-            _log.warning("this is %.0f s old: %s", found.publication.age_seconds, error)
+            args.known_age_seconds = found.publication.age_seconds
+            _log.warning("this is %.0f s old: %s", args.known_age_seconds, error)
         return found
 
 
@@ -164,6 +167,17 @@ def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> s
 def too_many(items: Sequence[object]) -> bool:
     """Whether it is more than a person reads."""
     return len(items) > _MOST_ROWS
+
+
+def show_answer(args: argparse.Namespace, document: Document) -> None:
+    """Print the answer to a question as JSON, with its age if it is of old."""
+    age = args.known_age_seconds
+    if age is not None:
+        as_of = datetime.now(UTC) - timedelta(seconds=age)
+        document = msgspec.structs.replace(
+            document, as_of=as_of.isoformat(timespec="seconds"), age_seconds=round(age, 1)
+        )
+    show_json(document)
 
 
 def show_json(answer: Any) -> None:

@@ -23,8 +23,16 @@ The user needs no more than the role ReadOnlyAdmin. See docs/state-file.md for t
 """
 
 
+EXAMPLES = """\
+  ovirt-placement snapshot > cluster.json
+  ovirt-placement snapshot --statistics --devices > cluster.json
+"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(subparsers, "snapshot", "print a live engine's state file", DESCRIPTION, run)
+    parser = add_command(
+        subparsers, "snapshot", "print a live engine's state file", DESCRIPTION, run, EXAMPLES
+    )
     add_config(parser)
     parser.add_argument(
         "--state",

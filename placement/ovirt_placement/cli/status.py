@@ -16,7 +16,7 @@ from ovirt_placement.cli.question import (
     clusters_of,
     last_known,
     show,
-    show_json,
+    show_answer,
 )
 from ovirt_placement.inventory.expected.traces import Outcomes
 
@@ -49,8 +49,9 @@ def run(args: argparse.Namespace) -> int:
     summaries = [status.summary(snapshot, cluster) for cluster in clusters_of(args, snapshot)]
     keys = status.keys_of(snapshot)
     if args.json:
-        show_json(
-            StatusDocument(source=source, placement_keys=keys, clusters=tuple(summaries), mistakes=wrong)
+        show_answer(
+            args,
+            StatusDocument(source=source, placement_keys=keys, clusters=tuple(summaries), mistakes=wrong),
         )
     else:
         _tell(known, keys, summaries)
@@ -89,6 +90,8 @@ def _read(args: argparse.Namespace) -> Known:
             known = last_known(configuration, error)
         except inventory.NoSnapshot:
             return status.of_nothing(configuration, str(error))
+        if known.publication is not None:
+            args.known_age_seconds = known.publication.age_seconds
         return status.of_engine(known, configuration, str(error))
     return status.of_engine(known, configuration)
 

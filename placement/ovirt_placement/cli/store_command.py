@@ -35,6 +35,19 @@ under way, cooldowns, placement keys. Restore a backup instead if there is one.
 """
 
 
+INIT_EXAMPLES = """\
+  ovirt-placement store init
+"""
+
+BACKUP_EXAMPLES = """\
+  ovirt-placement store backup store-2026-01-31.backup
+"""
+
+RESTORE_EXAMPLES = """\
+  ovirt-placement store restore store-2026-01-31.backup
+"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "store",
@@ -43,9 +56,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_config(add_command(actions, "init", "make a lost store anew, empty", INIT, _init))
-    writing = add_command(actions, "backup", "write all that the store holds into a file", BACKUP, _backup)
-    reading = add_command(actions, "restore", "bring back what a backup holds", RESTORE, _restore)
+    add_config(add_command(actions, "init", "make a lost store anew, empty", INIT, _init, INIT_EXAMPLES))
+    writing = add_command(
+        actions, "backup", "write all that the store holds into a file", BACKUP, _backup, BACKUP_EXAMPLES
+    )
+    reading = add_command(
+        actions, "restore", "bring back what a backup holds", RESTORE, _restore, RESTORE_EXAMPLES
+    )
     reading.add_argument("--replace", action="store_true", help="forget what the store holds now")
     for action in (writing, reading):
         action.add_argument("file", type=Path, metavar="FILE", help="the backup")

@@ -15,7 +15,7 @@ from ovirt_placement.cli.question import (
     find,
     read_state,
     show,
-    show_json,
+    show_answer,
 )
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Snapshot
 from ovirt_placement.rules.violations import Violation, find_violations
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         for cluster in clusters_of(args, snapshot)
     }
     if args.json:
-        show_json(violations_document(found, snapshot))
+        show_answer(args, violations_document(found, snapshot))
     elif not any(found.values()):
         print(
             "No running VM breaks a rule of this kind." if _filtered(args) else "No running VM breaks a rule."

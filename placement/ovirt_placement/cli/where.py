@@ -14,7 +14,7 @@ from ovirt_placement.answers.where import Ranked
 from ovirt_placement.answers.why import HostAnswer
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
-from ovirt_placement.cli.question import add_question, find, read_state, show, show_json, too_many
+from ovirt_placement.cli.question import add_question, find, read_state, show, show_answer, too_many
 from ovirt_placement.model import Snapshot, Vm
 
 DESCRIPTION = """\
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     vm = find(args.vm, "VM", snapshot.vms)
     answer = where.order(snapshot, vm, columns.asked(args))
     if args.json:
-        show_json(where_document(answer, vm, snapshot))
+        show_answer(args, where_document(answer, vm, snapshot))
         return 0
     if answer.hosts:
         headers = columns.HEADERS if answer.keyed else ()

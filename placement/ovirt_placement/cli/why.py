@@ -12,7 +12,7 @@ from ovirt_placement.answers.why import HostAnswer, WhyAnswer
 from ovirt_placement.cli import last_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
-from ovirt_placement.cli.question import add_question, find, listed, read_state, show, show_json, too_many
+from ovirt_placement.cli.question import add_question, find, listed, read_state, show, show_answer, too_many
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
     answer = why.judge(snapshot, vm, hosts, columns.asked(args))
     if args.json:
-        show_json(why_document(answer, vm, snapshot))
+        show_answer(args, why_document(answer, vm, snapshot))
     else:
         _tell(answer, hosts, vm, snapshot, whole=args.all)
     return 0

@@ -1,16 +1,13 @@
-"""Plans as an administrator reads them, with names, and as data for programs."""
+"""Plans as an administrator reads them, with names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Errand, Failure, Plan, Refused, Remaining, Reservation, Step
 
-#: The version of the data.
-FORMAT = 1
 #: What steps are for that concern no broken group.
 _ERRANDS = {
     Errand.ROOM: "makes room for the next steps",
@@ -124,89 +121,6 @@ def _after(step: Step) -> str:
     if not step.after:
         return ""
     return f" (after {', '.join(str(number + 1) for number in step.after)})"
-
-
-def document(plans: Iterable[Plan], snapshot: Snapshot) -> dict[str, Any]:
-    """Plans for programs: ids with names beside them."""
-    plans = list(plans)
-    return {
-        "format": FORMAT,
-        "strategy": plans[0].strategy if plans else None,
-        "clusters": [data(plan, snapshot) for plan in plans],
-    }
-
-
-def data(plan: Plan, snapshot: Snapshot) -> dict[str, Any]:
-    """The plan of one cluster. `after` are places in `steps`, from 0."""
-    return {
-        "id": plan.id,
-        "cluster": {"id": plan.cluster, "name": snapshot.cluster_by_id[plan.cluster].name},
-        "strategy": plan.strategy,
-        "migrations": plan.migrations,
-        "proven": plan.proven,
-        "at_least": plan.at_least,
-        "seconds": plan.seconds,
-        "steps": [_step_data(step, snapshot) for step in plan.steps],
-        "remaining": [_remaining_data(rule, snapshot) for rule in plan.remaining],
-        "crowded": [_host_data(host, snapshot) for host in plan.crowded],
-        "reservation": plan.reservation and _reservation_data(plan.reservation, snapshot),
-        "refused": [
-            {"step": _step_data(one.step, snapshot), "because": list(one.because)} for one in plan.refused
-        ],
-    }
-
-
-def _step_data(step: Step, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "vms": [
-            {"id": vm, "name": vm_name(vm, snapshot), "from": _host_data(source, snapshot)}
-            for vm, source in zip(step.vms, step.sources, strict=True)
-        ],
-        "from": _host_data(step.sources[0], snapshot),
-        "to": _host_data(step.target, snapshot),
-        "reason": reason_text(step, snapshot),
-        "after": list(step.after),
-        "seconds": step.seconds,
-        "closure": step.closure,
-        "reserves": step.reserves,
-        "groups": [_group_data(group, snapshot) for group in step.groups],
-        "mends": [_group_data(group, snapshot) for group in step.mends],
-    }
-
-
-def _remaining_data(rule: Remaining, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "groups": [_group_data(one, snapshot) for one in rule.groups],
-        "family": rule.family,
-        "asks": rule.asks,
-        "hard": rule.hard,
-        "vms": [{"id": vm, "name": vm_name(vm, snapshot)} for vm in rule.vms],
-        "because": list(rule.because),
-    }
-
-
-def _reservation_data(reservation: Reservation, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "holds": not reservation.lost if reservation.known else None,
-        "proven": reservation.proven,
-        "lost": [
-            {
-                "hosts": [_host_data(host, snapshot) for host in failure.hosts],
-                "domains": list(failure.domains),
-                "vms": [{"id": vm, "name": vm_name(vm, snapshot)} for vm in failure.vms],
-            }
-            for failure in reservation.lost
-        ],
-    }
-
-
-def _host_data(host: str, snapshot: Snapshot) -> dict[str, str]:
-    return {"id": host, "name": host_name(host, snapshot)}
-
-
-def _group_data(group: str, snapshot: Snapshot) -> dict[str, str]:
-    known = snapshot.label_by_id.get(group) or snapshot.group_by_id.get(group)
-    return {"id": group, "name": known.name if known else group}
 
 
 def _groups(groups: Iterable[str], snapshot: Snapshot) -> str:

@@ -163,7 +163,7 @@ class Database:
         if present is None and self._marker.is_set:
             raise self._lost()
         if not self._create and present is None:
-            raise StoreUnmade(f"store {self.name}: no such file")
+            raise StoreUnmade(f"store {self.name}: no such file yet; the enforcer makes it when it runs")
         if not path.parent.is_dir():
             raise UserError(
                 f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"

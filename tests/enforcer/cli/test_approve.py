@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.store.approvals import ApprovalStore, Move
 from tests.configuration import write_configuration
+from tests.placement.cli.documents import defined
 
 MOVES = (Move(("a",), ("h1",), "h2"),)
 
@@ -43,7 +43,7 @@ def test_what_waits_is_listed(
     assert run(config, "--list") == 0
     assert capsys.readouterr().out == "Plan p1\nCluster blue: 1 migration.\n  1. a from h1 to h2\n"
     assert run(config, "--list", "--json") == 0
-    (told,) = json.loads(capsys.readouterr().out)
+    (told,) = defined(capsys.readouterr().out, "WaitingPlans")
     assert (told["cluster"], told["plan"], told["moves"]) == ("c1", "p1", [[["a"], ["h1"], "h2"]])
 
 

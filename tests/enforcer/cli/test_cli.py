@@ -23,6 +23,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.placement.cli.documents import defined
 from tests.scenarios.stage import START
 
 COMMAND = (sys.executable, "-c", "import sys; from ovirt_enforcer.cli.main import main; sys.exit(main())")
@@ -118,7 +119,7 @@ def test_a_plan_of_an_engine_keeps_a_headroom_if_it_can_and_makes_no_store(
 
 
 def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
-    document = json.loads(run("plan", "--state", state, "--json").stdout)
+    document = defined(run("plan", "--state", state, "--json").stdout, "Plans")
     assert (document["format"], document["strategy"]) == (1, "optimal")
     (plan,) = document["clusters"]
     assert plan["cluster"] == {"id": "cluster1", "name": "cluster1"}

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.gates.history import REFUSED
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
 from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
@@ -23,6 +24,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.placement.cli.documents import defined
 from tests.placement.databases import database
 from tests.scenarios.stage import START
 
@@ -56,7 +58,9 @@ class Bench:
         self.plan: Plan = make_plan(STATE, CLUSTER)
 
     def planned(self, state: Snapshot = STATE) -> None:
-        self.history.record_plan(self.plan.id, CLUSTER, report.data(self.plan, state), epoch=1)
+        self.history.record_plan(
+            self.plan.id, CLUSTER, msgspec.to_builtins(plan_data(self.plan, state)), epoch=1
+        )
 
     def prepare(self, name: str = "v1", plan: str | None = None) -> Intent:
         return self.store.prepare(
@@ -115,7 +119,7 @@ def test_a_plan_stands_with_what_held_it_and_what_it_brought(bench: Bench) -> No
     assert any(line.startswith("held back once") and "(window): only at night" in line for line in lines)
     assert any(line.endswith("done in 0 s; afterwards web holds") for line in lines)
     assert "Stays broken: db (db1, db2)" in lines
-    (told,) = bench.data("history")
+    (told,) = defined(bench.ask("history", "--json"), "History")
     assert (told["id"], told["epoch"], told["document"]["proven"]) == (bench.plan.id, 1, bench.plan.proven)
     (migration,) = told["migrations"]
     assert (migration["state"], migration["outcome"]["gain"]) == ("done", 1)
@@ -155,7 +159,8 @@ def test_only_what_was_lately_and_migrations_without_a_plan_too(bench: Bench) ->
     assert "migration of v5 to h2: failed: refused: no" in bench.ask("history", "--since", "1h")
     assert bench.plan.id not in bench.ask("history", "--since", "90m")
     assert bench.plan.id in bench.ask("history", "--since", "3h")
-    assert [one.get("vm") for one in bench.data("history", "--since", "1h")] == ["v5"]
+    told = defined(bench.ask("history", "--since", "1h", "--json"), "History")
+    assert [one.get("vm") for one in told] == ["v5"]
     with pytest.raises(SystemExit):
         bench.complaint("history", "--since", "soon")
 
@@ -195,7 +200,7 @@ def test_why_a_vm_is_not_moved_whose_step_waits_for_one_that_is_held(bench: Benc
 
 def test_why_a_vm_is_not_moved_that_cannot_be(bench: Bench) -> None:
     bench.planned()
-    found = bench.data("why-not", "v3")
+    found = defined(bench.ask("why-not", "v3", "--json"), "WhyNot")
     assert (found["vm"], found["host"]) == ("db1", "alpha")
     assert "no enforcer of this engine runs" in found["because"]
     hard, soft = found["rules"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import APART, group, host, snapshot, vm
+from tests.placement.cli.documents import defined
 
 GIB = 1024
 FULL = snapshot(
@@ -54,7 +54,7 @@ def test_where_nothing_helps_each_host_says_why(state: Path, capsys: pytest.Capt
 
 def test_programs_get_data(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["make-room", "v3", "--state", str(state), "--json"]) == 3
-    said = json.loads(capsys.readouterr().out)
+    said = defined(capsys.readouterr().out, "RoomFound")
     assert said["vm"] == {"id": "v3", "name": "new"}
     assert said["host"] == {"id": "h1", "name": "alpha"}
     assert said["plan"]["migrations"] == 1

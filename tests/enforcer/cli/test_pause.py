@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_configuration
+from tests.placement.cli.documents import defined
 from tests.scenarios.stage import START
 
 STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
@@ -78,8 +78,8 @@ def test_a_cluster_is_paused_for_a_while(live: Path, say: Say, tmp_path: Path, w
 
 
 def test_what_stays_paused_is_said(live: Path, say: Say) -> None:
-    for arguments in (("--cluster", "blue"), ("--cluster", "red"), ()):
-        say(live, "pause", *arguments)
+    said = [say(live, "pause", *arguments) for arguments in (("--cluster", "blue"), ("--cluster", "red"), ())]
+    assert "until ovirt-enforcer resume --cluster blue." in said[0]
     assert say(live, "resume").splitlines()[1:] == [
         "Still paused: cluster blue.",
         "Still paused: cluster red.",
@@ -114,8 +114,10 @@ def test_a_list_says_what_is_paused(away: Path, say: Say, tmp_path: Path) -> Non
     assert lines[2].split("  ")[0] == "all clusters"
     assert lines[2].split() == ["all", "clusters", user, "TIME", "resume", "storage", "moves"]
     assert lines[3].split() == ["cluster", "red", user, "TIME", "TIME"]
-    told = json.loads(say(away, "pause", "--list", "--json"))
+    told = defined(say(away, "pause", "--list", "--json"), "Pauses")
     assert [(one["cluster"], one["reason"]) for one in told] == [("", "storage moves"), ("red", "")]
+    now = defined(say(away, "pause", "--reason", "still", "--json"), "Pauses")
+    assert [(one["cluster"], one["reason"]) for one in now] == [("", "still"), ("red", "")]
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "inf", "nan", "soon"])

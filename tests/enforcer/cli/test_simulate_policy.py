@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from ovirt_enforcer.cli.main import main
 from ovirt_placement.model import Snapshot, state_file
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.placement.cli.documents import defined
 
 PARTS = (
     host("h1", name="alpha"),
@@ -49,7 +49,7 @@ def test_a_loop_is_told_with_names(given: Path, capsys: pytest.CaptureFixture[st
 
 def test_as_data(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(given, ROUND, "--json") == 3
-    (found,) = json.loads(capsys.readouterr().out)["clusters"]
+    (found,) = defined(capsys.readouterr().out, "Rehearsals")["clusters"]
     assert (found["cluster"], found["outcome"], found["migrations"], found["balance"]) == (
         {"id": CLUSTER, "name": CLUSTER},
         "loop",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.placement.cli.documents import defined
 from tests.placement.databases import database
 from tests.scenarios.stage import START
 
@@ -96,7 +96,7 @@ def test_what_would_break_a_hard_rule_is_refused(bench: Bench) -> None:
 def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(bench: Bench) -> None:
     bench.did("abc", "v3 h2 h9", "v3 h9 h1", steps=2)
     status, text = bench.undo("abc", "--json")
-    document = json.loads(text)
+    document = defined(text, "PlansBack")
     ((step,),) = (cluster["steps"] for cluster in document["clusters"])
     assert (step["vms"][0]["name"], step["from"]["name"], step["to"]["name"]) == ("calm", "alpha", "beta")
     assert (document["undoes"], document["kept"], status) == ("abc", [], 3)

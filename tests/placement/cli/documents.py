@@ -15,8 +15,13 @@ SCHEMA = CHECKOUT / "docs" / "json.schema.json"
 
 def parsed(text: str) -> Any:
     """The answer; fails unless it meets the schema."""
+    return defined(text, None)
+
+
+def defined(text: str, definition: str | None) -> Any:
+    """What was printed; fails unless it is as a definition of the schema has it, or of its kind."""
     document = json.loads(text)
-    _validator().validate(document)
+    _validator(definition).validate(document)
     return document
 
 
@@ -34,11 +39,14 @@ def without_names(found: Any) -> Any:
 
 
 @cache
-def _validator() -> Draft202012Validator:
+def _validator(definition: str | None) -> Draft202012Validator:
     """Stricter than what is shipped: nothing may stand in an answer that the schema does not name."""
     schema = json.loads(SCHEMA.read_text())
-    for definition in schema["$defs"].values():
-        if "properties" in definition:
-            definition["additionalProperties"] = False
+    for known in schema["$defs"].values():
+        if "properties" in known:
+            known["additionalProperties"] = False
     Draft202012Validator.check_schema(schema)
+    if definition is not None:
+        del schema["oneOf"]
+        schema["$ref"] = f"#/$defs/{definition}"
     return Draft202012Validator(schema)

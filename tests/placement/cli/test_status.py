@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,11 @@ def test_other_questions_are_answered_of_old_only_when_that_is_wanted(
     assert main([*question.split(), "--config", of_old, "--stale"]) == status
     assert capsys.readouterr().out == answer
     assert "s old" in caplog.text
+    assert main([*question.split(), "--config", of_old, "--stale", "--json"]) == status
+    found = plain(capsys.readouterr().out)
+    assert found["age_seconds"] > 3599
+    age = datetime.now(UTC) - datetime.fromisoformat(found["as_of"])
+    assert age.total_seconds() == pytest.approx(found["age_seconds"], abs=60)
+    assert main([*question.split(), "--state", str(file), "--json"]) == status
+    fresh = plain(capsys.readouterr().out)
+    assert (fresh["as_of"], fresh["age_seconds"]) == (None, None)

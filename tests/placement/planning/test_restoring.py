@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from heapq import heappop, heappush
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -12,6 +13,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
 from ovirt_placement.planning.documents import plan_of
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.posing import Wishes
 from ovirt_placement.rules.failover.units import Domain
@@ -45,7 +47,7 @@ def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
     text = report.text(plan, state)
     assert "1 migration, the fewest" in text
     assert "c from h3 to h1: for the HA reservation" in text
-    document = report.data(plan, state)
+    document = msgspec.json.decode(msgspec.json.encode(plan_data(plan, state)))
     assert document["reservation"] == {"holds": True, "proven": True, "lost": []}
     assert plan_of(document).steps == plan.steps
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ovirt_scheduler_proxy.plugins import properties
 from tests.paths import PLUGINS
+from tests.placement.cli.documents import defined
 
 from ..running import command, running, write_plugins
 
@@ -69,7 +70,7 @@ def test_check_prints_units_and_problems(tmp_path: Path) -> None:
     (two / "again.py").write_text(GOOD)
     done = command("check", "--plugins", str(one), "--plugins", str(two), "--json")
     assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)
+    found = defined(done.stdout, "ProxyCheck")
     units = {(unit["unit"], unit["kind"]): unit for unit in found["units"]}
     assert units["Good", "filter"] == {
         "unit": "Good",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ovirt_placement.answers.doctor import engine, keys, machine, policies, units
+from ovirt_placement.answers.doctor import engine, keys, machine, policies, services, units
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.config import Config
@@ -64,6 +64,7 @@ def examine(configuration: Config, proxy: str | None = None, *, tell: bool = Fal
     with connect(configuration.engine) as connection:
         examination.findings.extend(machine.examine_sections(configuration))
         examination.add("this machine", lambda: machine.examine_machine(configuration))
+        examination.add("the services' users", lambda: services.examine_services(configuration))
         try:
             _examine_engine(connection, configuration, proxy, examination, tell=tell)
         except UserError as error:

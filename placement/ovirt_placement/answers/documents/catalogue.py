@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -53,14 +54,17 @@ DOCUMENTS = (
 )
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema that every answer meets; its `kind` says which of the definitions."""
-    roots, components = msgspec.json.schema_components(DOCUMENTS, ref_template="#/$defs/{name}")
+def schema(others: Iterable[type] = ()) -> dict[str, Any]:
+    """The JSON Schema that every answer meets; its `kind` says which of the definitions.
+
+    It also defines what others print, who have no kinds.
+    """
+    roots, components = msgspec.json.schema_components((*DOCUMENTS, *others), ref_template="#/$defs/{name}")
     for document in DOCUMENTS:
-        components[document.__name__]["required"].insert(1, "version")
+        components[document.__name__]["required"][1:1] = ["version", "as_of", "age_seconds"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Answers of ovirt-placement --json",
-        "oneOf": list(roots),
+        "oneOf": list(roots[: len(DOCUMENTS)]),
         "$defs": components,
     }

@@ -41,7 +41,7 @@ class ClusterConflicts(Record, frozen=True, omit_defaults=False):
     """What is wrong among the groups of one cluster."""
 
     cluster: Named
-    #: Whether all hard groups can hold together; null if that is not known.
+    #: Whether all hard groups that were asked for can hold together; null if that is not known.
     feasible: bool | None
     conflicts: tuple[ConflictFound, ...]
     contradictions: tuple[ContradictionFound, ...]

@@ -1,4 +1,4 @@
-"""What every answer as data says of itself: its kind, and the version of all that stands in it."""
+"""What every answer as data says of itself: its kind, the version of all that stands in it, its age."""
 
 from __future__ import annotations
 
@@ -14,3 +14,7 @@ class Document(Record, frozen=True, kw_only=True, omit_defaults=False, tag_field
     """An answer as data; its `kind` says which one."""
 
     version: Literal[1] = VERSION
+    #: When all of it was so (ISO 8601), if the engine is away and what was known of old answers; else null.
+    as_of: str | None = None
+    #: How long ago that was.
+    age_seconds: float | None = None

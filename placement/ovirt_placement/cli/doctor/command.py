@@ -20,8 +20,16 @@ The exit status is 0 if all is well, 1 if something is not, 2 if the configurati
 """
 
 
+EXAMPLES = """\
+  ovirt-placement doctor
+  ovirt-placement doctor --proxy http://127.0.0.1:18781 --json
+"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add_command(subparsers, "doctor", "what is not right, and what to do about it", DESCRIPTION, run)
+    parser = add_command(
+        subparsers, "doctor", "what is not right, and what to do about it", DESCRIPTION, run, EXAMPLES
+    )
     parser.add_argument(
         "--proxy", metavar="URL", help="where the scheduler proxy listens: ask it for its units, and compare"
     )

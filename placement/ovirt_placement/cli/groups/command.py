@@ -32,6 +32,25 @@ takes them out of all, and tells nobody. ovirt-enforcer keeps that list. An entr
 again of a group or label of that name, and with --forget.
 """
 
+LIST_EXAMPLES = """\
+  ovirt-placement groups list --cluster blue --broken
+  ovirt-placement groups list --vm web1 --all
+"""
+ADD_EXAMPLES = """\
+  ovirt-placement groups add web-apart --cluster blue --vms-rule negative --vms-enforcing --vm web1 --vm web2
+"""
+EDIT_EXAMPLES = """\
+  ovirt-placement groups edit web-apart --add-vm web3 --what-if
+  ovirt-placement groups edit web-apart --no-vms-enforcing
+"""
+REMOVE_EXAMPLES = """\
+  ovirt-placement groups remove web-apart
+"""
+LOST_EXAMPLES = """\
+  ovirt-placement groups lost
+  ovirt-placement groups lost --forget web1
+"""
+
 _MEMBERS = (
     ("vm", "VM", "a VM, by name or id"),
     ("host", "HOST", "a host, by name or id"),
@@ -47,14 +66,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=DESCRIPTION,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    _add_listing(add_command(actions, "list", "affinity groups, their state and members", LIST, listing.run))
-    _add_adding(add_command(actions, "add", "add an affinity group", ADD, change.add))
-    _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, change.edit))
-    removing = add_command(actions, "remove", "remove an affinity group", REMOVE, change.remove)
+    _add_listing(
+        add_command(
+            actions, "list", "affinity groups, their state and members", LIST, listing.run, LIST_EXAMPLES
+        )
+    )
+    _add_adding(add_command(actions, "add", "add an affinity group", ADD, change.add, ADD_EXAMPLES))
+    _add_editing(add_command(actions, "edit", "change an affinity group", EDIT, change.edit, EDIT_EXAMPLES))
+    removing = add_command(
+        actions, "remove", "remove an affinity group", REMOVE, change.remove, REMOVE_EXAMPLES
+    )
     removing.add_argument("group", metavar="GROUP", help="its name or id")
     add_foresight(removing)
     _add_connection(removing)
-    losing = add_command(actions, "lost", "what VMs lost when they changed their cluster", LOST, lost.run)
+    losing = add_command(
+        actions, "lost", "what VMs lost when they changed their cluster", LOST, lost.run, LOST_EXAMPLES
+    )
     losing.add_argument("--forget", metavar="VM", help="forget what this VM lost, by name or id")
     _add_connection(losing)
 

@@ -10,7 +10,7 @@ from ovirt_placement.answers import group_states
 from ovirt_placement.answers.documents.groups import GroupsListDocument, listed_group
 from ovirt_placement.answers.group_states import GroupState
 from ovirt_placement.answers.names import host_name, vm_name
-from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_json, too_many
+from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_answer, too_many
 from ovirt_placement.model import AffinityGroup, Rule, Snapshot
 
 _HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     if args.json:
         told = tuple(listed_group(group, state, snapshot) for group, state in groups)
-        show_json(GroupsListDocument(groups=told))
+        show_answer(args, GroupsListDocument(groups=told))
     elif not groups:
         print("No affinity group is broken." if args.broken else "No affinity groups.")
     else:

@@ -8,7 +8,7 @@ from ovirt_placement.answers.documents.keys import KeyMistake, KeysCheckDocument
 from ovirt_placement.answers.key_sentences import key_title, mistake_place, mistake_sentence
 from ovirt_placement.answers.names import named_host, named_vm
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import show, show_json
+from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, gone_keys
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         *(_gone(key, state.snapshot) for key in gone),
     )
     if args.json:
-        show_json(KeysCheckDocument(mistakes=found))
+        show_answer(args, KeysCheckDocument(mistakes=found))
     elif found:
         show([(one.where, one.sentence) for one in found], ("where", "what is wrong"), whole=args.all)
     else:

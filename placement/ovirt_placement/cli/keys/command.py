@@ -60,37 +60,92 @@ filters accept.
 """
 
 
+LIST_EXAMPLES = """\
+  ovirt-placement keys list
+  ovirt-placement keys list --json
+"""
+DEFINE_EXAMPLES = """\
+  ovirt-placement keys define rack --cluster blue --values node1=1 node2=2 --default 0
+"""
+SET_EXAMPLES = """\
+  ovirt-placement keys set rack 1 5 --on vm web1
+  ovirt-placement keys set rack 2 --on host node1
+"""
+UNSET_EXAMPLES = """\
+  ovirt-placement keys unset rack --on vm web1
+  ovirt-placement keys unset rack --cluster blue
+"""
+EXPORT_EXAMPLES = """\
+  ovirt-placement keys export > keys.yaml
+"""
+IMPORT_EXAMPLES = """\
+  ovirt-placement keys import keys.yaml
+  ovirt-placement keys import keys.yaml --replace
+"""
+PRUNE_EXAMPLES = """\
+  ovirt-placement keys prune --dry-run
+"""
+CHECK_EXAMPLES = """\
+  ovirt-placement keys check
+  ovirt-placement keys check --keys keys.yaml      # before they are imported
+"""
+SHOW_EXAMPLES = """\
+  ovirt-placement keys show web1
+"""
+EXPLAIN_EXAMPLES = """\
+  ovirt-placement keys explain web1
+  ovirt-placement keys explain web1 --stay --all
+"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "keys", help="placement keys, and how they place a VM", description=DESCRIPTION
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_questions(actions)
-    _add_define(add_command(actions, "define", "give every host of a cluster a key", DEFINE, change.define))
-    _add_set(add_command(actions, "set", "set a key", SET, change.set_key))
-    _add_unset(add_command(actions, "unset", "remove a key", UNSET, change.unset))
-    _add_import(add_command(actions, "import", "set the keys of a YAML file", IMPORT, change.import_keys))
+    _add_define(
+        add_command(
+            actions, "define", "give every host of a cluster a key", DEFINE, change.define, DEFINE_EXAMPLES
+        )
+    )
+    _add_set(add_command(actions, "set", "set a key", SET, change.set_key, SET_EXAMPLES))
+    _add_unset(add_command(actions, "unset", "remove a key", UNSET, change.unset, UNSET_EXAMPLES))
+    _add_import(
+        add_command(
+            actions, "import", "set the keys of a YAML file", IMPORT, change.import_keys, IMPORT_EXAMPLES
+        )
+    )
     pruning = add_command(
-        actions, "prune", "remove keys of objects that are gone from the engine", PRUNE, prune.run
+        actions,
+        "prune",
+        "remove keys of objects that are gone from the engine",
+        PRUNE,
+        prune.run,
+        PRUNE_EXAMPLES,
     )
     prune.add_arguments(pruning)
     _add_connection(pruning)
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    listed = add_command(actions, "list", "the keys that are set", LIST, listing.run)
+    listed = add_command(actions, "list", "the keys that are set", LIST, listing.run, LIST_EXAMPLES)
     listing.add_arguments(listed)
-    checking = add_command(actions, "check", "keys that are ignored, and why", CHECK, check.run)
-    showing = add_command(actions, "show", "the compiled keys of a VM or host", SHOW, show.run)
+    checking = add_command(
+        actions, "check", "keys that are ignored, and why", CHECK, check.run, CHECK_EXAMPLES
+    )
+    showing = add_command(actions, "show", "the compiled keys of a VM or host", SHOW, show.run, SHOW_EXAMPLES)
     showing.add_argument("item", metavar="VM|HOST", help="its name or id")
-    explaining = add_command(actions, "explain", "how keys place a VM", EXPLAIN, explain.run)
+    explaining = add_command(
+        actions, "explain", "how keys place a VM", EXPLAIN, explain.run, EXPLAIN_EXAMPLES
+    )
     explaining.add_argument("vm", metavar="VM", help="its name or id")
     explaining.add_argument(
         "--stay",
         action="store_true",
         help="of a running VM, also judge the host that it runs on, as if it were not there",
     )
-    exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export)
+    exporting = add_command(actions, "export", "print all keys as YAML", EXPORT, _export, EXPORT_EXAMPLES)
     for parser in (listed, checking, showing, explaining, exporting):
         add_key_state(parser)
 

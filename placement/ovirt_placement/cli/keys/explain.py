@@ -13,7 +13,7 @@ from ovirt_placement.answers.why import others_refuse
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.keys.columns import KEY_FILTER
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import find, listed, show, show_json
+from ovirt_placement.cli.question import find, listed, show, show_answer
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys.capacity import Room, Shortage
 from ovirt_placement.rules.placement_keys.decision import Decision, Failure
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     told = _outcome(decision, snapshot, others=others, whole=args.all)
     if args.json:
         units = [(host, refused.get(host, ())) for host in asked]
-        show_json(keys_explain_document(decision, every, vm, units, told, snapshot))
+        show_answer(args, keys_explain_document(decision, every, vm, units, told, snapshot))
         return 0
     if every.hosts:
         rows = [_row(one, decision, refused.get(one.host, ()), snapshot) for one in every.hosts]

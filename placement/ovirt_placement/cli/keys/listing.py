@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from ovirt_placement.answers.documents.keys import KeysListDocument, set_key
 from ovirt_placement.answers.key_sentences import key_place, written, written_weight
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import show, show_json
+from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import find_place
 from ovirt_placement.rules.placement_keys.keys import key_kind
@@ -35,9 +35,10 @@ def run(args: argparse.Namespace) -> int:
         if args.name in (None, key.name)
         and (wanted is None or (key.level == wanted.level and wanted.resource in (None, key.resource)))
     ]
+    keys.sort(key=lambda one: (one[0].level, one[0].name, key_place(one[0], snapshot), one[0].key_class))
     if args.json:
         told = tuple(set_key(key, _authorship(author), snapshot) for key, author in keys)
-        show_json(KeysListDocument(keys=told))
+        show_answer(args, KeysListDocument(keys=told))
     elif keys:
         rows = [(*_row(key, snapshot), *(_authorship(author) if authors else ())) for key, author in keys]
         headers = ("set by", "set at") if authors else ()

@@ -11,6 +11,9 @@ from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.keys import KeyChange
 
+#: So much of a change is told to a person.
+_MOST_LINES = 20
+
 
 def report(
     args: argparse.Namespace, snapshot: Snapshot, change: KeyChange, forgotten: Sequence[str] | None = None
@@ -26,6 +29,9 @@ def report(
         )
         return
     lines = [*_lines(change, snapshot), *(f"forgot VM {vm}" for vm in forgotten or ())]
+    if len(lines) > _MOST_LINES:
+        more = f"... and {len(lines) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
+        lines = [*lines[:_MOST_LINES], more]
     print("\n".join(lines) or "Nothing to change.")
 
 

@@ -10,7 +10,7 @@ from ovirt_placement.answers.documents.keys import keys_of_host_document, keys_o
 from ovirt_placement.answers.key_sentences import code_sentence, figure, key_place, written, written_weight
 from ovirt_placement.answers.names import Named
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import find, show, show_json
+from ovirt_placement.cli.question import find, show, show_answer
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.contention import Contention, Source, contention_of_host
@@ -36,11 +36,11 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(item, Vm):
         keys = compiled_keys(snapshot, item.id)
         if args.json:
-            show_json(keys_of_vm_document(keys, item, snapshot))
+            show_answer(args, keys_of_vm_document(keys, item, snapshot))
         else:
             _show_vm(keys, item, snapshot)
     else:
-        _tell_of_host(item, snapshot, as_json=args.json)
+        _tell_of_host(item, snapshot, args)
     return 0
 
 
@@ -72,14 +72,15 @@ def _hidden(keys: Iterable[PlacementKey], snapshot: Snapshot) -> Iterator[str]:
         yield f"{key_place(key, snapshot)}: {written(key.value)} ({written_weight(key)})"
 
 
-def _tell_of_host(host: Host, snapshot: Snapshot, *, as_json: bool) -> None:
+def _tell_of_host(host: Host, snapshot: Snapshot, args: argparse.Namespace) -> None:
     settings = settings_of(snapshot.cluster_by_id[host.cluster].scheduling_properties)
     ratios = contention_of_host(snapshot, host, settings)
     keys = keys_of_host(snapshot, host, settings)
-    if not as_json:
+    if not args.json:
         _show_host(keys, ratios)
         return
-    show_json(
+    show_answer(
+        args,
         keys_of_host_document(
             Named(host.id, host.name),
             _instances(keys.system),
@@ -87,7 +88,7 @@ def _tell_of_host(host: Host, snapshot: Snapshot, *, as_json: bool) -> None:
             keys.sticky,
             ratios,
             snapshot,
-        )
+        ),
     )
 
 

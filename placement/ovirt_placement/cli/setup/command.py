@@ -19,9 +19,15 @@ The user needs to be a SuperUser. See docs/setup.md.
 """
 
 
+EXAMPLES = """\
+  ovirt-placement setup --cluster blue --dry-run
+  ovirt-placement setup --all-policies --undo
+"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = add_command(
-        subparsers, "setup", "a scheduling policy with our units, in the engine", DESCRIPTION, run
+        subparsers, "setup", "a scheduling policy with our units, in the engine", DESCRIPTION, run, EXAMPLES
     )
     parser.add_argument("--policy", metavar="NAME", help="the policy's name (default: ovirt-placement)")
     parser.add_argument(

@@ -48,17 +48,31 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
 def _mark(file: IO[str], path: str) -> str:
     """Tell the file from what stands there after somebody has written it, or even touched it."""
     found = os.fstat(file.fileno())
-    if not is_closed(found):
-        raise UserError(f"{path}: others may read the password: chmod 600 {path}")
-    if found.st_uid not in (os.geteuid(), _ROOT):
-        raise UserError(
-            f"{path}: belongs to another user (uid {found.st_uid}), who may change the password:"
-            f" run as that user, or chown {os.geteuid()} {path}"
-        )
+    if reason := refusal(found, os.geteuid(), path):
+        raise UserError(reason)
     return f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}:{found.st_ctime_ns}"
 
 
-def is_closed(found: os.stat_result) -> bool:
+def refusal(found: os.stat_result, uid: int, path: str) -> str | None:
+    """Say why the user `uid` should not take a password from this file, and what to do; None if it may."""
+    if not _is_closed(found):
+        return f"{path}: others may read the password: chmod 600 {path}"
+    if found.st_uid not in (uid, _ROOT):
+        return (
+            f"{path}: belongs to another user (uid {found.st_uid}), who may change the password:"
+            f" run as that user, or {_take(found, uid, path)}"
+        )
+    return None
+
+
+def _take(found: os.stat_result, uid: int, path: str) -> str:
+    """Say how the user `uid` comes to own the file; services whose file root takes must still read it."""
+    if uid == _ROOT and found.st_gid != _ROOT:
+        return f"chown root {path} && chmod 640 {path}, which its group still reads"
+    return f"chown {uid} {path}"
+
+
+def _is_closed(found: os.stat_result) -> bool:
     """Whether nobody but its owner may touch the file.
 
     The one exception: root may let a group of services read it, since services of several users log in.

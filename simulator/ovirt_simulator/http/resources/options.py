@@ -23,6 +23,8 @@ _OPTIONS = {
     "OverUtilizationForHaReservation": "200",
     "SchedulerAllowOverBooking": "false",
     "SpeedOptimizationSchedulingThreshold": "10",
+    # Of no version of clusters: VMs have whatever custom properties they are given here.
+    "UserDefinedVMProperties": "",
     "UserSessionTimeOutInterval": "30",
     "VdsHaReservationIntervalInMinutes": "5",
     "VdsLoadBalancingIntervalInMinutes": "1",

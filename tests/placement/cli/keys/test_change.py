@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Network, Nic, VnicProfile
-from tests.builders import host, snapshot, vm
+from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.keys.changing import STATE, TEMPLATE, listed, refused
 from tests.placement.cli.live_engine import LiveEngine, Starting
 
@@ -208,3 +208,13 @@ def test_what_a_vm_is_made_of_is_found_by_name_or_id(serving: Starting) -> None:
         resources = {key["name"]: key["resource"] for key in live.data(0, "keys", "list")["keys"]}
         assert resources == {"A": TEMPLATE, "B": "d1", "C": "n1", "D": "p1", "E": "i1"}
         assert "A" in live.data(0, "keys", "show", "made")["system"]
+
+
+def test_a_change_of_many_hosts_is_told_in_few_lines(serving: Starting) -> None:
+    """JSON has all of it."""
+    hosts = [host(f"h{number}", cluster="c1") for number in range(30)]
+    with serving(snapshot(cluster("c1", name="blue"), *hosts)) as live:
+        out, _ = live.run(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "1")
+        assert len(out.splitlines()) == 21
+        assert out.splitlines()[-1].startswith("... and 10 more:")
+        assert len(live.data(0, "keys", "define", "GEN", "--cluster", "blue", "--default", "2")["set"]) == 30

@@ -80,15 +80,15 @@ MISTAKEN = keyed(
 def test_list_tells_who_set_what_where(keys: Commands) -> None:
     assert keys.told(MISTAKEN, "list")[2:] == [
         "cluster cluster1 system K gold 0 normal",
+        "node south system GEN 1 placement",
         "node north system SAN 1 placement",
         "node south system SAN 2 60 sticky",
-        "node south system GEN 1 placement",
     ]
     assert [one["kind"] for one in keys.answered(MISTAKEN, "list")["keys"]] == [
         "normal",
         "placement",
-        "sticky",
         "placement",
+        "sticky",
     ]
 
 

@@ -162,7 +162,7 @@ def parties(serving: Starting, tmp_path: Path) -> Iterator[Parties]:
 
 
 #: Whether the file that is imported names the class.
-NAMED = [
+WITH_OR_WITHOUT = [
     pytest.param(True, id="class in the file"),
     pytest.param(False, id="class of who imports", marks=pytest.mark.slow),
 ]
@@ -179,7 +179,7 @@ def test_every_cell_of_the_table_by_set(parties: Parties) -> None:
         assert parties.set(key) == refused, key
 
 
-@pytest.mark.parametrize("named", NAMED)
+@pytest.mark.parametrize("named", WITH_OR_WITHOUT)
 def test_every_cell_of_the_table_by_import(parties: Parties, named: bool) -> None:
     for level, key_class in CELLS:
         key = Key(level, key_class, "G", weight=None if level == "node" else "5")
@@ -199,7 +199,7 @@ def test_every_code_by_define(parties: Parties) -> None:
             assert parties.define(key) == codes, key
 
 
-@pytest.mark.parametrize("named", NAMED)
+@pytest.mark.parametrize("named", WITH_OR_WITHOUT)
 def test_every_code_by_import(parties: Parties, named: bool) -> None:
     for key, codes in JUDGED:
         assert parties.imported(key, named=named) == codes, key

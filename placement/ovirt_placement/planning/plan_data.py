@@ -1,0 +1,200 @@
+"""Plans as data: what `ovirt-enforcer plan --json` prints, `apply` reads, and the history keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from msgspec import field
+
+from ovirt_placement.answers.names import (
+    Named,
+    named_cluster,
+    named_groups,
+    named_host,
+    named_hosts,
+    named_vm,
+    named_vms,
+)
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan, Remaining, Reservation, Step
+from ovirt_placement.planning.report import reason_text
+from ovirt_placement.rules.record import Record
+
+#: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
+FORMAT: Final = 1
+
+
+class MovedVm(Record, frozen=True, omit_defaults=False):
+    """A VM that a step moves, and the host that it leaves."""
+
+    id: str
+    name: str
+    from_: Named = field(name="from")
+
+
+class PlannedStep(Record, frozen=True, omit_defaults=False):
+    """One migration request: of a VM, or of a whole positive group at once."""
+
+    vms: tuple[MovedVm, ...]
+    #: The host that the first VM leaves.
+    from_: Named = field(name="from")
+    to: Named
+    #: What it is for, as a sentence.
+    reason: str
+    #: Places in `steps`, from 0, of the steps that must have ended before this one begins.
+    after: tuple[int, ...]
+    #: How long the migration is thought to take.
+    seconds: float
+    #: Whether the engine is asked to move all VMs of the positive group with the first one.
+    closure: bool
+    #: Whether it is taken for the HA reservation.
+    reserves: bool
+    #: Broken affinity groups, or legacy labels, that the VMs belong to.
+    groups: tuple[Named, ...]
+    #: Those of them that hold afterwards.
+    mends: tuple[Named, ...]
+
+
+class RemainingRule(Record, frozen=True, omit_defaults=False):
+    """A broken rule that the steps do not mend."""
+
+    #: Affinity groups, or a legacy label; none of placement keys.
+    groups: tuple[Named, ...]
+    #: `vm_affinity`, `host_affinity` or `placement_keys`.
+    family: str
+    #: "together", "apart", "on its hosts" ...
+    asks: str
+    hard: bool
+    vms: tuple[Named, ...]
+    #: What stands in the way, as sentences; none where nobody asked for its repair.
+    because: tuple[str, ...]
+
+
+class LostFailure(Record, frozen=True, omit_defaults=False):
+    """Hosts that must not fail together, and VMs that find no home then."""
+
+    hosts: tuple[Named, ...]
+    #: The failure domains that fail, where domains do.
+    domains: tuple[str, ...]
+    vms: tuple[Named, ...]
+
+
+class PlannedReservation(Record, frozen=True, omit_defaults=False):
+    """What becomes of an HA reservation that the plan was to restore."""
+
+    #: Null if not all failures could be judged.
+    holds: bool | None
+    #: Whether no migrations leave fewer VMs without a home.
+    proven: bool
+    lost: tuple[LostFailure, ...]
+
+
+class DroppedStep(Record, frozen=True, omit_defaults=False):
+    """A step that was dropped, since a rule refuses it."""
+
+    step: PlannedStep
+    because: tuple[str, ...]
+
+
+class ClusterPlan(Record, frozen=True, omit_defaults=False):
+    """The migrations that repair one cluster."""
+
+    #: A digest of the cluster and its steps: equal plans have equal ids.
+    id: str
+    cluster: Named
+    strategy: str
+    #: How many VMs are migrated; one that is migrated twice counts twice.
+    migrations: int
+    #: Whether no plan mends more, or as much with fewer migrations.
+    proven: bool
+    #: Migrations that any plan needs that mends as much.
+    at_least: int
+    #: How long it is thought to take.
+    seconds: float
+    steps: tuple[PlannedStep, ...]
+    #: Every rule that stays broken, also one that nobody asked to repair.
+    remaining: tuple[RemainingRule, ...]
+    #: Hosts whose headroom is given up, for a hard rule.
+    crowded: tuple[Named, ...]
+    #: Null where nobody asked for it, or there is none.
+    reservation: PlannedReservation | None
+    refused: tuple[DroppedStep, ...]
+
+
+class Plans(Record, frozen=True, omit_defaults=False):
+    """The plans of all clusters that were asked for."""
+
+    format: Literal[1]
+    #: Null without a cluster.
+    strategy: str | None
+    clusters: tuple[ClusterPlan, ...]
+
+
+def plans_data(plans: Iterable[Plan], snapshot: Snapshot) -> Plans:
+    plans = list(plans)
+    return Plans(
+        format=FORMAT,
+        strategy=plans[0].strategy if plans else None,
+        clusters=tuple(plan_data(plan, snapshot) for plan in plans),
+    )
+
+
+def plan_data(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
+    """The plan of one cluster: ids with names beside them."""
+    return ClusterPlan(
+        id=plan.id,
+        cluster=named_cluster(plan.cluster, snapshot),
+        strategy=plan.strategy,
+        migrations=plan.migrations,
+        proven=plan.proven,
+        at_least=plan.at_least,
+        seconds=plan.seconds,
+        steps=tuple(_step(step, snapshot) for step in plan.steps),
+        remaining=tuple(_remaining(rule, snapshot) for rule in plan.remaining),
+        crowded=named_hosts(plan.crowded, snapshot),
+        reservation=None if plan.reservation is None else _reservation(plan.reservation, snapshot),
+        refused=tuple(DroppedStep(_step(one.step, snapshot), one.because) for one in plan.refused),
+    )
+
+
+def _step(step: Step, snapshot: Snapshot) -> PlannedStep:
+    return PlannedStep(
+        vms=tuple(
+            MovedVm(vm, named_vm(vm, snapshot).name, named_host(source, snapshot))
+            for vm, source in zip(step.vms, step.sources, strict=True)
+        ),
+        from_=named_host(step.sources[0], snapshot),
+        to=named_host(step.target, snapshot),
+        reason=reason_text(step, snapshot),
+        after=step.after,
+        seconds=step.seconds,
+        closure=step.closure,
+        reserves=step.reserves,
+        groups=named_groups(step.groups, snapshot),
+        mends=named_groups(step.mends, snapshot),
+    )
+
+
+def _remaining(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
+    return RemainingRule(
+        groups=named_groups(rule.groups, snapshot),
+        family=rule.family,
+        asks=rule.asks,
+        hard=rule.hard,
+        vms=named_vms(rule.vms, snapshot),
+        because=rule.because,
+    )
+
+
+def _reservation(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
+    return PlannedReservation(
+        holds=not reservation.lost if reservation.known else None,
+        proven=reservation.proven,
+        lost=tuple(
+            LostFailure(
+                named_hosts(failure.hosts, snapshot), failure.domains, named_vms(failure.vms, snapshot)
+            )
+            for failure in reservation.lost
+        ),
+    )

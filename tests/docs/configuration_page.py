@@ -1,0 +1,101 @@
+"""The reference of configuration keys, as it follows from the records that the files are read into."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
+from ovirt_scheduler_proxy.settings import Settings
+from tests.docs.field_comments import comments
+
+HEAD = """\
+# Reference of configuration keys
+
+Made from the code that reads them (`make reference`). What they are for, and examples:
+[configuration.md](configuration.md), [enforcer/settings.md](enforcer/settings.md) and
+[proxy-configuration.md](proxy-configuration.md). Times are in seconds unless a name says otherwise.
+"""
+PLACEMENT: Mapping[str, type[msgspec.Struct]] = {
+    "engine": EngineSettings,
+    "inventory": InventorySettings,
+    "store": StoreSettings,
+    "ha": HaSettings,
+    "enforcer": EnforcerSettings,
+}
+_WORDS = {str: "text", Path: "text", int: "whole number", float: "number", bool: "true or false"}
+
+
+def configuration_page() -> str:
+    parts = [HEAD, "## /etc/ovirt-placement/ovirt-placement.toml\n"]
+    for name, settings in PLACEMENT.items():
+        parts += _section(f"[{name}]", settings)
+    parts.append("## /etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml\n")
+    parts += _sections_below("", Settings)
+    return "\n".join(parts)
+
+
+def _section(title: str, settings: type[msgspec.Struct]) -> Iterator[str]:
+    """The section itself, then those that stand in it."""
+    rows = list(_rows(settings))
+    if rows:
+        head = ("| key | type | default | meaning |", "| --- | --- | --- | --- |")
+        yield "\n".join([f"### `{title}`", "", *head, *rows, ""])
+    yield from _sections_below(f"{title.strip('[]')}.", settings)
+
+
+def _sections_below(prefix: str, settings: type[msgspec.Struct]) -> Iterator[str]:
+    for field in msgspec.structs.fields(settings):
+        record = _record_in(field.type)
+        if record is not None:
+            named = ".NAME" if get_origin(field.type) is dict else ""
+            title = f"[{prefix}{field.name}{named}]"
+            yield from _section(f"[{title}]" if get_origin(field.type) is tuple else title, record)
+
+
+def _rows(settings: type[msgspec.Struct]) -> Iterator[str]:
+    said = comments(settings, shared=True)
+    for field in msgspec.structs.fields(settings):
+        if _record_in(field.type) is None:
+            cells = (f"`{field.name}`", _kind(field.type), _default(field), said[field.name])
+            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _record_in(kind: Any) -> type[msgspec.Struct] | None:
+    """The record that a section, a list of sections, or sections by name are read into."""
+    found = [one for one in (kind, *get_args(kind)) if isinstance(one, type)]
+    return next((one for one in found if issubclass(one, msgspec.Struct)), None)
+
+
+def _kind(kind: Any) -> str:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _kind(inner[0])
+    if origin is Literal:
+        return " or ".join(f"`{one}`" for one in inner)
+    if origin in (Union, types.UnionType):
+        return _kind(next(one for one in inner if one is not type(None)))
+    if origin is tuple:
+        return f"list of {_kind(inner[0])}"
+    if origin is not None:  # a mapping
+        return f"{_kind(inner[1])}, by name"
+    if kind is Kind:
+        return "[kind](reference-events.md#what-the-enforcer-tells)"
+    if issubclass(kind, Enum):
+        return " or ".join(f"`{one.value}`" for one in kind)
+    return _WORDS[kind]
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "must be given"
+    default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    return "none" if default is None else f"`{json.dumps(msgspec.to_builtins(default, enc_hook=str))}`"
