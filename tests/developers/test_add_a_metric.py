@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from . import walk_through
 
 PAGE = walk_through.read("add-a-metric.md")
@@ -23,6 +25,7 @@ def test_the_metric_of_the_page_is_served(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_it_is_missed_where_nothing_moves_it(tmp_path: Path) -> None:
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != MOVER)
     done = walk_through.run_tests(tree, CASE)

@@ -57,6 +57,7 @@ def state() -> Snapshot:
         *(build.host(level) for level in (*LEVELS, "nowhere")),
         *(build.vm(f"{level}-vm", **fields) for level, fields in VMS.items()),
         build.vm("bare-vm"),
+        build.vm("donor-vm", disks=(Disk(id="given", bootable=True),)),
         build.vm("other-vm"),
     )
     return replace(
@@ -73,6 +74,8 @@ def keys() -> Iterator[PlacementKey]:
     for level in LEVELS:
         key = PlacementKey(level=level, resource=level, key_class="system", name=level, value=1, weight=80)
         yield key
+        if level == "disk":
+            yield replace(key, resource="given")
         for host in (*LEVELS, "nowhere"):
             yield replace(key, level="node", resource=host, value=int(host == level), weight=None)
 
@@ -116,7 +119,9 @@ def test_what_a_vm_is_given_counts_with_its_next_start(world: World, engine: ovi
     assert world.start("bare-vm") == "network"
     world.stop("bare-vm")
     vm.nics_service().nic_service(nic.id).remove()
-    vm.disk_attachments_service().add(types.DiskAttachment(disk=types.Disk(id="disk"), bootable=True))
+    donor = engine.system_service().vms_service().vm_service("donor-vm")
+    donor.disk_attachments_service().attachment_service("given").remove(detach_only=True)
+    vm.disk_attachments_service().add(types.DiskAttachment(disk=types.Disk(id="given"), bootable=True))
     assert world.start("bare-vm") == "disk"
     world.until_called("runFilters", 2, "bare-vm")
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection, connect
-from ovirt_placement.engine.reading.policies import PolicyReader
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.service.follower import Follower
@@ -45,7 +44,6 @@ class Stage:
             url=self.server.api_url, username="admin@internal", password_file=password, timeout_seconds=5
         )
         self.connection: EngineConnection = connect(settings)
-        self.policies = PolicyReader()
         self.now = 0.0
         self.failures = 0
         self.follower = Follower(self.connection, lambda: self.now)
@@ -66,7 +64,7 @@ class Stage:
             self.failures += 1
 
     def read(self, scope: Scope, needs: Needs = NOTHING) -> None:
-        self.follower.hand_in(read(self.connection, scope, self.policies, needs, self.now))
+        self.follower.hand_in(read(self.connection, scope, needs, self.now))
 
     def begin(self) -> None:
         for _ in range(2):

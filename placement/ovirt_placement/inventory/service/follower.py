@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from http import HTTPStatus
 
-from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
-from ovirt_placement.engine.reading.by_id import find_vms, reread_cluster, reread_hosts, reread_vms
+from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.by_id import find_vms, reread_cluster, reread_hosts
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import Event, read_events
 from ovirt_placement.engine.reading.policies import PolicyReader
@@ -20,6 +19,7 @@ from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import ENGINE_STARTED, TAGS_CHANGED, Told, told_by, vms_named
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
+from ovirt_placement.inventory.service.reading_vms import read_vms
 from ovirt_placement.inventory.service.rereads import (
     BRIEFLY,
     LATER_SECONDS,
@@ -31,7 +31,7 @@ from ovirt_placement.inventory.service.rereads import (
 )
 from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 
 #: So many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
@@ -158,6 +158,7 @@ class Follower:
     def _distrust(self, now: float) -> None:
         """Have everything read again: what happened before this moment may have been missed."""
         self.whole_needed = self.details_needed = now
+        self._policies.forget()
 
     def _hear(self, event: Event, now: float) -> None:
         if event.code == ENGINE_STARTED:
@@ -192,11 +193,9 @@ class Follower:
                 self._rereads.ask(Subject(Kind.MEMORY, host), now, BRIEFLY)
 
     def _meant(self, subject: Subject) -> Iterable[Subject]:
-        if subject.kind is Kind.POLICIES:
-            self._policies.forget()
-        elif subject.kind is Kind.NETWORKS and Detail.NICS not in self._view.details_wanted:
+        if subject.kind is Kind.NETWORKS and Detail.NICS not in self._view.details_wanted:
             return ()
-        elif subject.kind is not Kind.CLUSTER or subject.id:
+        if subject.kind is not Kind.CLUSTER or subject.id:
             return (subject,)
         return tuple(Subject(Kind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
 
@@ -226,8 +225,7 @@ class Follower:
         """Read what is due: VMs first, for those that came or went name hosts."""
         self._reread_vms(self._due(Kind.VM, SOON_SECONDS))
         self._reread_hosts()
-        for cluster in self._due(Kind.CLUSTER):
-            self._reread_cluster(cluster)
+        self._reread_clusters()
         if self._due(Kind.LABELS):
             self._reread_labels()
         if self._due(Kind.NETWORKS):
@@ -241,7 +239,10 @@ class Follower:
         if not ids:
             return
         began = self._clock()
-        found, detailed = self._read_vms(ids)
+        found, detailed = read_vms(self._connection, ids, self._view.details_wanted)
+        if not detailed:
+            for vm_id in ids:
+                self._rereads.ask(Subject(Kind.VM, vm_id), began, (LATER_SECONDS,))
         for vm_id in ids:
             before = self._view.vm(vm_id)
             self._view.put_vm(vm_id, found.get(vm_id), began, detailed=detailed)
@@ -251,20 +252,6 @@ class Follower:
                 self._ask_for_hosts(places(before) | places(after), began)
             if after is not None and self._view.has_unknown_profile(after):
                 self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
-
-    def _read_vms(self, ids: list[str]) -> tuple[dict[str, Vm], bool]:
-        """Read VMs by their ids; whether that was with the details that are wanted."""
-        wanted = self._view.details_wanted
-        try:
-            return reread_vms(self._connection, ids, wanted), True
-        except EngineFault as fault:
-            if not wanted or fault.code != HTTPStatus.INTERNAL_SERVER_ERROR:
-                raise
-            _log.info("reads VMs without what hangs on them, for now: %s", fault)
-        # A disk that is removed at this moment is enough for the engine to fail on all that it is to follow.
-        for vm_id in ids:
-            self._rereads.ask(Subject(Kind.VM, vm_id), self._clock(), (LATER_SECONDS,))
-        return reread_vms(self._connection, ids), False
 
     def _reread_hosts(self) -> None:
         """Read hosts that events speak of, and with them, or once a second, those with other memory."""
@@ -279,6 +266,16 @@ class Follower:
             self._view.put_host(host_id, found.get(host_id), began)
             for kind in (Kind.HOST, Kind.MEMORY):
                 self._rereads.read(Subject(kind, host_id), found.get(host_id), began)
+
+    def _reread_clusters(self) -> None:
+        """Read clusters again that events speak of; all where they speak of policies, which any may use."""
+        began, ids = self._clock(), self._due(Kind.CLUSTER)
+        if self._due(Kind.POLICIES):
+            self._policies.forget()
+            ids = sorted({*ids, *self._view.cluster_ids})
+        for cluster_id in ids:
+            self._reread_cluster(cluster_id)
+        self._rereads.read(Subject(Kind.POLICIES), None, began)
 
     def _reread_cluster(self, cluster_id: str) -> None:
         began = self._clock()

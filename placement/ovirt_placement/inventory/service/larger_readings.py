@@ -15,15 +15,14 @@ from ovirt_placement.inventory.service.view import Reading
 
 
 class LargerReadings:
-    """Remembers policies, and what an engine had, from one reading to the next."""
+    """Remembers what an engine had, from one reading to the next."""
 
     def __init__(self) -> None:
-        self._policies = PolicyReader()
         self._doubts = Doubts()
 
     def read(self, connection: EngineConnection, scope: Scope, needs: Needs, began: float) -> Reading:
         """Make one of them; raises what `EngineConnection.get` raises, and `Implausible`."""
-        found = read(connection, scope, self._policies, needs, began)
+        found = read(connection, scope, needs, began)
         if found.whole is not None:
             self._doubts.check(kinds_of(found.whole))
         elif found.hosts is not None:
@@ -31,12 +30,11 @@ class LargerReadings:
         return found
 
 
-def read(
-    connection: EngineConnection, scope: Scope, policies: PolicyReader, needs: Needs, began: float
-) -> Reading:
+def read(connection: EngineConnection, scope: Scope, needs: Needs, began: float) -> Reading:
     """Make one of the larger readings; raises what `EngineConnection.get` raises."""
     if scope is Scope.WHOLE:
-        return Reading(began, whole=read_as_told(connection, policies=policies))
+        # Policies that were remembered would undo what the follower has read since.
+        return Reading(began, whole=read_as_told(connection, policies=PolicyReader()))
     if scope is Scope.HOSTS:
         with whole_answers(connection):
             return Reading(began, hosts=read_hosts(connection))

@@ -119,7 +119,7 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
 
 def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
     vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
-    slow = read(stage.connection, Scope.WHOLE, stage.policies, NOTHING, stage.now)
+    slow = read(stage.connection, Scope.WHOLE, NOTHING, stage.now)
     stage.engine.vms.stop(vm.id)
     for _ in range(10):
         stage.turn()

@@ -69,7 +69,7 @@ def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) 
 def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(stage: Stage) -> None:
     watch(stage, "nic")
     vm = some_vm(stage)
-    slow = read(stage.connection, Scope.DETAILS, stage.policies, stage.follower.needs, stage.now)
+    slow = read(stage.connection, Scope.DETAILS, stage.follower.needs, stage.now)
     added = stage.engine.devices.add_nic(vm.id, "nic0")
     turns(stage)
     assert added in known(stage, vm.id).nics
@@ -188,7 +188,7 @@ def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
 
 
 def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
-    reading = read(stage.connection, Scope.DETAILS, stage.policies, Needs(details=ALL_DETAILS), 0.0)
+    reading = read(stage.connection, Scope.DETAILS, Needs(details=ALL_DETAILS), 0.0)
     assert reading.details is not None
     shown = stage.shown(devices=True)
     assert reading.details.vms == {vm.id: VmDetails.of(vm) for vm in shown.vms}
