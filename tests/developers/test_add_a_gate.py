@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from . import walk_through
 from .walk_through import Block
 
@@ -34,6 +36,7 @@ def test_the_gate_of_the_page_closes_and_leaves_the_others_as_they_are(tmp_path:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_without_its_line_in_the_catalogue_it_is_missed(tmp_path: Path) -> None:
     def no_line(block: Block) -> bool:
         return not block.change

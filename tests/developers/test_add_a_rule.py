@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from . import walk_through
 
 PAGE = walk_through.read("add-a-rule.md")
@@ -29,6 +31,7 @@ def test_the_rule_of_the_page_is_known_to_all(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_without_its_line_in_the_catalogue_nobody_knows_it(tmp_path: Path) -> None:
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != CATALOGUE)
     done = walk_through.run_tests(tree, TEST)

@@ -120,6 +120,7 @@ def test_affinity_groups_that_the_engine_refuses(group_results: Results) -> None
     assert results["ask for a cluster that is not there"]["msg"] == "Cluster 'Nowhere' was not found."
 
 
+@pytest.mark.slow
 def test_affinity_labels(engine: str, folder: Path) -> None:
     results = play("affinity_label.yml", engine, folder)
     assert changes(results, "create", "create again") == {"create": True, "create again": False}
@@ -208,6 +209,7 @@ def test_information(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> No
     assert names(results["policies by id"]["ovirt_scheduling_policies"]) == [policies[1].name]
 
 
+@pytest.mark.slow
 def test_events_and_log_in(engine: str, folder: Path, sdk: ovirtsdk4.Connection) -> None:
     results = play("event.yml", engine, folder)
     raised = results["raise"]

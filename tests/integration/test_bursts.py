@@ -95,6 +95,7 @@ def test_a_decision_outlives_the_proxy_that_made_it_and_counts_in_another(scene:
     assert sorted(rank for _, rank, _ in second["result"])[-2:] == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("published", [False, True], ids=["without an inventory", "with one"])
 def test_starts_over_the_sdk_at_once(tmp_path: Path, published: bool) -> None:
     """Everything as it is in use: two of each of four groups, started by clients side by side."""

@@ -99,6 +99,7 @@ def test_it_follows_the_events_and_waits_for_no_cycle(world: World, records: Rec
     assert world.stop_enforcing() == 0
 
 
+@pytest.mark.slow
 def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
     world.publish()
     world.enforce()
@@ -178,6 +179,7 @@ def test_a_store_that_is_locked_for_long_costs_no_record(world: World, records: 
     assert "all is well again" in world.enforcer_log
 
 
+@pytest.mark.slow
 def test_keys_on_what_is_read_late_are_not_missed(world: World, records: Records) -> None:
     """Daemon and inventory service start together, and the reading of NICs takes its time."""
     on_nic = PlacementKey(

@@ -64,7 +64,8 @@ def remembered(world: World) -> int:
         store.close()
 
 
-@pytest.mark.parametrize("published", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("published", [False, True])
 def test_it_is_listed_logged_and_told_once_over_restarts(world: World, published: bool) -> None:
     assert groups(world, "lost") == "Nothing is lost.\n"
     if published:

@@ -168,6 +168,7 @@ def some_factors(data: st.DataObject) -> dict[str, int]:
     return data.draw(st.dictionaries(st.sampled_from(sorted(OURS.weights)), st.integers(0, 9)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> None:

@@ -45,18 +45,21 @@ def lose(url: str) -> None:
         metadata.drop_all(connection)
 
 
-def truncate(url: str) -> None:
-    if not url.startswith("sqlite"):
-        pytest.skip("a database has no file to cut off")
+def cut_off(url: str) -> None:
     for ending in ("", "-wal", "-shm"):
         Path(url.removeprefix("sqlite:///") + ending).unlink(missing_ok=True)
     Path(url.removeprefix("sqlite:///")).touch()
 
 
-@pytest.mark.parametrize("loss", [lose, truncate])
-def test_a_store_that_is_lost_is_not_made_anew_until_that_is_said(
-    url: str, loss: Callable[[str], None]
-) -> None:
+def test_a_store_that_is_lost_is_not_made_anew_until_that_is_said(url: str) -> None:
+    check_what_is_lost(url, lose)
+
+
+def test_a_file_without_content_is_a_lost_store(tmp_path: Path) -> None:
+    check_what_is_lost(f"sqlite:///{tmp_path}/store.db", cut_off)
+
+
+def check_what_is_lost(url: str, loss: Callable[[str], None]) -> None:
     fill(url)
     running = Store(url, engine="default", patience_seconds=5)
     assert running.open_intents()

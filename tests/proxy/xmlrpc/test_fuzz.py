@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ..running import RunningProxy, running, write_plugins
 
 #: Requests in one run; FUZZ_REQUESTS raises it for a longer one.
-REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "20000"))
+REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "8000"))
 
 #: Requests that each example sends, so that most of the time goes into the proxy.
 BATCH = 100
