@@ -6,7 +6,8 @@ READY := $(VENV)/.ready
 # What runs, without what tests and lints it.
 RUNS := $(VENV)/.runs
 VECTORS ?= tests/data/vectors
-PYTEST_ARGS ?= -n 2 --dist loadgroup
+# More than cores: tests of processes wait for them a fifth of the time.
+PYTEST_ARGS ?= -n 3 --dist loadgroup
 
 .PHONY: help demo test test-slow lint bench soak conformance reference clean
 
