@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from types import TracebackType
 
 _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -16,23 +17,29 @@ def log_to_stderr(form: str = "%(levelname)s %(name)s: %(message)s") -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-class LineFormatter(logging.Formatter):
-    """One line for a message; the further lines of a traceback are indented, and so pass for no message."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it so
-        record.message = one_line(record.message)
-        return super().formatMessage(record)
-
-    def formatException(self, ei: _Caught) -> str:  # noqa: N802
-        return "\n".join(f"    {one_line(line)}" for line in super().formatException(ei).split("\n"))
-
-
 def one_line(text: str) -> str:
     """The text, with all that is not to be seen told by its code."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _code(one) for one in text)
+    return "".join(one if one.isprintable() else code_of(one) for one in text)
 
 
-def _code(character: str) -> str:
+def code_of(character: str) -> str:
+    r"""A character as Python writes it in a text: `\x1b`."""
     return character.encode("unicode_escape").decode()
+
+
+class LineFormatter(logging.Formatter):
+    """One line for a message; the further lines of a traceback are indented, and so pass for no message."""
+
+    def __init__(self, form: str, shown: Callable[[str], str] = one_line) -> None:
+        """`shown` writes out what could break a line."""
+        super().__init__(form)
+        self._shown = shown
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it so
+        record.message = self._shown(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: _Caught) -> str:  # noqa: N802
+        return "\n".join(f"    {self._shown(line)}" for line in super().formatException(ei).split("\n"))

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ovirt_service.log_lines import code_of
+
 #: Words that say how things stand, and their colour on a terminal.
 _STYLES = {
     "accepted": "green",
@@ -29,7 +31,7 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        _code(one) if unicodedata.category(one) in _UNSHOWN and one != "\n" else one for one in text
+        code_of(one) if unicodedata.category(one) in _UNSHOWN and one != "\n" else one for one in text
     )
 
 
@@ -72,7 +74,3 @@ def _cell(text: str) -> Text:
 
 def _width(texts: Sequence[str]) -> int:
     return max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
-
-
-def _code(character: str) -> str:
-    return character.encode("unicode_escape", "backslashreplace").decode()

@@ -22,7 +22,7 @@ def of_engine(config: Config) -> Asked:
     """By the configuration, the engine's state, and what is held back now. Raises `UserError`."""
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, max_age=0.0)
-    with current_gates(config) as gates, connect(config.engine) as connection:
+    with connect(config.engine) as connection, current_gates(config, connection) as gates:
         restraints = Restraints(settings, snapshot, _history(config), Parties(connection))
         spared = gates.held_groups(snapshot)
         domains = configured.domains(config.ha, snapshot)

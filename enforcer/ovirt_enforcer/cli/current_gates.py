@@ -12,32 +12,26 @@ from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.service import process
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.store.database import StoreAway
 
 
 @contextmanager
-def current_gates(config: Config) -> Iterator[Gates]:
+def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gates]:
     """Give the gates; where there is no store yet, or none that answers, by the configuration alone.
 
     Raises what asking the engine for tagged VMs raises. Nothing is written.
     """
     settings = config.section("enforcer", EnforcerSettings)
-    tagged = _tagged(config, settings.exclude_tag)
+    tag = settings.exclude_tag
+    tagged = tagged_vms(connection, tag) if tag else frozenset[str]()
     patience = process.STORE_PATIENCE_SECONDS
     memory = Memory(config, patience_seconds=patience, create=False, tagged=lambda: tagged)
     try:
         yield _gates(memory, settings, Remembered(tagged_vms=tagged))
     finally:
         memory.close()
-
-
-def _tagged(config: Config, tag: str) -> frozenset[str]:
-    if not tag:
-        return frozenset()
-    with connect(config.engine) as connection:
-        return tagged_vms(connection, tag)
 
 
 def _gates(memory: Memory, settings: EnforcerSettings, otherwise: Remembered) -> Gates:

@@ -17,6 +17,7 @@ from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
 from ovirt_placement.planning.deadline import Deadline
@@ -104,7 +105,7 @@ def _record(args: argparse.Namespace) -> PlanRecord:
 
 def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
     """VMs that gates leave alone for now."""
-    with current_gates(config) as gates:
+    with connect(config.engine) as connection, current_gates(config, connection) as gates:
         return gates.held(snapshot)
 
 

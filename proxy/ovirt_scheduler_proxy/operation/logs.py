@@ -10,9 +10,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
-from typing import Any
 
 from ovirt_service.errors import UserError
+from ovirt_service.log_lines import LineFormatter
 
 from ..settings import Log
 from ..worker.text import escaped
@@ -28,21 +28,7 @@ _LAST_SECONDS = 1.0
 _SEVERITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-class _LineFormatter(logging.Formatter):
-    """One line for a message, whatever a caller or a plugin made it hold: nobody forges another's line.
-
-    The further lines of a traceback are indented, and so cannot pass for a message either.
-    """
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # logging calls it so
-        record.message = escaped(record.message)
-        return super().formatMessage(record)
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802
-        return "\n".join(f"    {escaped(line)}" for line in super().formatException(ei).splitlines())
-
-
-class _JournalFormatter(_LineFormatter):
+class _JournalFormatter(LineFormatter):
     """The journal adds the time itself and takes every line for a message of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -111,8 +97,8 @@ def set_up(settings: Log) -> BatchedHandler:
         else BatchedHandler(_write_to_stderr)
     )
     to_journal = not settings.file and _stderr_is_journal()
-    plain = _LineFormatter("%(asctime)s %(levelname)s %(message)s")
-    handler.setFormatter(_JournalFormatter("%(message)s") if to_journal else plain)
+    plain = LineFormatter("%(asctime)s %(levelname)s %(message)s", escaped)
+    handler.setFormatter(_JournalFormatter("%(message)s", escaped) if to_journal else plain)
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     # The formats above use none of these, and finding them out takes half the time of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

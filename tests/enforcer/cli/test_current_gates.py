@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.cli.current_gates import current_gates
+from ovirt_enforcer.gates.admission import Gates
 from ovirt_placement import config
+from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.intents import Store
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
@@ -28,8 +31,15 @@ def path(tmp_path: Path) -> Iterator[Path]:
     server.close()
 
 
+@contextmanager
+def gates_now(path: Path) -> Iterator[Gates]:
+    asked = config.load(path, {"OVIRT_PASSWORD": "password"})
+    with connect(asked.engine) as connection, current_gates(asked, connection) as gates:
+        yield gates
+
+
 def test_without_a_store_the_configuration_and_the_tags_count(path: Path, tmp_path: Path) -> None:
-    with current_gates(config.load(path, {"OVIRT_PASSWORD": "password"})) as gates:
+    with gates_now(path) as gates:
         assert gates.held(STATE) == EXCLUDED
     assert not (tmp_path / "store.db").exists()
 
@@ -39,7 +49,7 @@ def test_with_one_what_it_remembers_counts_too(path: Path, tmp_path: Path) -> No
     one = store.prepare(vm="c", cluster=CLUSTER, source="h2", target="h1", correlation_id="1")
     store.fail(one.id, "it broke")
     store.close()
-    with current_gates(config.load(path, {"OVIRT_PASSWORD": "password"})) as gates:
+    with gates_now(path) as gates:
         held = gates.held(STATE)
     assert {vm: held[vm] for vm in "ab"} == EXCLUDED
     assert held["c"] == "its migration to h1 failed (it broke); the cooldown is 600 s"
