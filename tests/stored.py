@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.intents import IntendedMigration, Intent, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 
 
@@ -20,3 +21,9 @@ def intent_of(store: Store, correlation_id: str) -> Intent:
     every = (*store.open_intents(), *store.history(within_seconds=1e12))
     (found,) = (intent for intent in every if intent.correlation_id == correlation_id)
     return found
+
+
+def prepared(store: Store, *, epoch: int | None = None, **values: Any) -> Intent:
+    """An intent that was written down for a request about one VM."""
+    (intent,) = store.prepare([IntendedMigration(**values)], epoch=epoch)
+    return intent

@@ -28,7 +28,7 @@ from tests.configuration import write_configuration
 from tests.integration.living_engine import LivingEngine, living
 from tests.placement.inventory.running import running
 from tests.plugins.proxy_process import running_proxy
-from tests.stored import put_keys
+from tests.stored import prepared, put_keys
 
 HOSTS = ["h1", "h2", "h3", "h4"]
 #: The VM that is to be placed, and the one that it must not meet.
@@ -131,14 +131,16 @@ def test_where_a_migration_goes_is_known_from_its_event(world: World) -> None:
 
 
 def test_an_intent_is_seen_at_once_and_never_stands_in_its_own_way(world: World) -> None:
-    intent = world.store.prepare(
-        vm=OTHER, cluster=build.CLUSTER, source=None, target="h2", correlation_id="meant"
+    intent = prepared(
+        world.store, vm=OTHER, cluster=build.CLUSTER, source=None, target="h2", correlation_id="meant"
     )
     assert world.refused() == {"h2"}
     world.store.fail(intent.id, "changed its mind")
     assert world.refused() == set()
 
-    own = world.store.prepare(vm=PROBE, cluster=build.CLUSTER, source=None, target="h3", correlation_id="own")
+    own = prepared(
+        world.store, vm=PROBE, cluster=build.CLUSTER, source=None, target="h3", correlation_id="own"
+    )
     assert world.refused() == set()
     world.store.fail(own.id, "changed its mind")
 

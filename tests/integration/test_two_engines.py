@@ -18,6 +18,7 @@ from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
 from tests.placement.databases import postgresql
+from tests.stored import prepared
 
 EAST, WEST = "east", "west"
 PAIR = ("first", "second")
@@ -122,8 +123,8 @@ def test_an_intent_of_one_engine_is_nothing_to_the_other(sites: tuple[Site, Site
     """Neither is it laid over the other's snapshot, nor does it hold up or occupy the other's enforcer."""
     east, west = sites
     for vm in PAIR:
-        intent = east.intents.prepare(
-            vm=vm, cluster=build.CLUSTER, source="h1", target="h2", correlation_id=f"east-{vm}"
+        intent = prepared(
+            east.intents, vm=vm, cluster=build.CLUSTER, source="h1", target="h2", correlation_id=f"east-{vm}"
         )
         east.intents.accept(intent.id)
     assert {pending.vm for pending in east.snapshot().pending} == set(PAIR)

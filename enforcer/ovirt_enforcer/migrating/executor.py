@@ -24,7 +24,7 @@ from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
-from ovirt_placement.store.intents import Intent, Store
+from ovirt_placement.store.intents import IntendedMigration, Intent, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +137,22 @@ class Executor:
         if self._clock() > task.fresh_until:
             raise Stale("what was read of the engine has grown too old before the request could be sent")
 
-    def _prepare(self, task: Task) -> list[Intent]:
+    def _prepare(self, task: Task) -> tuple[Intent, ...]:
         """Write down every VM of the step; the first one's correlation id goes to the engine."""
         correlation_id = uuid.uuid4().hex
         step, snapshot = task.admitted.step, task.snapshot
-        return [
-            self._store.prepare(
+        migrations = [
+            IntendedMigration(
                 vm=vm,
                 cluster=task.admitted.cluster,
                 source=source,
                 target=step.target,
                 correlation_id=f"{correlation_id}-{number}" if number else correlation_id,
                 memory_mb=snapshot.vm_by_id[vm].memory_mb,
-                epoch=task.epoch,
                 plan=task.plan,
                 step=task.number,
                 circumstances=digest(snapshot, vm, (source, step.target)),
             )
             for number, (vm, source) in enumerate(zip(step.vms, step.sources, strict=True))
         ]
+        return self._store.prepare(migrations, epoch=task.epoch)

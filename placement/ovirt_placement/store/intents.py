@@ -20,7 +20,15 @@ from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.rows import without_engine
 from ovirt_placement.store.schema import held_steps, intents, now, plans
 
-__all__ = ["BLOCKING_SECONDS", "ImpossibleTransition", "Intent", "IntentState", "Store", "StoreAway"]
+__all__ = [
+    "BLOCKING_SECONDS",
+    "ImpossibleTransition",
+    "IntendedMigration",
+    "Intent",
+    "IntentState",
+    "Store",
+    "StoreAway",
+]
 
 #: How long an intent that the engine has not confirmed reserves its target.
 BLOCKING_SECONDS = 30.0
@@ -56,19 +64,29 @@ class ImpossibleTransition(Exception):
     """An intent was to enter a state that cannot follow the one it is in."""
 
 
-class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """One migration of a VM that somebody means to do, is doing, or did."""
+class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done with a VM."""
 
-    id: int
     vm: str
     cluster: str
     #: The host that it leaves; None for a start.
     source: str | None
     target: str
-    #: What it will take on the target, in MiB, where that was known.
-    memory_mb: int | None
     #: The engine puts it on every event of the migration.
     correlation_id: str
+    #: What it will take on the target, in MiB, where that is known.
+    memory_mb: int | None = None
+    #: The id of the plan, and the number of its step (from 1), that it carries out.
+    plan: str | None = None
+    step: int | None = None
+    #: A digest of what it was decided under, which tells whether that has changed since.
+    circumstances: str | None = None
+
+
+class Intent(IntendedMigration, frozen=True, kw_only=True):
+    """One migration of a VM that somebody means to do, is doing, or did."""
+
+    id: int
     state: IntentState
     #: Seconds since the epoch, by the database's clock.
     created: float
@@ -77,11 +95,6 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     age_seconds: float
     #: Why it failed or is unknown.
     error: str | None
-    #: The id of the plan, and the number of its step (from 1), that it carries out.
-    plan: str | None = None
-    step: int | None = None
-    #: A digest of what it was decided under, which tells whether that has changed since.
-    circumstances: str | None = None
 
     @property
     def open(self) -> bool:
@@ -103,42 +116,23 @@ class Store(StoreAccess):
     """The intents of one engine, in a database."""
 
     def prepare(
-        self,
-        *,
-        vm: str,
-        cluster: str,
-        source: str | None,
-        target: str,
-        correlation_id: str,
-        memory_mb: int | None = None,
-        epoch: int | None = None,
-        plan: str | None = None,
-        step: int | None = None,
-        circumstances: str | None = None,
-    ) -> Intent:
-        """Write down a migration before the engine is asked for it, as a step (from 1) of a plan, by its id.
+        self, migrations: Iterable[IntendedMigration], *, epoch: int | None = None
+    ) -> tuple[Intent, ...]:
+        """Write down the migrations of one request before the engine is asked: all of them, or none.
 
-        `epoch` is that of the lease under which the migration was decided, from before the engine was read
-        for it. Raises `LeaseLost`, and writes nothing, if that epoch is over.
+        A group that the engine moves at once is never remembered by half, whenever the process dies.
+        `epoch` is that of the lease under which they were decided, from before the engine was read for it.
+        Raises `LeaseLost`, and writes nothing, if that epoch is over.
         """
-        values = {
-            "vm": vm,
-            "cluster": cluster,
-            "source": source,
-            "target": target,
-            "correlation_id": correlation_id,
-            "memory_mb": memory_mb,
-            "plan": plan,
-            "step": step,
-            "circumstances": circumstances,
-            "state": IntentState.PREPARED.value,
-            "created": now(),
-            "updated": now(),
-        }
+        state = {"state": IntentState.PREPARED.value, "created": now(), "updated": now()}
         with self._transaction() as rows:
             if epoch is not None:
                 fence(rows, epoch)
-            return _intent(rows.execute(rows.insert(intents).values(values).returning(*_COLUMNS)).one())
+            inserts = (
+                rows.insert(intents).values(msgspec.structs.asdict(migration) | state).returning(*_COLUMNS)
+                for migration in migrations
+            )
+            return tuple(_intent(rows.execute(insert).one()) for insert in inserts)
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""

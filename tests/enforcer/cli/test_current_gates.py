@@ -18,6 +18,7 @@ from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.scenarios.stage import START
+from tests.stored import prepared
 
 TAG = "ovirt-enforcer-exclude"
 STATE = snapshot(host("h1"), vm("a", "h1", tags=(TAG,)), vm("b", "h1"), vm("c", "h1"))
@@ -46,7 +47,7 @@ def test_without_a_store_the_configuration_and_the_tags_count(path: Path, tmp_pa
 
 def test_with_one_what_it_remembers_counts_too(path: Path, tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
-    one = store.prepare(vm="c", cluster=CLUSTER, source="h2", target="h1", correlation_id="1")
+    one = prepared(store, vm="c", cluster=CLUSTER, source="h2", target="h1", correlation_id="1")
     store.fail(one.id, "it broke")
     store.close()
     with gates_now(path) as gates:

@@ -27,6 +27,7 @@ from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
 from tests.placement.databases import database
 from tests.scenarios.stage import START
+from tests.stored import prepared
 
 #: A pair that one migration mends, two that cannot part, and a soft group that nobody is to mend.
 STATE = snapshot(
@@ -63,7 +64,8 @@ class Bench:
         )
 
     def prepare(self, name: str = "v1", plan: str | None = None) -> Intent:
-        return self.store.prepare(
+        return prepared(
+            self.store,
             vm=name,
             cluster=CLUSTER,
             source="h1",
@@ -215,8 +217,15 @@ def test_why_a_vm_is_not_moved_that_the_engine_refused_to_move_or_moves_now(benc
     bench.store.fail(bench.prepare().id, f"{REFUSED}a filter says no")
     text = bench.ask("why-not", "web1")
     assert " to beta: refused: a filter says no" in text
-    intent = bench.store.prepare(
-        vm="v1", cluster=CLUSTER, source="h1", target="h2", correlation_id="again", plan=bench.plan.id, step=1
+    intent = prepared(
+        bench.store,
+        vm="v1",
+        cluster=CLUSTER,
+        source="h1",
+        target="h2",
+        correlation_id="again",
+        plan=bench.plan.id,
+        step=1,
     )
     bench.store.accept(intent.id)
     assert "its migration to beta is under way (accepted)" in bench.ask("why-not", "web1")

@@ -17,6 +17,7 @@ from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
 from tests.placement.databases import database
 from tests.scenarios.stage import START
+from tests.stored import prepared
 
 #: A pair that a plan has brought together, and a VM that made room and that nothing keeps where it is.
 STATE = snapshot(
@@ -45,7 +46,8 @@ class Bench:
         history.record_plan(plan, CLUSTER, {"steps": [{"vms": []}] * steps, "remaining": []})
         for number, one in enumerate(migrations, 1):
             name, source, target = one.split()
-            intent = store.prepare(
+            intent = prepared(
+                store,
                 vm=name,
                 cluster=CLUSTER,
                 source=source,

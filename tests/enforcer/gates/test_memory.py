@@ -25,6 +25,7 @@ from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.pauses import PauseStore
 from tests.builders import CLUSTER, snapshot, vm
+from tests.stored import prepared
 
 from .judging import NOON, PARTS, STEP, plan, step
 
@@ -38,12 +39,14 @@ from ovirt_placement.model import state_file
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.pauses import PauseStore
 
+from tests.stored import prepared
+
 loaded = config.load(Path(sys.argv[1]), {})
 url = loaded.store.url
 
 def migrate(vm, error=None, done=False):
     store = Store(url, engine="default", patience_seconds=5)
-    one = store.prepare(vm=vm, cluster="cluster1", source="h1", target="h2", correlation_id=vm)
+    one = prepared(store, vm=vm, cluster="cluster1", source="h1", target="h2", correlation_id=vm)
     if error:
         store.fail(one.id, error)
     if done:
@@ -161,7 +164,7 @@ def test_a_plan_waits_is_approved_of_and_used_up_over_restarts(tmp_path: Path) -
         gates = memory.gates()
         assert not memory.offer(gates, state, both)
         assert gates.admit(state, CLUSTER, STEP, both)
-        begun = intents.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
+        begun = prepared(intents, vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
         intents.accept(begun.id)
         intents.finish(begun.id)
     moved = snapshot(*PARTS[:2], vm("a", "h2"), *PARTS[3:])
@@ -181,7 +184,7 @@ def test_what_ends_between_two_readings_counts_once(tmp_path: Path, monkeypatch:
     twice = 'mode = "enforce"\nvm_migrations_per_hour = 2\ncooldown_after_success_seconds = 0'
     loaded = configured(tmp_path, twice)
     store = Store(loaded.store.url, engine="default", patience_seconds=5)
-    one = store.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
+    one = prepared(store, vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
     store.accept(one.id)
     read = Store.history
 

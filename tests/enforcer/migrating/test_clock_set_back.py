@@ -15,6 +15,7 @@ from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER
 from tests.enforcer.migrating import bench as benches
 from tests.enforcer.migrating.bench import Bench
+from tests.stored import prepared
 
 HOUR = 3600.0
 
@@ -44,7 +45,7 @@ def test_a_lost_request_is_settled_and_the_cooldown_ends(
 
 
 def test_no_age_of_a_migration_is_negative(bench: Bench) -> None:
-    bench.store.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    prepared(bench.store, vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
     bench.set_back = HOUR
     (intent,) = bench.store.open_intents()
     assert intent.age_seconds == 0.0

@@ -76,10 +76,10 @@ def test_what_somebody_mended_meanwhile_is_left_alone(bench: Bench, monkeypatch:
         bench.engine.affinity_groups.edit("pair", AffinityGroupEdit(vms=["b"]))
         bench.pass_time(20)
 
-    def session_ends(self: Store, **values: Any) -> Any:
+    def session_ends(self: Store, migrations: Any, **how: Any) -> Any:
         bench.server.tokens.revoke_all()
         at_next_log_in(monkeypatch, mend)
-        return prepare(self, **values)
+        return prepare(self, migrations, **how)
 
     monkeypatch.setattr(Store, "prepare", session_ends)
     with bench.enforcing() as daemon:

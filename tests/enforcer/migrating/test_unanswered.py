@@ -17,6 +17,7 @@ from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER
 from tests.enforcer.migrating import bench as benches
 from tests.enforcer.migrating.bench import STATE, Bench
+from tests.stored import prepared
 
 HOUR = 3600.0
 
@@ -29,7 +30,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def unanswered(bench: Bench) -> Intent:
     """A migration of a to h2 that was asked for, and that nobody answered."""
-    made = bench.store.prepare(vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    made = prepared(bench.store, vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
     return bench.store.lose(made.id, "no answer")
 
 
@@ -105,7 +106,7 @@ def test_a_vm_that_is_not_found_once_is_not_gone(bench: Bench) -> None:
 
 
 def test_a_vm_that_is_not_found_twice_is(bench: Bench) -> None:
-    made = bench.store.prepare(vm="gone", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
+    made = prepared(bench.store, vm="gone", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
     accepted = bench.store.accept(made.id)
     with bench.connected() as connection:
         following = bench.executor(connection).following

@@ -17,6 +17,7 @@ from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+from tests.stored import prepared
 
 
 class Told(Notifications):
@@ -101,7 +102,7 @@ def test_the_recorder_tells_of_leaders_approvals_and_failures(told: Told, tmp_pa
     recorder.leading(3)
     recorder.leading(0)
     recorder.waits("p1", CLUSTER)
-    intent = store.prepare(vm="a", cluster=CLUSTER, source="h2", target="h1", correlation_id="one")
+    intent = prepared(store, vm="a", cluster=CLUSTER, source="h2", target="h1", correlation_id="one")
     recorder.ended(store.fail(intent.id, "no memory"))
     assert told.kinds == [Kind.LEADER_CHANGED, Kind.PLAN_WAITS, Kind.MIGRATION_FAILED]
     assert told.notices[0].facts == {"leader": "me", "epoch": "3"}

@@ -18,6 +18,7 @@ from ovirt_placement.store.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_service.errors import UserError
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.stored import prepared
 
 
 def state(place_of_b: str) -> Snapshot:
@@ -51,7 +52,8 @@ class Bench:
         self.recorder.look(state("h2"))
 
     def prepare(self, name: str, number: int, plan: str = "p1") -> Intent:
-        return self.store.prepare(
+        return prepared(
+            self.store,
             vm=name,
             cluster=CLUSTER,
             source="h2",

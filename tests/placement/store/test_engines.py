@@ -30,7 +30,7 @@ from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement.store.schema import metadata
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
-from tests.stored import put_keys
+from tests.stored import prepared, put_keys
 
 OURS, THEIRS = "ours", "theirs"
 SEEN = Seen("v1", "c1", "blue", (Membership(Kind.GROUP, "g1", "near"),))
@@ -76,7 +76,8 @@ class Parts:
         self.ha.announce(number=number, cluster="c", kind="ha_alert", facts={"by": self.engine}, settles=True)
 
     def prepare(self, vm: str, correlation_id: str) -> int:
-        return self.intents.prepare(
+        return prepared(
+            self.intents,
             vm=vm,
             cluster="c",
             source="h1",
@@ -221,9 +222,9 @@ def test_a_correlation_id_is_one_engines_alone(parts: tuple[Parts, Parts]) -> No
         wanted = {"vm": "v", "cluster": "c", "source": None, "target": "h", "correlation_id": "same"}
         if refused:
             with pytest.raises(UserError):
-                each.intents.prepare(**wanted)
+                prepared(each.intents, **wanted)
         else:
-            each.intents.prepare(**wanted)
+            prepared(each.intents, **wanted)
 
 
 def test_no_statement_forgets_the_engine(parts: tuple[Parts, Parts]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Store
 from tests.placement.databases import database
+from tests.stored import prepared
 
 PAIR = {"id": "g1", "name": "pair"}
 
@@ -37,8 +38,8 @@ def history(url: str) -> Iterator[HistoryStore]:
 
 
 def prepare(store: Store, vm: str, plan_id: str | None, number: int | None = 1) -> int:
-    return store.prepare(
-        vm=vm, cluster="c", source="h1", target="h2", correlation_id=vm, plan=plan_id, step=number
+    return prepared(
+        store, vm=vm, cluster="c", source="h1", target="h2", correlation_id=vm, plan=plan_id, step=number
     ).id
 
 

@@ -14,11 +14,18 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.store.intents import ImpossibleTransition, Intent, IntentState, Store, StoreAway
+from ovirt_placement.store.intents import (
+    ImpossibleTransition,
+    IntendedMigration,
+    Intent,
+    IntentState,
+    Store,
+    StoreAway,
+)
 from ovirt_placement.store.versions import VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
-from tests.stored import intent_of
+from tests.stored import intent_of, prepared
 
 PREPARED, ACCEPTED, DONE, FAILED, UNKNOWN = IntentState
 #: What may follow what.
@@ -37,9 +44,9 @@ def store(url: str) -> Iterator[Store]:
     opened.close()
 
 
-def prepared(store: Store, vm: str = "vm", correlation_id: str = "one", **fields: Any) -> Intent:
+def prepare(store: Store, vm: str = "vm", correlation_id: str = "one", **fields: Any) -> Intent:
     values = {"cluster": "c", "source": "h1", "target": "h2", **fields}
-    return store.prepare(vm=vm, correlation_id=correlation_id, **values)
+    return prepared(store, vm=vm, correlation_id=correlation_id, **values)
 
 
 def moves(store: Store, intent_id: int) -> dict[IntentState, Callable[[], Intent]]:
@@ -80,7 +87,7 @@ def at_once(url: str, ask: Callable[[Store], object]) -> list[object]:
 
 
 def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: str) -> None:
-    before = prepared(store, memory_mb=512)
+    before = prepare(store, memory_mb=512)
     assert (before.state, before.open, before.blocking, before.memory_mb) == (PREPARED, True, True, 512)
     assert store.accept(before.id).state is ACCEPTED
     assert [intent.id for intent in store.open_intents()] == [before.id]
@@ -99,7 +106,7 @@ def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: s
 @pytest.mark.parametrize("after", [state for state in IntentState if state is not PREPARED])
 def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after: IntentState) -> None:
     store = Store(f"sqlite:///{tmp_path}/store.db", engine="default")
-    intent = prepared(store)
+    intent = prepare(store)
     steps = moves(store, intent.id)
     if before is DONE:
         store.accept(intent.id)
@@ -122,16 +129,16 @@ def test_an_intent_that_was_never_written_has_no_future(store: Store) -> None:
 
 
 def test_of_two_who_accept_only_one_succeeds(store: Store, url: str) -> None:
-    intent = prepared(store)
+    intent = prepare(store)
     answers = at_once(url, lambda mine: mine.accept(intent.id).state)
     assert answers.count(ACCEPTED) == 1
     assert sum(isinstance(answer, ImpossibleTransition) for answer in answers) == 3
 
 
 def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> None:
-    prepared(store, "a", "a")
-    store.lose(prepared(store, "b", "b").id, "no answer")
-    store.accept(prepared(store, "c", "c").id)
+    prepare(store, "a", "a")
+    store.lose(prepare(store, "b", "b").id, "no answer")
+    store.accept(prepare(store, "c", "c").id)
     assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
     aged(url, 29)
     assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
@@ -141,10 +148,10 @@ def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> 
 
 
 def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
-    store.fail(prepared(store, "a", "a").id, "refused: no host")
+    store.fail(prepare(store, "a", "a").id, "refused: no host")
     aged(url, 100)
-    store.finish(store.accept(prepared(store, "b", "b").id).id)
-    prepared(store, "c", "c")
+    store.finish(store.accept(prepare(store, "b", "b").id).id)
+    prepare(store, "c", "c")
     assert [intent.vm for intent in store.history(within_seconds=50)] == ["b"]
     assert [intent.error for intent in store.history(within_seconds=150, vm="a")] == ["refused: no host"]
     assert store.forget(older_than_seconds=50) == 1
@@ -153,9 +160,9 @@ def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
 
 
 def test_a_correlation_id_names_one_intent(store: Store) -> None:
-    prepared(store)
+    prepare(store)
     with pytest.raises(UserError):
-        prepared(store)
+        prepare(store)
 
 
 def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
@@ -165,7 +172,7 @@ def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
 
 
 def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
-    prepared(store)
+    prepare(store)
     with database(url) as connection:
         connection.exec_driver_sql("UPDATE schema_version SET version = version + 1")
     later = Store(url, engine="default")
@@ -177,7 +184,7 @@ def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
 
 
 def test_a_fork_has_connections_of_its_own(store: Store) -> None:
-    prepared(store)
+    prepare(store)
 
     def child() -> None:
         store.accept(1)
@@ -189,11 +196,28 @@ def test_a_fork_has_connections_of_its_own(store: Store) -> None:
     assert [intent.state for intent in store.open_intents()] == [ACCEPTED]
 
 
+def test_the_migrations_of_one_request_are_written_down_together_or_not_at_all(store: Store) -> None:
+    first, second = (
+        IntendedMigration(vm=vm, cluster="c", source="h1", target="h2", correlation_id=vm) for vm in "ab"
+    )
+
+    def dies_between() -> Iterator[IntendedMigration]:
+        yield first
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.prepare(dies_between())
+    assert store.open_intents() == ()
+    written = store.prepare([first, second])
+    assert [intent.id for intent in store.open_intents()] == [intent.id for intent in written]
+
+
 def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     program = (
-        f"from ovirt_placement.store.intents import Store; store = Store({url!r}, engine='default');"
-        "store.prepare(vm='v', cluster='c', source='a', target='b', correlation_id='x', memory_mb=1);"
+        "from ovirt_placement.store.intents import Store; from tests.stored import prepared;"
+        f"store = Store({url!r}, engine='default');"
+        "prepared(store, vm='v', cluster='c', source='a', target='b', correlation_id='x', memory_mb=1);"
         "print('written', flush=True); input()"
     )
     with subprocess.Popen(
@@ -210,12 +234,12 @@ def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
 def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     store = Store(url, engine="default")
-    prepared(store)
+    prepare(store)
     with database(url) as holder:
         holder.exec_driver_sql("BEGIN EXCLUSIVE")
         began = time.monotonic()
         with pytest.raises(StoreAway, match="database is locked"):
-            prepared(store, "other", "other")
+            prepare(store, "other", "other")
         assert time.monotonic() - began < 1  # 50 ms, on a machine that may be very busy
         assert [intent.vm for intent in store.open_intents()] == ["vm"]  # readers are not held up
     store.close()
@@ -250,10 +274,10 @@ def test_a_url_that_names_no_store_is_a_mistake(url: str, complaint: str) -> Non
 
 def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no directory .*absent; make it"):
-        prepared(Store(f"sqlite:///{tmp_path}/absent/store.db", engine="default"))
+        prepare(Store(f"sqlite:///{tmp_path}/absent/store.db", engine="default"))
     (tmp_path / "store.db").write_text("not a database" * 100)
     with pytest.raises(UserError, match="file is not a database"):
-        prepared(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
+        prepare(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
 
 
 def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_path: Path) -> None:
@@ -270,8 +294,8 @@ def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> N
         Store(url, engine="default"),
         Store(f"sqlite:///{tmp_path}/restored.db", engine="default"),
     )
-    prepared(writer, "before", "before")
-    prepared(restored, "after", "after")
+    prepare(writer, "before", "before")
+    prepare(restored, "after", "after")
     assert [intent.vm for intent in reader.open_intents()] == ["before"]
     restored.close()
     for left in ("store.db-wal", "store.db-shm"):  # else SQLite would write their content into the new file
@@ -283,6 +307,6 @@ def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> N
     with pytest.raises(StoreAway, match="it was there, and is gone"):
         reader.open_intents()
     with pytest.raises(StoreAway, match="it was there, and is gone"):
-        prepared(writer, "anew", "anew")
+        prepare(writer, "anew", "anew")
     reader.close()
     writer.close()

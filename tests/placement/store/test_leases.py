@@ -17,6 +17,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import Membership, MembershipChange, MembershipStore, Seen
 from tests.placement.databases import database
+from tests.stored import prepared
 
 LONG = 600.0
 
@@ -44,7 +45,7 @@ def set_clock(url: str, seconds: float) -> None:
 
 
 def prepare(store: Store, epoch: int, name: str = "v1") -> Intent:
-    return store.prepare(vm=name, cluster="c", source="h1", target="h2", correlation_id=name, epoch=epoch)
+    return prepared(store, vm=name, cluster="c", source="h1", target="h2", correlation_id=name, epoch=epoch)
 
 
 def test_the_first_takes_it_and_the_other_waits_until_it_has_expired(
@@ -228,6 +229,7 @@ def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_w
     program = f"""
 import os, signal, sqlalchemy
 from ovirt_placement.store.intents import Store, StoreAway
+from tests.stored import prepared
 
 def stop(connection, cursor, statement, *_):
     if statement.startswith("INSERT"):
@@ -237,7 +239,7 @@ def stop(connection, cursor, statement, *_):
 sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", stop)
 store = Store({server!r}, engine="stopped", patience_seconds=30)
 try:
-    store.prepare(vm="v", cluster="c", source="a", target="b", correlation_id="x", epoch=1)
+    prepared(store, vm="v", cluster="c", source="a", target="b", correlation_id="x", epoch=1)
 except StoreAway as away:
     print("away", away)
 """

@@ -17,6 +17,7 @@ from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.schema import metadata
 from ovirt_service.errors import UserError
 from tests.placement.databases import database as opened_database
+from tests.stored import prepared
 
 KEY = PlacementKey("server", "v", "system", "load", 1.5, 0.25)
 
@@ -33,7 +34,7 @@ def opened(url: str) -> Database:
 
 def fill(url: str) -> None:
     intents = Store(url, engine="default", patience_seconds=5)
-    intents.prepare(vm="v", cluster="c", source="a", target="b", correlation_id="one")
+    prepared(intents, vm="v", cluster="c", source="a", target="b", correlation_id="one")
     KeyStore(url, engine="default", patience_seconds=5).change(lambda _: KeyChange((KEY,)), set_by="me")
 
 
@@ -105,7 +106,7 @@ def test_all_that_a_store_holds_comes_back(url: str, tmp_path: Path) -> None:
     assert keys.records().keys == before.keys
     assert keys.revision() != revision  # who remembers keys by it reads them again
     store = Store(url, engine="default", patience_seconds=5)
-    second = store.prepare(vm="w", cluster="c", source="a", target="b", correlation_id="two")
+    second = prepared(store, vm="w", cluster="c", source="a", target="b", correlation_id="two")
     assert second.id not in {one.id for one in store.open_intents() if one.vm == "v"}
 
 

@@ -20,7 +20,7 @@ from ovirt_placement.store.versions import MIGRATIONS, VERSION
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.placement.store.former_stores import FORMER, make_former, rows
-from tests.stored import intent_of, put_keys
+from tests.stored import intent_of, prepared, put_keys
 
 EVERY = pytest.mark.parametrize("version", FORMER)
 
@@ -98,7 +98,7 @@ def test_what_a_former_store_held_is_read_as_what_it_was(url: str, version: int)
     assert refused is not None
     found = refused.error, refused.memory_mb, refused.created
     assert found == ('no host: "é" -- \\', None, 1790000001.25)
-    fresh = store.prepare(vm="v4", cluster="c1", source=None, target="h1", correlation_id="four")
+    fresh = prepared(store, vm="v4", cluster="c1", source=None, target="h1", correlation_id="four")
     assert fresh.id == 4
     store.close()
     keys = KeyStore(url, engine="default", patience_seconds=30)

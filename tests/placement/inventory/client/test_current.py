@@ -22,7 +22,7 @@ from tests import builders
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import loaded, readings
 from tests.plugins.published import Publisher
-from tests.stored import put_keys
+from tests.stored import prepared, put_keys
 
 #: From the recording: a VM that is up on the one host, and the other host.
 VM = "848d9f0c-c171-48a2-864c-f454c8eeae37"
@@ -33,7 +33,7 @@ TARGET = "ce40bb38-f10a-43f3-8e15-d0ffad692a19"
 @pytest.fixture
 def store(config: Config) -> Iterator[Store]:
     opened = Store(config.store.url, engine="default")
-    opened.prepare(vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="one", memory_mb=77)
+    prepared(opened, vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="one", memory_mb=77)
     yield opened
     opened.close()
 
@@ -93,7 +93,7 @@ def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
     file.write_text(Path(config.source).read_text().replace("[engine]", '[engine]\nname = "other"'))
     other = loaded(file)
     theirs = Store(config.store.url, engine="other", patience_seconds=30)
-    theirs.prepare(vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="two", memory_mb=88)
+    prepared(theirs, vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="two", memory_mb=88)
     theirs.close()
     for engine in ("default", "other"):
         keys = KeyStore(config.store.url, engine=engine, patience_seconds=30)
