@@ -42,16 +42,19 @@ class Keeper:
         longest_pause: float,
         read_starts: Callable[[], Sequence[Event]] = tuple,
         suffices: Callable[[Snapshot], bool] = lambda keyed: True,
+        epoch: Callable[[], int] = lambda: 0,
     ) -> None:
         """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one.
 
         `suffices` says whether a snapshot that it is shown, with its keys, holds all that these refer to.
+        `epoch` is that of the lease: whoever does not lead is shown nothing.
         """
         self._store = store
         self._clock = clock
         self._longest_pause = longest_pause
         self._read_starts = read_starts
         self._suffices = suffices
+        self._epoch = epoch
         #: Since when snapshots do not suffice.
         self._lacking_since: float | None = None
         self._departures = Departures(store)
@@ -61,8 +64,9 @@ class Keeper:
         #: As of this revision of the store, since when the VMs that have a record were running.
         self._revision: int | None = None
         self._recorded: dict[str, float | None] = {}
-        #: VMs that were down, or about to run, when they were last seen.
+        #: VMs that were down, or about to run, when they were last seen, and the epoch in which that was.
         self._idle: frozenset[str] = frozenset()
+        self._seen_in = 0
 
     @property
     def needs_retry(self) -> bool:
@@ -79,7 +83,7 @@ class Keeper:
         try:
             snapshot = read()
         except UserError as error:
-            self._all.fail(error, self._clock(), self._longest_pause)
+            self._fail(error)
         else:
             self._look(snapshot)
 
@@ -91,6 +95,8 @@ class Keeper:
         """Record the starts and stops that a snapshot shows; what fails is logged and done later."""
         if self._all.due > self._clock():
             return
+        if self._epoch() != self._seen_in:
+            self._idle, self._seen_in = frozenset(), self._epoch()
         try:
             self._bad_properties.look(snapshot)
             self._read_records()
@@ -99,10 +105,14 @@ class Keeper:
             if whole:
                 self._departures.look(snapshot)
         except Exception as error:  # the enforcer has other work, too
-            self._idle = frozenset()  # nobody watches what they do until then
-            self._all.fail(error, self._clock(), self._longest_pause)
+            self._fail(error)
         else:
             self._all.recover()
+
+    def _fail(self, error: Exception) -> None:
+        """Look again later; nobody watches what VMs do until then."""
+        self._idle = frozenset()
+        self._all.fail(error, self._clock(), self._longest_pause)
 
     def _read_records(self) -> None:
         revision = self._store.revision()

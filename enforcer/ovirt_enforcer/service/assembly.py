@@ -85,7 +85,12 @@ class Service:
         )
         clock, interval = boot_clock, self.settings.interval_seconds
         self._keeper = Keeper(
-            self._stores.keys, clock, interval, partial(find_start_events, connection), self._reading.suffices
+            self._stores.keys,
+            clock,
+            interval,
+            partial(find_start_events, connection),
+            self._reading.suffices,
+            lambda: self._daemon.epoch,
         )
         members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
         self._ha_watch = HaWatch(

@@ -52,12 +52,19 @@ class Bench:
         self.readings = 0
         #: Whether what it sees holds all that keys refer to.
         self.detailed = True
+        #: Of the lease.
+        self.epoch = 1
         self.restart()
 
     def restart(self) -> None:
         """Forget everything but the store."""
         self.keeper = Keeper(
-            self.store, lambda: self.now, 60.0, self._read_starts, lambda keyed: self.detailed
+            self.store,
+            lambda: self.now,
+            60.0,
+            self._read_starts,
+            lambda keyed: self.detailed,
+            lambda: self.epoch,
         )
 
     def sees(self, *parts: builders.Part) -> None:

@@ -132,6 +132,24 @@ def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
     assert not bench.keeper.needs_retry
 
 
+def test_a_failure_that_lasts_is_told_once_and_so_is_its_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*arguments: Any) -> None:
+        raise UserError("the store is locked")
+
+    caplog.set_level(logging.INFO)
+    with monkeypatch.context() as locked:
+        locked.setattr(bench.store, "begin_runs", fails)
+        for bench.now in (0.0, 1.0, 3.0):
+            bench.sees(vm("h1"))
+    bench.now = 7.0
+    bench.sees(vm("h1"))
+    name = f"placement keys of cluster {builders.CLUSTER}"
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"{name}: the store is locked", f"{name}: all is well again"]
+
+
 def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     told = "VM v: custom property placement_keys is ignored: 'Repel1=1'"

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.model import Snapshot
 from ovirt_placement.model.statuses import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
 from ovirt_service.errors import UserError
@@ -159,6 +160,24 @@ def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
             failing.setattr(bench.store, "revision", away)
         bench.sees(vm("h1", running_since=100.0))
     bench.detailed, bench.now = True, 60.0
+    bench.sees(vm("h2", running_since=100.0))
+    assert bench.copies == (SAN1,)
+
+
+@pytest.mark.parametrize("trouble", ["the engine is away", "the lease was lost"])
+def test_of_a_start_that_it_could_not_watch_it_asks(bench: Bench, trouble: str) -> None:
+    """It saw the VM down, and again when the VM had started and moved."""
+
+    def away() -> Snapshot:
+        raise UserError("the engine is away")
+
+    bench.starts = (started(1, "h1", 100.0),)
+    bench.sees(vm())
+    if trouble == "the engine is away":
+        bench.keeper.look_at_latest(away)
+        bench.now = 60.0
+    else:
+        bench.epoch += 1
     bench.sees(vm("h2", running_since=100.0))
     assert bench.copies == (SAN1,)
 
