@@ -19,6 +19,8 @@ from tests.configuration import PASSWORD, write_configuration
 from tests.plugins.proxy_process import PLUGINS
 
 PATIENCE_SECONDS = 60
+#: Between two looks the processor is left to those who are waited for.
+_PAUSE_SECONDS = 0.02
 
 _SIMULATOR, _PROXY, _ENFORCER = "ovirt-simulator", "ovirt-scheduler-proxy", "ovirt-enforcer"
 
@@ -158,6 +160,7 @@ class World:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not holds():
             assert time.monotonic() < deadline, f"waited in vain for {what}"
+            time.sleep(_PAUSE_SECONDS)
 
     def _control(self, path: str, body: bytes) -> None:
         with urlopen(Request(f"{self._url}/simulator/{path}", body, method="POST"), timeout=30):

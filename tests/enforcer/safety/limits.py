@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ovirt_enforcer.settings import EnforcerSettings
 
+#: A database tells the time of day no finer: by its clock, which the limits go by, so much less is the whole.
+CLOCK_GRAIN_SECONDS = 0.001
 _HOUR_SECONDS = 3600.0
 
 
@@ -45,14 +47,14 @@ def passed(settings: EnforcerSettings, counts: Counts, new: Sequence[Begun], now
     Of a group that the engine moves at once all VMs count; alone it may be more than a limit.
     """
     first, more = new[0], len(new)
-    of_cycle = _since(counts.ever, now - settings.interval_seconds)
+    of_cycle = _lately(counts.ever, settings.interval_seconds, now)
     limits = (
         ("engine", counts.engine, settings.migrations_at_once),
         ("cluster", counts.cluster, settings.cluster_migrations_at_once),
         ("host out", counts.leaving, settings.host_migrations_out),
         ("host in", counts.entering, settings.host_migrations_in),
         ("cycle", of_cycle, settings.cluster_migrations_per_cycle),
-        ("hour", _since(counts.ever, now - _HOUR_SECONDS), settings.cluster_migrations_per_hour),
+        ("hour", _lately(counts.ever, _HOUR_SECONDS, now), settings.cluster_migrations_per_hour),
     )
     faults = [
         f"{now:.1f}: {first.vm} to {first.target}: {count} + {more} pass the limit {limit} ({name})"
@@ -60,11 +62,11 @@ def passed(settings: EnforcerSettings, counts: Counts, new: Sequence[Begun], now
         if count and count + more > limit
     ]
     for one in new:
-        count = _since([other for other in counts.ever if other.vm == one.vm], now - _HOUR_SECONDS)
+        count = _lately([other for other in counts.ever if other.vm == one.vm], _HOUR_SECONDS, now)
         if count >= settings.vm_migrations_per_hour:
             faults.append(f"{now:.1f}: {one.vm} was moved {count} times within the hour, and again")
     return faults
 
 
-def _since(begun: Sequence[Begun], then: float) -> int:
-    return sum(one.at > then for one in begun)
+def _lately(begun: Sequence[Begun], seconds: float, now: float) -> int:
+    return sum(now - one.at < seconds - CLOCK_GRAIN_SECONDS for one in begun)

@@ -16,13 +16,11 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Job, Vm
 from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.rejections import Rejected
-from tests.enforcer.safety.limits import Begun, Counts, passed
+from tests.enforcer.safety.limits import CLOCK_GRAIN_SECONDS, Begun, Counts, passed
 from tests.enforcer.safety.rules import HardRule, Places, hard_rules
 
 #: A lock of the VM is over soon; any other refusal is a matter of the target.
 _CONFLICT_PAUSE_SECONDS = 10.0
-#: A database tells the time of day no finer.
-_CLOCK_GRAIN_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ class Recorder:
         last = self._refused.get((vm, host))
         if last is None or self._touched[self._state.vms[vm].cluster] > last.tick:
             return
-        if self.now + _CLOCK_GRAIN_SECONDS < last.at + last.pause_seconds:
+        if self.now + CLOCK_GRAIN_SECONDS < last.at + last.pause_seconds:
             self._fault(f"asked again to move {vm} to {host}, refused at {last.at:.0f}, and nothing changed")
 
     def _no_rival_there(self, begun: Begun, places: Places) -> None:
