@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Snapshot
+
+#: Without an inventory service a large engine is read page by page; who waits is a loop, and no person.
+_PATIENCE_SECONDS: Final = 60.0
 
 
 class Reading:
@@ -38,7 +43,9 @@ class Reading:
         return self._detailed or not referred(key.level for key in keyed.placement_keys)
 
     def _read(self, max_age: float | None) -> Snapshot:
-        snapshot, published = inventory.known(config=self._config, max_age=max_age)
+        snapshot, published = inventory.known(
+            config=self._config, max_age=max_age, deadline=_PATIENCE_SECONDS
+        )
         self._detailed = published is None or published.details_age_seconds is not None
         self._statistics_age = 0.0 if published is None else published.statistics_age_seconds
         return snapshot
