@@ -143,6 +143,10 @@ class Following:
         if answer is None and seen is not None and seen.host == intent.target:
             self._transitions.record((intent,), self._store.accept)
             return None
+        waits = answer is None and waited < self._settings.migration_timeout_seconds
+        if waits and traces.is_asked(self._connection, intent):
+            noted.blanks = 0
+            return None
         if not noted.is_sure():
             return None
         error = answer or self._why_not_begun(intent, seen)

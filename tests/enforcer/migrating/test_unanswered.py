@@ -13,6 +13,7 @@ from ovirt_enforcer.gates.history import NEVER_ASKED, NO_TRACE
 from ovirt_placement.engine.writing.migration import migrate
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.errors import UserError
+from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER
 from tests.enforcer.migrating import bench as benches
@@ -69,6 +70,34 @@ def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) ->
         ended = following.follow(known)
     assert ended is not None
     assert ended.state is IntentState.DONE
+
+
+def test_what_the_engine_still_works_on_is_not_given_up(bench: Bench) -> None:
+    """Its scheduler may wait for other migrations, and for an external filter, before any event tells."""
+    lost = unanswered(bench)
+    job = bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
+    bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="another"))
+    with bench.connected() as connection:
+        following = bench.executor(connection).following
+        assert following.follow(lost) is None
+        bench.pass_time(HOUR / 4)
+        assert [following.follow(lost) for _ in range(3)] == [None] * 3
+        bench.engine.jobs.end(job.id, success=False)
+        assert following.follow(lost) is None
+        ended = following.follow(lost)
+    assert ended is not None
+    assert (ended.error or "").startswith(NO_TRACE)
+
+
+def test_a_job_that_never_ends_is_waited_for_no_longer_than_a_migration(bench: Bench) -> None:
+    lost = unanswered(bench)
+    bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
+    with bench.connected() as connection:
+        following = bench.executor(connection).following
+        assert following.follow(lost) is None
+        bench.pass_time(HOUR)
+        assert following.follow(lost) is None
+        assert following.follow(lost) is not None
 
 
 def test_what_begins_after_it_was_given_up_is_followed_again(bench: Bench) -> None:
