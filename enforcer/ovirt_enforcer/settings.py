@@ -60,8 +60,9 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     exclude_groups: tuple[str, ...] = ()
     #: VMs and hosts that bear this tag of the engine are excluded as well; empty: none.
     exclude_tag: Tag = "ovirt-enforcer-exclude"
-    #: Which rules are mended: "hard", "soft" or both.
-    repair: tuple[Literal["hard", "soft"], ...] = ("hard",)
+    #: Which rules are mended: "hard", "soft" or both; with "partly", too, hard groups that keep VMs apart and
+    #: cannot hold are spread as far as they can be.
+    repair: tuple[Literal["hard", "soft", "partly"], ...] = ("hard",)
     #: Whether a VM is moved whose placement keys refuse the host that it runs on, as for a hard rule.
     repair_placement_keys: bool = False
     #: How plans are made; absent: optimal where OR-Tools is installed, else greedy.

@@ -52,7 +52,9 @@ def _repair(given: str) -> frozenset[Repair]:
     try:
         return frozenset(Repair(word.strip()) for word in given.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is neither hard nor soft nor hard,soft") from None
+        raise argparse.ArgumentTypeError(
+            f"{given!r} is neither hard nor soft nor partly, nor such as hard,soft"
+        ) from None
 
 
 def _seconds(given: str) -> float:

@@ -20,7 +20,7 @@ from ovirt_placement.planning.problem.posing import Repair, Wishes
 _FIRST_SHARE = 0.7
 _MOST_PLANS = 5
 #: Which rules migrations are planned for.
-HARD_AND_SOFT = frozenset(Repair)
+HARD_AND_SOFT = frozenset({Repair.HARD, Repair.SOFT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class _Attempt:
     @cached_property
     def harms(self) -> bool:
         """Whether it would make things worse for highly available VMs."""
-        return worse(self.snapshot, self.certified.steps, self.problem.cluster)
+        return worse(self.snapshot, self.certified.end, self.problem.cluster)
 
 
 def make_plan(
@@ -121,8 +121,7 @@ class _Asking(NamedTuple):
         steps, end = certified.steps, certified.end
         whole = certified.refused is None
         if attempt.harms:
-            steps, whole = safe_part(self.snapshot, steps, self.cluster), False
-            end = _after(self.snapshot, steps)
+            (steps, end), whole = safe_part(self.snapshot, steps, self.cluster), False
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
@@ -151,12 +150,6 @@ def holds(snapshot: Snapshot, plan: Plan, held: Held = (), wishes: Wishes = DEFA
         (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in problem.goals if not goal.held
     }
     return left == {(one.family, one.groups, one.hard) for one in plan.remaining}
-
-
-def _after(snapshot: Snapshot, steps: Sequence[Step]) -> Snapshot:
-    for step in steps:
-        snapshot = apply(snapshot, step)
-    return snapshot
 
 
 def _crowded(problem: Problem, steps: Sequence[Step]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.certifying import apply
@@ -13,22 +14,23 @@ from ovirt_placement.rules.failover.check import by_engine
 _BUDGET = 200_000
 
 
-def worse(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> bool:
-    """Whether, after these steps, some hosts fail less well than now. Asked only of clusters that reserve."""
+def worse(snapshot: Snapshot, end: Snapshot, cluster: str) -> bool:
+    """Whether, at the end of a plan, some hosts fail less well than now; never without a reservation."""
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
-    if not steps or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
+    if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
         return False
-    now = _homeless(snapshot, cluster)
-    then = _homeless(_after(snapshot, steps), cluster)
+    now, then = _homeless(snapshot, cluster), _homeless(end, cluster)
     return len(then) > len(now) or sum(then.values()) > sum(now.values())
 
 
-def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[Step, ...]:
-    """As many steps, from the first, as make nothing worse; the last one mends something."""
+def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
+    """As many steps, from the first, as make nothing worse, and their end; the last one mends something."""
     for count in range(len(steps), 0, -1):
-        if steps[count - 1].mends and not worse(snapshot, steps[:count], cluster):
-            return tuple(steps[:count])
-    return ()
+        if steps[count - 1].mends:
+            end = reduce(apply, steps[:count], snapshot)
+            if not worse(snapshot, end, cluster):
+                return tuple(steps[:count]), end
+    return (), snapshot
 
 
 def _homeless(snapshot: Snapshot, cluster: str) -> dict[tuple[str, ...], int]:
@@ -36,9 +38,3 @@ def _homeless(snapshot: Snapshot, cluster: str) -> dict[tuple[str, ...], int]:
     failures = snapshot.cluster_by_id[cluster].ha_failures
     found = by_engine(snapshot, cluster, failures, _BUDGET)
     return {loss.hosts: len(loss.homeless) for loss in found.losses}
-
-
-def _after(snapshot: Snapshot, steps: Sequence[Step]) -> Snapshot:
-    for step in steps:
-        snapshot = apply(snapshot, step)
-    return snapshot

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.choosing.choice import Routing, Strategy
+from ovirt_placement.planning.choosing.choice import Choice, Routing, Strategy
+from ovirt_placement.planning.choosing.spread import spread
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.ordering.sequence import sequence
@@ -25,6 +26,9 @@ _ROUTING_SHARE = 0.35
 _SHORTENING_SHARE = 0.8
 _ORDERING_SHARE = 0.2
 _STEPWISE_SHARE = 0.6
+#: Other ends that are tried where no straight way leads to the one chosen, and the share of time for them.
+_MOST_OTHERS = 8
+_OTHERS_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     """The best moves that a strategy comes to before the deadline."""
     choice = strategy.choose(problem, deadline.within(_CHOOSING_SHARE))
     bound = value_of(choice.bound)
-    moves = _moves(problem, choice.where, deadline)
+    moves = _best_moves(problem, choice, deadline)
     worth = value(problem, moves)
     proven = worth <= bound
     if not proven and isinstance(strategy, Routing):
@@ -74,12 +78,24 @@ def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Dead
     while not deadline.over:
         there = after(problem, moves)
         choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
-        longer = (*moves, *_moves(there, choice.where, deadline))
+        longer = (*moves, *_best_moves(there, choice, deadline))
         reached = value(problem, longer)
         if reached[:-1] >= worth[:-1]:
             break
         moves, worth = longer, reached
     return moves
+
+
+def _best_moves(problem: Problem, choice: Choice, deadline: Deadline) -> _Moves:
+    """To the end that was chosen, if it is reached straight; else to the one with the shortest way there."""
+    best = _moves(problem, choice.where, deadline)
+    trying = deadline.within(_OTHERS_SHARE)
+    for where in choice.others[:_MOST_OTHERS]:
+        if value(problem, best) <= value_of(choice.score) or trying.over:
+            break
+        moves = _moves(problem, spread(problem, where), trying)
+        best = min(best, moves, key=lambda one: value(problem, one))
+    return best
 
 
 def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:

@@ -8,7 +8,7 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Score, score
 from ovirt_placement.planning.problem.standing import Standing
 
-#: Hard, crowding, soft by level, migrations; of a sequence, a VM that is migrated twice counts twice.
+#: Hard, crowding, soft by level, pairs, migrations; of a sequence, a VM that is migrated twice counts twice.
 Value = tuple[int, ...]
 
 
@@ -22,4 +22,4 @@ def value(problem: Problem, moves: Sequence[Move]) -> Value:
 
 def value_of(one: Score) -> Value:
     """Of an end to which every VM goes straight."""
-    return (one.hard, one.crowding_mb + one.crowding_cpu, *one.soft, one.migrations)
+    return (one.hard, one.crowding_mb + one.crowding_cpu, *one.soft, one.pairs, one.migrations)

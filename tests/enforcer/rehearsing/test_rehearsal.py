@@ -32,7 +32,7 @@ from tests.builders import (
 )
 from tests.placement.planning.choosing.clusters import drawn
 
-BOTH = Wishes(repair=frozenset(Repair))
+BOTH = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
 HOSTS = (host("h1"), host("h2"), host("h3"))
 #: What the engine gives a cluster whose policy is `evenly_distributed`.
 EVENLY = {"HighUtilization": "75", "CpuOverCommitDurationMinutes": "2"}

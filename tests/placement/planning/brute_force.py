@@ -41,8 +41,10 @@ class Rule:
 class BruteForce:
     """All placements that legal migrations reach from a snapshot of one cluster."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, *, partly: bool = False) -> None:
+        """`partly` says whether it counts how far hard negative groups are from holding."""
         self.snapshot = snapshot
+        self.partly = partly
         self.vms = [vm for vm in snapshot.vms if vm.host is not None]
         self.index = {vm.id: number for number, vm in enumerate(self.vms)}
         self.hosts = snapshot.hosts
@@ -117,8 +119,16 @@ class BruteForce:
         soft = [sum(not one.hard and one.priority == level for one in broken) for level in self.priorities]
         return (sum(one.hard for one in broken), *soft)
 
+    def worth(self, at: Assignment) -> Violations:
+        """The score, and then the pairs on one host that a hard rule wants apart, if they count."""
+        apart = [rule.vms for rule in self.rules if rule.hard and rule.kind == "apart" and self.partly]
+        return (
+            *self.score(at),
+            sum(at[one] == at[two] for vms in apart for one, two in combinations(vms, 2)),
+        )
+
     def best(self) -> tuple[Violations, int]:
-        """The best score that can be reached, and the fewest migrations that reach it."""
+        """The best worth that can be reached, and the fewest migrations that reach it."""
         cheapest = {self.start: 0}
         queue = deque([self.start])
         while queue:
@@ -127,7 +137,7 @@ class BruteForce:
                 if cheapest[at] + cost < cheapest.get(after, 10**9):
                     cheapest[after] = cheapest[at] + cost
                     queue.append(after)
-        return min((self.score(at), cost) for at, cost in cheapest.items())
+        return min((self.worth(at), cost) for at, cost in cheapest.items())
 
     def migrations(self, at: Assignment) -> Iterator[tuple[Assignment, int]]:
         """Placements one request away: of one VM, or of all that must run with it on its host at once."""

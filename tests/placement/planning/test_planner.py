@@ -116,7 +116,7 @@ def test_soft_groups_are_mended_where_that_is_asked_for_and_told_in_any_case(rul
     told = make_plan(state, CLUSTER)
     assert told.steps == ()
     assert [(rule.groups, rule.hard, rule.because) for rule in told.remaining] == [(("g",), False, ())]
-    mended = make_plan(state, CLUSTER, wishes=Wishes(repair=frozenset(Repair)))
+    mended = make_plan(state, CLUSTER, wishes=Wishes(repair=frozenset({Repair.HARD, Repair.SOFT})))
     assert mended.migrations == 1
     assert mended.remaining == ()
 

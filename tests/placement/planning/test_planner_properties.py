@@ -17,16 +17,17 @@ from tests.builders import CLUSTER
 from tests.placement.planning.brute_force import BruteForce, Violations
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
-ALL = Wishes(repair=frozenset(Repair))
+ALL = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
+PARTLY = Wishes(repair=frozenset(Repair))
 
 
-def planned(cluster: Snapshot) -> Plan:
-    return make_plan(cluster, CLUSTER, wishes=ALL)
+def planned(cluster: Snapshot, wishes: Wishes = ALL) -> Plan:
+    return make_plan(cluster, CLUSTER, wishes=wishes)
 
 
-def end_of(cluster: Snapshot, plan: Plan) -> tuple[Violations, int]:
+def end_of(cluster: Snapshot, plan: Plan, *, partly: bool = False) -> tuple[Violations, int]:
     """Follow the plan with the oracle's eyes: each step must be one that it knows as legal."""
-    oracle = BruteForce(cluster)
+    oracle = BruteForce(cluster, partly=partly)
     at = oracle.start
     migrations = 0
     for step in plan.steps:
@@ -36,7 +37,7 @@ def end_of(cluster: Snapshot, plan: Plan) -> tuple[Violations, int]:
         assert (after, len(step.vms)) in list(oracle.migrations(at)), f"illegal: {step}"
         at = after
         migrations += len(step.vms)
-    return oracle.score(at), migrations
+    return oracle.worth(at), migrations
 
 
 @settings(max_examples=100, deadline=None)
@@ -46,6 +47,15 @@ def test_no_plan_mends_more_or_needs_fewer_migrations(cluster: Snapshot) -> None
     assert plan.proven
     assert end_of(cluster, plan) == BruteForce(cluster).best()
     assert plan.at_least == plan.migrations
+
+
+@settings(max_examples=30, deadline=None)
+@given(tiny_clusters(crowds=True))
+def test_what_cannot_hold_is_spread_as_far_as_it_can_be(cluster: Snapshot) -> None:
+    plan = planned(cluster, PARTLY)
+    assert plan.proven
+    assert end_of(cluster, plan, partly=True) == BruteForce(cluster, partly=True).best()
+    assert end_of(cluster, plan)[0] == end_of(cluster, planned(cluster))[0]
 
 
 @settings(max_examples=60, deadline=None)

@@ -64,14 +64,14 @@ def test_others_make_room_and_still_others_for_them() -> None:
         group("on", vms="big", hosts_rule=TOGETHER, hosts="h3"),
     )  # fmt: skip
     problem = pose(state, CLUSTER)
-    moves = improved(problem, (), (0, 0, 1), NEVER)
+    moves = improved(problem, (), (0, 0, 0, 1), NEVER)
     assert moves == (Move(("other",), "h4"), Move(("one",), "h2"), Move(("big",), "h3"))
-    assert value(problem, moves) == (0, 0, 3)
+    assert value(problem, moves) == (0, 0, 0, 3)
 
 
 def test_without_time_nothing_is_tried() -> None:
     problem = pose(tangled(20), CLUSTER)
-    assert improved(problem, (), (0, 0, 1), Deadline(lambda: 0.0)) == ()
+    assert improved(problem, (), (0, 0, 0, 1), Deadline(lambda: 0.0)) == ()
 
 
 def test_a_sequence_does_without_what_is_of_no_use() -> None:

@@ -26,8 +26,11 @@ _MOST_PLACEMENTS = 2_000
 
 
 @st.composite
-def tiny_clusters(draw: st.DrawFn) -> Snapshot:
-    """Up to five hosts and eight VMs, of which as many can move as brute force bears."""
+def tiny_clusters(draw: st.DrawFn, *, crowds: bool = False) -> Snapshot:
+    """Up to five hosts and eight VMs, of which as many can move as brute force bears.
+
+    With `crowds`, most VMs are on one host, and a hard group wants some of them apart.
+    """
     hosts = [f"h{number}" for number in range(draw(st.integers(2, 5)))]
     names = [f"v{number}" for number in range(draw(st.integers(2, 8)))]
     old = draw(st.integers(0, 3)) == 0
@@ -44,7 +47,7 @@ def tiny_clusters(draw: st.DrawFn) -> Snapshot:
         parts.append(
             vm(
                 name,
-                draw(st.sampled_from([*hosts, hosts[0], None])),
+                draw(st.sampled_from([*hosts, *hosts[:1] * (9 if crowds else 1), None])),
                 memory_mb=draw(st.sampled_from([1024, 1024, 2048, 4096])),
                 usage_cpu_percent=0,
                 migratable=moves,
@@ -67,5 +70,8 @@ def tiny_clusters(draw: st.DrawFn) -> Snapshot:
                 host_labels=("l",) if of_hosts and draw(st.integers(0, 7)) == 0 else (),
             )
         )
+    if crowds:
+        apart = draw(st.lists(st.sampled_from(names), min_size=2, max_size=6, unique=True))
+        parts.append(group("crowd", APART, " ".join(apart)))
     parts.append(label("l", " ".join(draw(members)), " ".join(draw(listed)), implicit=draw(st.booleans())))
     return snapshot(*parts)

@@ -21,6 +21,8 @@ class Choice:
     #: No end is better than this, as far as is proven; equal to `score` where this one is the best. It says
     #: nothing of the way there.
     bound: Score
+    #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
+    others: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class Draft:
             self._crowding_mb,
             self._crowding_cpu,
             *soft,
+            self.standing.pairs,
             len(self.standing.moved),
             self._memory_mb,
         )

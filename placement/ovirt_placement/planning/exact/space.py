@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -127,6 +128,11 @@ class Look:
         if known is None:
             known = self._broken[goal.number] = self._breaks(goal)
         return known
+
+    def pairs(self, goal: Goal) -> Numbers:
+        """How many pairs of a goal's VMs share a host."""
+        shared = [self.places(one) == self.places(other) for one, other in combinations(goal.vms, 2)]
+        return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
 
     def _breaks(self, goal: Goal) -> Flags:
         if goal.shape is Shape.GATHER:

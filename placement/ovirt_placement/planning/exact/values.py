@@ -6,7 +6,7 @@ import numpy as np
 
 from ovirt_placement.planning.exact.space import Look, Numbers, Space
 
-#: Hard, crowding, soft by level.
+#: Hard, crowding, soft by level, pairs.
 Value = tuple[int, ...]
 
 
@@ -20,7 +20,9 @@ class Values:
         most = [sum(goal.level == level for goal in self._counted) for level in range(problem.levels)]
         crowding = self._most_crowding()
         #: How large each field can be, plus 1.
-        self._sizes = [most[0] + 1, crowding + 1, *(one + 1 for one in most[1:])]
+        self._partly = [goal for goal in problem.goals if goal.partly]
+        pairs = sum(len(goal.vms) * (len(goal.vms) - 1) // 2 for goal in self._partly)
+        self._sizes = [most[0] + 1, crowding + 1, *(one + 1 for one in most[1:]), pairs + 1]
         self._crowds = crowding > 0
 
     @property
@@ -45,7 +47,8 @@ class Values:
         total = levels[0] * self._sizes[1]
         if self._crowds:
             total += self._crowding(look)
-        for level, size in zip(levels[1:], self._sizes[2:], strict=True):
+        pairs = sum((look.pairs(goal) for goal in self._partly), start=np.zeros(len(states), dtype=np.int64))
+        for level, size in zip((*levels[1:], pairs), self._sizes[2:], strict=True):
             total = total * size + level
         return total
 

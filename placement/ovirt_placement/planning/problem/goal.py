@@ -37,6 +37,8 @@ class Goal:
     wanted: bool
     #: Whether it holds at the start.
     held: bool
+    #: Of a hard negative group: whether fewer pairs that share a host are better, though it stays broken.
+    partly: bool = False
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -57,6 +59,10 @@ class Goal:
         if isinstance(constraint, OffHosts):
             return host not in constraint.hosts
         return not isinstance(constraint, OnHosts) or host in constraint.hosts
+
+    def pairs(self, crowd: Mapping[str, int]) -> int:
+        """How many pairs of members share a host, if that counts; else 0."""
+        return sum(count * (count - 1) // 2 for count in crowd.values()) if self.partly else 0
 
     def broken_by(self, crowd: Mapping[str, int]) -> bool:
         """Whether it is broken with so many running members on each host. Not for `Shape.OTHER`."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import why_immovable
-from ovirt_placement.planning.problem.goal import HARD, Goal, shape_of
+from ovirt_placement.planning.problem.goal import HARD, Goal, Shape, shape_of
 from ovirt_placement.planning.problem.keys import refused_by_keys
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.targets import Targets
@@ -28,6 +28,8 @@ class Repair(StrEnum):
 
     HARD = "hard"
     SOFT = "soft"
+    #: Hard negative groups that cannot hold are spread as far as they can be.
+    PARTLY = "partly"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,15 +126,18 @@ def _goals(snapshot: Snapshot, cluster: str, wishes: Wishes) -> Iterator[Goal]:
         trimmed.extend(refused_by_keys(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
-        level = HARD if constraint.hard else 1 + priorities.index(constraint.priority)
+        shape, held = shape_of(constraint), constraint.keeps(standing)
+        asked = (Repair.HARD if constraint.hard else Repair.SOFT) in wishes.repair
+        wanted = asked and wishes.spared.isdisjoint(constraint.groups)
+        parts = constraint.hard and shape is Shape.SPREAD and Repair.PARTLY in wishes.repair
         yield Goal(
             number=number,
             constraint=constraint,
-            shape=shape_of(constraint),
-            level=level,
-            wanted=(Repair.HARD if constraint.hard else Repair.SOFT) in wishes.repair
-            and wishes.spared.isdisjoint(constraint.groups),
-            held=constraint.keeps(standing),
+            shape=shape,
+            level=HARD if constraint.hard else 1 + priorities.index(constraint.priority),
+            wanted=wanted,
+            held=held,
+            partly=parts and wanted and not held,
         )
 
 

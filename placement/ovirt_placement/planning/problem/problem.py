@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +66,12 @@ class Problem:
         for vm, host in self.where.items():
             found.setdefault(host, []).append(vm)
         return {host: tuple(vms) for host, vms in found.items()}
+
+    @cached_property
+    def pairs(self) -> int:
+        """Pairs of VMs that share a host at the start, as `Score` counts them."""
+        counted = (goal for goal in self.goals if goal.partly)
+        return sum(goal.pairs(Counter(self.where[vm] for vm in goal.vms)) for goal in counted)
 
     @cached_property
     def levels(self) -> int:

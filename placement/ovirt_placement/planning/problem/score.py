@@ -1,4 +1,4 @@
-"""How good an end is: hard rules, headroom, soft rules by priority, migrations, memory moved, evenness."""
+"""How good an end is: hard rules, headroom, soft rules by priority, pairs, migrations, memory, evenness."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class Score(NamedTuple):
     crowding_cpu: int
     #: Broken soft rules that count, by level, the highest priority first.
     soft: tuple[int, ...]
+    #: Pairs of VMs that share a host, of hard negative groups that are to be spread as far as they can be.
+    pairs: int
     #: VMs that end elsewhere.
     migrations: int
     #: MiB of these.
@@ -41,6 +43,7 @@ def score(standing: Standing) -> Score:
             crowding(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in cpu_in
         ),
         soft=tuple(soft),
+        pairs=standing.pairs,
         migrations=len(moved),
         memory_mb=sum(problem.memory_mb[vm] for vm in moved),
         fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in memory_in), default=0),

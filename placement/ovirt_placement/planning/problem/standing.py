@@ -23,6 +23,7 @@ class Standing:
         self._violations = [0] * problem.levels
         for goal in problem.goals:
             self._violations[goal.level] += goal.wanted and not goal.held
+        self._pairs = problem.pairs
 
     # -- where VMs are; the first three are what constraints ask
 
@@ -62,6 +63,11 @@ class Standing:
     def violations(self) -> tuple[int, ...]:
         """Broken goals that count, by level: wanted ones, and those that held at the start."""
         return tuple(self._violations)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of VMs that share a host, of negative groups that are spread as far as they can be."""
+        return self._pairs
 
     # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly broken
 
@@ -137,6 +143,8 @@ class Standing:
     def _recount(self, goal: Goal, source: str, target: str) -> None:
         crowd = self._crowd(goal)
         faults = self._faults[goal.number]
+        if goal.partly:
+            self._pairs += crowd[target] - (crowd[source] - 1)
         crowd[target] += 1
         crowd[source] -= 1
         if goal.shape is Shape.SPREAD:

@@ -60,6 +60,12 @@ class Ends:
             sum(now != before for now, before in zip(end, self.start, strict=True)),
         )
 
+    def pairs(self, end: End) -> int:
+        """Pairs of VMs on one host that a hard rule wants apart which is broken at the start."""
+        apart = [unit.vms for unit in self.units if unit.hard and unit.broken is _crowded]
+        crowded = [vms for vms in apart if _crowded([self.start[vm] for vm in vms])]
+        return sum(end[one] == end[other] for vms in crowded for one, other in combinations(vms, 2))
+
     def why_illegal(self, end: End) -> str | None:
         for number, (vm, now) in enumerate(zip(self.vms, end, strict=True)):
             rules = (unit for unit in self.units if unit.hard and unit.of_hosts and number in unit.vms)

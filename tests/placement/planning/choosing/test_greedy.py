@@ -20,7 +20,7 @@ from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, sn
 from tests.placement.planning.choosing.clusters import drawn
 from tests.placement.planning.choosing.ends import Ends
 
-ALL = frozenset(Repair)
+ALL = frozenset({Repair.HARD, Repair.SOFT})
 #: Far above what it takes, and far below what it took once.
 PATIENCE_SECONDS = 5.0
 

@@ -16,7 +16,7 @@ from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.choosing.clusters import drawn
 from tests.placement.planning.choosing.ends import Ends
 
-WISHES = Wishes(repair=frozenset(Repair))
+WISHES = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
 
 
 def chosen(cluster: Snapshot, seed: int) -> Choice:

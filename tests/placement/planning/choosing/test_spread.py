@@ -22,7 +22,9 @@ from tests.placement.planning.choosing.ends import Ends
 
 
 def problem_of(cluster: Snapshot, headroom: float = 0.0) -> Problem:
-    wishes = Wishes(repair=frozenset(Repair), memory_headroom=headroom, cpu_headroom=headroom)
+    wishes = Wishes(
+        repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headroom=headroom, cpu_headroom=headroom
+    )
     return pose(cluster, cluster.clusters[0].id, wishes=wishes)
 
 

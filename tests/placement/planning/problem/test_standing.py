@@ -27,6 +27,7 @@ def test_violations_and_room_are_right_after_any_moves(seed: int) -> None:
         hard, soft, migrations = ends.value(end)
         found = score(standing)
         assert (found.hard, found.soft, found.migrations) == (hard, soft, migrations)
+        assert found.pairs == ends.pairs(end)
         for known in cluster.hosts:
             taken = sum(one.memory_mb for one, now in zip(ends.vms, end, strict=True) if now == known.id)
             before = sum(one.memory_mb for one in ends.vms if one.host == known.id)

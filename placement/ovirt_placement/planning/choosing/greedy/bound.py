@@ -24,18 +24,31 @@ def bound(problem: Problem) -> Score:
             migrations += count
             memory_mb += sum(sorted(problem.memory_mb[vm] for vm in goal.vms)[:count])
     hard, *soft = violations
-    return Score(hard, 0, 0, tuple(soft), migrations, memory_mb, 0)
+    return Score(hard, 0, 0, tuple(soft), 0, migrations, memory_mb, 0)
 
 
 def fixed(problem: Problem, goal: Goal) -> bool:
-    """Whether VMs that cannot move, or not to where it wants them, break it in every end."""
+    """Whether VMs that cannot move to where it wants them, or too few hosts, break it in every end."""
     if goal.shape is Shape.HOSTS:
         return any(
             not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
             for vm in goal.vms
         )
     fixed = Counter(problem.where[vm] for vm in goal.vms if not problem.targets[vm] - {problem.where[vm]})
+    if goal.shape is Shape.SPREAD and _too_many(problem, goal):
+        return True
     return goal.shape is not Shape.OTHER and goal.broken_by(fixed)
+
+
+def _too_many(problem: Problem, goal: Goal) -> bool:
+    """Whether it has more VMs than there are hosts for all of them together."""
+    places: set[str] = set()
+    for vm in goal.vms:
+        places.add(problem.where[vm])
+        places |= problem.targets[vm]
+        if len(places) >= len(goal.vms):
+            return False
+    return True
 
 
 def needed(problem: Problem, goal: Goal) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from ovirt_placement.planning.choosing.draft import Draft
@@ -33,13 +33,20 @@ class Renewing:
         # Not for secrets: the same problem is to have the same choice.
         self._dice = random.Random(1)  # noqa: S311
 
-    def run(self) -> None:
+    def run(self) -> list[Mapping[str, str]]:
+        """The ends on the way, from where it began to the best: VMs that are elsewhere than at the start."""
         idle = 0
+        ends: list[Mapping[str, str]] = [dict(self._draft.standing.moved)]
         for _ in range(_MOST):
             seeds = self._seeds()
             if not seeds or idle >= min(_MOST_IDLE, 8 * len(seeds)) or self._deadline.over:
-                return
-            idle = 0 if self._renew(self._dice.choice(seeds)) else idle + 1
+                break
+            if self._renew(self._dice.choice(seeds)):
+                idle = 0
+                ends.append(dict(self._draft.standing.moved))
+            else:
+                idle += 1
+        return ends
 
     def _seeds(self) -> list[str]:
         """VMs of goals that could be mended and are not, and VMs whose move no broken goal needed."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ovirt_placement.planning.choosing.choice import Choice
 from ovirt_placement.planning.choosing.draft import Draft
-from ovirt_placement.planning.choosing.greedy.bound import bound
+from ovirt_placement.planning.choosing.greedy.bound import bound, fixed
 from ovirt_placement.planning.choosing.greedy.mending import Effort, Mending
+from ovirt_placement.planning.choosing.greedy.parting import part
 from ovirt_placement.planning.choosing.greedy.renewing import Renewing
 from ovirt_placement.planning.choosing.hosts import EmptiestFirst
 from ovirt_placement.planning.choosing.spread import spread
@@ -33,23 +34,47 @@ class Greedy:
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         draft = Draft(problem)
         order = EmptiestFirst(draft)
-        mending_time = deadline.within(_MENDING_SHARE)
-        for effort in (_QUICK, _PATIENT):
-            for goal in by_importance(draft.standing.broken_goals()):
-                if mending_time.over:
-                    break
-                mend(draft, order, goal, effort)
-        Renewing(draft, order, deadline).run()
-        where = spread(problem, draft.standing.moved)
+        ends = _mended_one_by_one(draft, order, deadline.within(_MENDING_SHARE))
+        *others, best = (*ends, *Renewing(draft, order, deadline).run())
+        where = spread(problem, best)
         standing = Standing(problem)
         for vm, host in where.items():
             standing.move((vm,), host)
-        return Choice(where, score(standing), bound(problem))
+        return Choice(where, score(standing), bound(problem), others=tuple(reversed(others)))
+
+
+def _mended_one_by_one(draft: Draft, order: EmptiestFirst, deadline: Deadline) -> list[Mapping[str, str]]:
+    """The ends on the way, from nothing to all that was mended: VMs that are elsewhere than at the start."""
+    ends: list[Mapping[str, str]] = [{}]
+    for effort in (_QUICK, _PATIENT):
+        for goal in by_importance(draft.standing.broken_goals()):
+            if deadline.over:
+                break
+            mark = draft.mark
+            mend(draft, order, goal, effort)
+            if draft.mark > mark:
+                ends.append(dict(draft.standing.moved))
+    for goal in draft.standing.broken_goals():
+        if not deadline.over:
+            part(draft, order, goal)
+    return ends
+
+
+def mended(standing: Standing, goals: Iterable[Goal]) -> Mapping[str, str]:
+    """VMs that go elsewhere from this standing, with their hosts: for these goals, quickly."""
+    draft = Draft(standing.problem)
+    for vm, host in standing.moved.items():
+        draft.move((vm,), host)
+    mark, order = draft.mark, EmptiestFirst(draft)
+    for goal in by_importance(goals):
+        mend(draft, order, goal, _QUICK)
+        part(draft, order, goal)
+    return draft.moves_since(mark)
 
 
 def mend(draft: Draft, order: EmptiestFirst, goal: Goal, effort: Effort) -> None:
     """Take the cheapest way to mend a goal, if it is still broken and that makes things better."""
-    if not goal.wanted or not draft.standing.broken(goal):
+    if not goal.wanted or not draft.standing.broken(goal) or fixed(draft.problem, goal):
         return
     way = Mending(draft, order, goal, effort).cheapest()
     left = {draft.where(vm) for vm in way}

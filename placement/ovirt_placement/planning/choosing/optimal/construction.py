@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ovirt_placement.planning.choosing.greedy.strategy import mended
 from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
 from ovirt_placement.planning.choosing.optimal.ends import (
     Value,
@@ -25,6 +26,8 @@ from ovirt_placement.planning.problem.standing import Standing
 
 #: A part with more places than this to choose from is mended by its offenders alone.
 _MOST_PLACES = 6_000
+#: And with more places even so, it is mended by the greedy strategy.
+_MOST_OFFERED = 30_000
 #: No part takes more than this share of the time that is left.
 _PART_SHARE = 0.25
 
@@ -70,6 +73,7 @@ class Construction:
         for goal in self._start.broken_goals():
             if goal.wanted and goal.shape is not Shape.OTHER and goal.number not in parted:
                 counts[field_of(goal)] += 1
+                counts[-2] += goal.pairs(self._start.crowd(goal))
         return tuple(counts)
 
     def _build(self, part: Part, deadline: Deadline) -> Built:
@@ -84,6 +88,8 @@ class Construction:
         if narrow:
             domains = reduced(self.standing, self.reach, offenders(part, self.problem), hosts)
             simple = gathered(part, self.standing, self.reach, headroom=False)
+            if simple is None and sum(map(len, domains.values())) > _MOST_OFFERED:
+                simple = mended(self.standing, part.broken)
         solved = None if simple else solve(self.standing, self.reach, domains, deadline)
         if solved is not None or simple is not None:
             put(self.standing, solved.where if solved is not None else simple or {})
@@ -104,6 +110,7 @@ class Construction:
         for goal in part.goals:
             if self.standing.broken(goal) and (goal.wanted or goal.held):
                 counts[field_of(goal)] += 1
+                counts[-2] += goal.pairs(self.standing.crowd(goal))
         if solved is not None:
             counts[1], counts[-1] = solved.values[1], value_of(solved, self.problem)[-1]
         else:

@@ -15,7 +15,7 @@ from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.planning.problem.standing import Standing
 
-#: Hard, crowding, soft by level, migrations (with detours): what is proven, as one row of numbers.
+#: Hard, crowding, soft by level, pairs, migrations (with detours): what is proven, as one row of numbers.
 Value = tuple[int, ...]
 
 
@@ -25,7 +25,7 @@ def value_of(solved: Solved, problem: Problem) -> Value:
 
 
 def length_of_value(problem: Problem) -> int:
-    return problem.levels + 2
+    return problem.levels + 3
 
 
 def field_of(goal: Goal) -> int:
@@ -40,7 +40,7 @@ def value_at(standing: Standing, reach: Reach) -> Value:
         detour(problem, reach, goal, host) or 0 for goal, host in detouring(problem, reach, standing.moved)
     )
     crowding = ended.crowding_mb + ended.crowding_cpu
-    return (ended.hard, crowding, *ended.soft, ended.migrations + detours)
+    return (ended.hard, crowding, *ended.soft, ended.pairs, ended.migrations + detours)
 
 
 def total(values: Collection[Value], problem: Problem) -> Value:

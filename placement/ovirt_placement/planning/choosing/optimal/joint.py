@@ -111,6 +111,7 @@ def _value(model: Model) -> Value:
     for goal in goals_of(problem, model.scope.domains):
         if (goal.wanted or goal.held) and standing.broken(goal):
             counts[field_of(goal)] += 1
+            counts[-2] += goal.pairs(standing.crowd(goal))
     ended = score(standing)
     counts[1], counts[-1] = ended.crowding_mb + ended.crowding_cpu, ended.migrations
     return tuple(counts)

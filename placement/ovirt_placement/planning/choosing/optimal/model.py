@@ -47,6 +47,9 @@ class Model:
             self.cp.add_exactly_one(self.at[vm, host] for host in hosts)
         #: By level, what says how many goals that count are broken, with the most it can be.
         self.broken: defaultdict[int, list[Term]] = defaultdict(list)
+        #: What says how many pairs of VMs share a host that are to be spread as far as they can be.
+        self.pairs: list[Term] = []
+        self.most_pairs = 0
         #: Migrations that gathering on a host with no member costs beyond one for each VM.
         self.detours: list[Term] = []
         self.most_detours = 0
@@ -82,13 +85,16 @@ class Model:
         fixed = self._fixed(goal)
         members = set(goal.vms)
         hosts = {host for vm in goal.vms if vm in self.scope.domains for host in self.scope.domains[vm]}
+        if goal.hard:
+            for host in sorted(hosts):
+                self._exclude(goal, host, fixed[host])
+        if goal.partly:
+            self._count_pairs(goal, fixed)
         if any(count > 1 for count in fixed.values()):
             self.cp.add(broken == 1)
             return
         for host in sorted(hosts):
             here = [self.at[vm, host] for vm in self.on[host] if vm in members]
-            if goal.hard:
-                self._exclude(goal, host, fixed[host])
             if fixed[host]:
                 for one in here:
                     self.cp.add(one <= broken)
@@ -112,6 +118,22 @@ class Model:
         for vm in here:
             if where[vm] == host:
                 self.cp.add_at_most_one([self.at[vm, host], *coming])
+
+    def _count_pairs(self, goal: Goal, fixed: Counter[str]) -> None:
+        """Whoever comes to a host is alone there: so only those that stay where they start share one."""
+        staying: defaultdict[str, list[Term]] = defaultdict(list)
+        for vm in goal.vms:
+            if vm in self.scope.domains:
+                home = self.problem.where[vm]
+                staying[home].append(self.at[vm, home])
+        for host in sorted({*fixed, *staying}):
+            there, more = fixed[host], staying[host]
+            self.pairs.append(there * (there - 1) // 2)
+            # One after the other: the first is alone, the second makes a pair, the third two more ...
+            nth = [self.cp.new_bool_var("") for _ in more]
+            self.cp.add(sum(nth) == sum(more))
+            self.pairs += [number * one for number, one in enumerate(nth, there)]
+            self.most_pairs += (there + len(more)) * (there + len(more) - 1) // 2
 
     def _gather(self, goal: Goal, broken: Term) -> None:
         fixed = self._fixed(goal)

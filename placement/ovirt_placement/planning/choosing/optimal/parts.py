@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ovirt_placement.planning.choosing.greedy.bound import fixed
 from ovirt_placement.planning.choosing.optimal.model import goals_of
 from ovirt_placement.planning.problem.goal import Goal, Shape
 from ovirt_placement.planning.problem.problem import Problem
@@ -31,13 +32,26 @@ def parts_of(problem: Problem, reach: Reach) -> list[Part]:
     seen: set[str] = set()
     found: list[Part] = []
     for goal in problem.goals:
-        if goal.wanted and not goal.held and goal.shape is not Shape.OTHER:
+        if _hopeful(problem, goal):
             for vm in goal.vms:
                 if vm not in seen and len(reach.of(vm)) > 1:
                     vms = _tied(problem, reach, vm)
                     seen |= vms
                     found.append(Part(tuple(sorted(vms)), tuple(goals_of(problem, vms))))
     return sorted(found, key=lambda part: (min(goal.level for goal in part.broken), part.vms))
+
+
+def _hopeful(problem: Problem, goal: Goal) -> bool:
+    """Whether some end might mend it, or leave less of it to be mended."""
+    if not goal.wanted or goal.held or goal.shape is Shape.OTHER:
+        return False
+    return not fixed(problem, goal) or (goal.partly and _free(problem, goal))
+
+
+def _free(problem: Problem, goal: Goal) -> bool:
+    """Whether one of its VMs may go to a host that none of it is on: the engine lets it go nowhere else."""
+    taken = {problem.where[vm] for vm in goal.vms}
+    return any(not taken.issuperset(problem.targets[vm]) for vm in goal.vms)
 
 
 def _tied(problem: Problem, reach: Reach, first: str) -> set[str]:

@@ -74,6 +74,7 @@ class Stages:
             Stage(tuple(model.broken[0]), len(model.broken[0])),
             Stage((crowding[0],), crowding[1]),
             *(Stage(tuple(model.broken[level]), len(model.broken[level])) for level in levels if level),
+            Stage(tuple(model.pairs), model.most_pairs),
             Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
             Stage(tuple(memory), sum(model.problem.memory_mb[vm] for vm in moved)),
         ]

@@ -12,6 +12,7 @@ from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.score import Score, score
+from ovirt_placement.planning.value import value_of
 
 #: The share of the time in which every part gets its first end.
 _FIRST_SHARE = 0.6
@@ -31,7 +32,7 @@ class Optimal:
         bound = improve(construction, deadline)
         standing = construction.standing
         reached = score(standing)
-        hard, crowding, *soft, migrations = bound
+        hard, crowding, *soft, pairs, migrations = bound
         return Choice(
             dict(standing.moved),
             reached,
@@ -40,6 +41,7 @@ class Optimal:
                 crowding_mb=min(crowding, reached.crowding_mb),
                 crowding_cpu=max(0, crowding - reached.crowding_mb),
                 soft=tuple(soft),
+                pairs=pairs,
                 migrations=migrations,
                 memory_mb=0,
                 fullest=0,
@@ -48,9 +50,7 @@ class Optimal:
 
     def route(self, problem: Problem, choice: Choice, deadline: Deadline) -> Route | None:
         """For good where the problem is small; else straight to an end as good as the bound, or nearly so."""
-        bound = choice.bound
-        value = (bound.hard, bound.crowding_mb + bound.crowding_cpu, *bound.soft, bound.migrations)
-        moves = shortest(problem, value[:-1], deadline)
+        moves = shortest(problem, value_of(choice.bound)[:-1], deadline)
         if moves is not None:
             return Route(moves, proven=True)
         if any(goal.shape is Shape.OTHER for goal in problem.goals):
