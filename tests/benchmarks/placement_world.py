@@ -128,6 +128,8 @@ def churning(engine: str, state: Path) -> Iterator[None]:
     with subprocess.Popen(command) as process:
         try:
             yield
+            if process.poll() is not None:
+                raise RuntimeError("nothing kept the engine busy any more")
         finally:
             process.terminate()
 
@@ -168,7 +170,7 @@ def churn(engine: str, state: Path) -> None:
 
     due = time.monotonic()
     while True:
-        logged = dice.choice((migrate, stop, start))()
+        logged = dice.choice((migrate, stop, start if stopped else migrate))()
         due += logged / EVENTS_PER_SECOND
         time.sleep(max(0.0, due - time.monotonic()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
@@ -10,9 +10,11 @@ from ovirt_simulator.core.faults import MigrationFault
 from tests.faults import distortions
 from tests.faults.answers import MIGRATE
 from tests.faults.stage import Stage
+from tests.faults.wire import Application, Environ, StartResponse
 
 #: Simulated seconds in which the lease of a stopped enforcer ends, and more.
 _LONG = 30.0
+_LOG_IN = "/ovirt-engine/sso/oauth/token"
 
 
 def _engine_restarts(stage: Stage, chance: Random) -> None:
@@ -70,6 +72,35 @@ def _stopped_while_mended(stage: Stage, _: Random) -> None:
     stage.enforcer.wake()
 
 
+def stopped_before_a_log_in(stage: Stage, held: Callable[[], None]) -> None:
+    """Its session ends just when it asks for a migration, and it is stopped before it logs in again.
+
+    An administrator empties the groups that are broken; it wakes once `held` returns.
+    """
+    log_ins: list[int] = []
+
+    def stop() -> None:
+        stage.enforcer.stop()
+        log_ins.append(stage.wire.seen(_LOG_IN))
+
+    def refuse(application: Application, environ: Environ, start: StartResponse) -> Iterable[bytes]:
+        stage.engine.expire_sessions()
+        return distortions.with_act(stop, first=False)(application, environ, start)
+
+    stage.wire.distort("POST", MIGRATE, refuse)
+    _ = stage.enforcer
+    stage.until(lambda: log_ins)
+    for group in ("a", "b", "d"):
+        stage.engine.engine.affinity_groups.edit(group, AffinityGroupEdit(vms=[]))
+    held()
+    stage.enforcer.wake()
+    stage.until(lambda: stage.wire.seen(_LOG_IN) > log_ins[0])
+
+
+def _stopped_before_a_log_in(stage: Stage, _: Random) -> None:
+    stopped_before_a_log_in(stage, lambda: stage.engine.let_pass(_LONG))
+
+
 def _inventory_stops(stage: Stage, chance: Random) -> None:
     """The inventory hangs from a moment on; the enforcer reads the engine itself."""
     inventory = stage.start_inventory()
@@ -103,6 +134,7 @@ FAULTS: Mapping[str, Callable[[Stage, Random], None]] = {
     "killed, and away for long": _killed_while_away,
     "stopped": _stopped,
     "stopped while somebody mends": _stopped_while_mended,
+    "stopped before a log-in": _stopped_before_a_log_in,
     "inventory stopped": _inventory_stops,
     "clock set back": _clock_goes_back,
     "store gone": _store_goes,

@@ -14,6 +14,8 @@ from tests.faults.processes import Daemon
 from tests.faults.simulated import Simulated, simulated
 from tests.proxy.running import eventually
 
+#: A stopped enforcer has lost its lease when it wakes.
+_LEASE_SECONDS = 0.6
 #: Pauses end soon, and no limit is in the way: what holds must hold without them.
 _SETTINGS = """\
 [enforcer]
@@ -26,7 +28,6 @@ cooldown_seconds = 0.2
 cooldown_after_success_seconds = 0.0
 refusal_seconds = 0.2
 events_seconds = 0.5
-lease_seconds = 0.6
 breaker_failures = 1000
 vm_migrations_per_hour = 1000
 cluster_migrations_per_hour = 1000
@@ -41,14 +42,18 @@ _READING = "/clusters"
 class Stage:
     """What a fault acts upon."""
 
-    def __init__(self, folder: Path, engine: Simulated) -> None:
+    def __init__(self, folder: Path, engine: Simulated, patience: float, lease: float) -> None:
+        """Seconds: how long the enforcer waits for the engine's answer, and its lease."""
         self.folder = folder
         self.engine = engine
         self.wire = engine.wire
         self.recorder = engine.recorder
         self.store = folder / "store.db"
         self.configuration = write_configuration(
-            folder, engine.api_url, engine=f"timeout_seconds = {PATIENCE_SECONDS}", more=_SETTINGS
+            folder,
+            engine.api_url,
+            engine=f"timeout_seconds = {patience}",
+            more=f"{_SETTINGS}lease_seconds = {lease}\n",
         )
         self._enforcer: Daemon | None = None
         self._others: list[Daemon] = []
@@ -114,9 +119,11 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path, state: Snapshot) -> Iterator[Stage]:
+def stage(
+    folder: Path, state: Snapshot, *, patience: float = PATIENCE_SECONDS, lease: float = _LEASE_SECONDS
+) -> Iterator[Stage]:
     with simulated(state) as engine:
-        made = Stage(folder, engine)
+        made = Stage(folder, engine, patience, lease)
         try:
             yield made
         finally:

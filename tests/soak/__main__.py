@@ -1,4 +1,4 @@
-"""`make soak`: runs the soak and prints its windows. Ends with 1 if a call was lost or anything grew."""
+"""`make soak`: runs the soak and prints its windows. Ends with 1 if anything was lost, wrong, or grew."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 
 from ovirt_service.tables import table
 
-from .measuring import HEADERS, Window, verdict
 from .running import Plan, soak
+from .windows import HEADERS, Window, verdict
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
     print()
     print(table([each.cells() for each in windows], HEADERS))
     found = verdict(windows)
-    print("\n".join(found) or "Nothing was lost, and nothing grew.")
+    print("\n".join(found) or "Nothing was lost, wrong or unexplained, and nothing grew.")
     return 1 if found else 0
 
 

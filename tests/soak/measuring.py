@@ -1,86 +1,103 @@
-"""What is measured of the proxy in one window of the soak, and whether it stays flat over all of them."""
+"""What processes hold: memory, descriptors, threads; and which of them have ended and nobody noticed."""
 
 from __future__ import annotations
 
-import statistics
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psutil
 
-HEADERS = (
-    *("calls", "calls/s", "p50 ms", "p99 ms", "longest ms", "proxy MiB", "workers MiB", "descriptors"),
-    *("processes", "failures", "lost"),
-)
-
-#: What the later half may have more than the earlier one: of memory, descriptors, and the 99th percentile.
-_MORE_MEMORY = 1.15
-_MORE_DESCRIPTORS = 16
-_SLOWER = 2.0
+#: A worker that was killed is a zombie until its parent looks.
+_REAPED_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class Window:
-    """The calls of one window and what the proxy held at its end. Times in seconds, memory in MiB."""
+@dataclass
+class Held:
+    """What processes of one kind hold together; memory in MiB, and that of the largest."""
 
-    calls: int
-    seconds: float
-    times: Sequence[float]
-    proxy_mib: float
-    workers_mib: float
-    descriptors: int
-    processes: int
-    #: Answers in which a unit failed, as they do while there is no engine; and calls without an answer.
-    failures: int
-    lost: int
+    processes: int = 0
+    mib: float = 0.0
+    largest_mib: float = 0.0
+    descriptors: int = 0
+    threads: int = 0
 
-    def quantile(self, share: float) -> float:
-        ordered = sorted(self.times) or [0.0]
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    @property
+    def mean_mib(self) -> float:
+        return self.mib / max(1, self.processes)
 
-    def cells(self) -> tuple[str, ...]:
-        return (
-            *(f"{self.calls:,}", f"{len(self.times) / self.seconds:.0f}"),
-            *(f"{self.quantile(share) * 1e3:.1f}" for share in (0.5, 0.99, 1.0)),
-            *(f"{self.proxy_mib:.1f}", f"{self.workers_mib:.0f}", str(self.descriptors)),
-            *(str(self.processes), str(self.failures), str(self.lost)),
-        )
-
-    def line(self) -> str:
-        return ", ".join(f"{name} {cell}" for name, cell in zip(HEADERS, self.cells(), strict=True))
+    def add(self, process: psutil.Process) -> None:
+        with process.oneshot():
+            mib, descriptors, threads = (
+                process.memory_info().rss / 2**20,
+                process.num_fds(),
+                process.num_threads(),
+            )
+        self.processes += 1
+        self.mib += mib
+        self.largest_mib = max(self.largest_mib, mib)
+        self.descriptors += descriptors
+        self.threads += threads
 
 
-def held(proxy: psutil.Process) -> tuple[float, float, int, int]:
-    """MiB of the proxy, MiB of all its workers, its descriptors, and how many processes it has."""
-    workers = 0
-    children = proxy.children(recursive=True)
-    for child in children:
+@dataclass
+class Holdings:
+    """What the proxy and all that belongs to it hold, and the inventory."""
+
+    proxy: Held = field(default_factory=Held)
+    zygotes: Held = field(default_factory=Held)
+    workers: Held = field(default_factory=Held)
+    inventory: Held = field(default_factory=Held)
+    zombies: int = 0
+    #: Seconds of the processor that the proxy itself has taken since its start.
+    proxy_cpu: float = 0.0
+
+    @property
+    def descriptors(self) -> int:
+        """Those of workers, which come and go, are not among them."""
+        return sum(held.descriptors for held in self._lasting)
+
+    @property
+    def threads(self) -> int:
+        return sum(held.threads for held in self._lasting)
+
+    @property
+    def _lasting(self) -> Sequence[Held]:
+        return self.proxy, self.zygotes, self.inventory
+
+
+def measure(proxy: psutil.Process, inventory: psutil.Process) -> Holdings:
+    found = Holdings(zombies=_zombies(proxy))
+    times = proxy.cpu_times()
+    found.proxy_cpu = times.user + times.system
+    found.proxy.add(proxy)
+    found.inventory.add(inventory)
+    for zygote in proxy.children():
+        found.zygotes.add(zygote)
+        for worker in zygote.children():
+            try:
+                found.workers.add(worker)
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue  # it was killed just now
+    return found
+
+
+def _zombies(proxy: psutil.Process) -> int:
+    """How many processes have ended and stay unnoticed."""
+    until = time.monotonic() + _REAPED_SECONDS
+    dead = _ended(proxy)
+    while dead and time.monotonic() < until:
+        time.sleep(0.1)
+        dead &= _ended(proxy)
+    return len(dead)
+
+
+def _ended(proxy: psutil.Process) -> set[psutil.Process]:
+    found = set()
+    for process in proxy.children(recursive=True):
         try:
-            workers += child.memory_info().rss
+            if process.status() == psutil.STATUS_ZOMBIE:
+                found.add(process)
         except psutil.NoSuchProcess:
             continue
-    return proxy.memory_info().rss / 2**20, workers / 2**20, proxy.num_fds(), len(children)
-
-
-def verdict(windows: Sequence[Window]) -> list[str]:
-    """What is not as it should be: sentences. The first quarter is for warming up."""
-    found = [f"{sum(each.lost for each in windows)} calls were lost"] if any(w.lost for w in windows) else []
-    settled = windows[len(windows) // 4 :]
-    if len(settled) < 4:
-        return found
-    middle = len(settled) // 2
-    before, after = settled[:middle], settled[middle:]
-
-    def grew(of: str, most: float, plus: float = 0.0) -> None:
-        early = statistics.median(getattr(each, of) for each in before)
-        late = statistics.median(getattr(each, of) for each in after)
-        if late > early * most + plus:
-            found.append(f"{of} grew from {early:.1f} to {late:.1f}")
-
-    grew("proxy_mib", _MORE_MEMORY)
-    grew("workers_mib", _MORE_MEMORY)
-    grew("descriptors", 1.0, _MORE_DESCRIPTORS)
-    slow = [statistics.median(each.quantile(0.99) for each in half) for half in (before, after)]
-    if slow[1] > slow[0] * _SLOWER:
-        found.append(f"the 99th percentile grew from {slow[0] * 1e3:.1f} to {slow[1] * 1e3:.1f} ms")
     return found
