@@ -8,6 +8,8 @@ RUNS := $(VENV)/.runs
 VECTORS ?= tests/data/vectors
 # More than cores: tests of processes wait for them a fifth of the time.
 PYTEST_ARGS ?= -n 3 --dist loadgroup
+# Tests start a thousand interpreters: each would compile all of the project anew where this is set.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-slow lint bench soak conformance reference clean
 

@@ -133,7 +133,8 @@ def test_the_installed_simulator_runs_beside(installed: Path, installed_simulato
 
 def test_the_installed_proxy_serves_the_installed_plugins(installed: Path) -> None:
     folder = installed / "share/ovirt-placement/plugins"
-    with running(folder, environment=_environment(installed)) as proxy, proxy.client() as client:
+    given = running(folder, environment=_environment(installed), shell="true")
+    with given as proxy, proxy.client() as client:
         found = client.discover()
         (zygote,) = proxy.descendants()[:1]
         assert str(installed) in " ".join(zygote.cmdline()), "it is not the checkout's proxy that runs"

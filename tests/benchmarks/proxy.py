@@ -86,14 +86,14 @@ def post(body: bytes) -> bytes:
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         folder = write_plugins(Path(directory) / "plugins", units=PLUGINS)
-        with running(folder, config=CONFIG) as ours, compared("echo", folder) as echo:
+        with running(folder, config=CONFIG, shell="true") as ours, compared("echo", folder) as echo:
             with compared("old", folder) as old:
                 _latency(ours.port, echo, old)
                 _weights(ours.port, echo)
                 _throughput(ours.port, echo, old)
             _killing(ours)
             _memory(ours)
-        with running(folder, config=CONFIG) as ours:
+        with running(folder, config=CONFIG, shell="true") as ours:
             _connecting(ours)
 
 

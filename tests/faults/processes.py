@@ -7,10 +7,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.enforcer.migrating.crash.test_crash import PROCESSES
 from tests.faults import launcher
-
-PROCESSES.set_forkserver_preload([launcher.__name__])
+from tests.processes import PROCESSES
 
 
 class Daemon:

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 import xmlrpc.client
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ovirt_scheduler_proxy.cli import main
 from tests.paths import PLUGINS
+from tests.processes import Forked
 
-_PROXY = (
-    sys.executable,
-    "-c",
-    "import sys; from ovirt_scheduler_proxy.cli import main; sys.exit(main())",
-    "run",
-    "--listen",
-    "127.0.0.1:0",
-    "--plugins",
-)
+_WORDS = ("run", "--listen", "127.0.0.1:0", "--plugins")
 
 
 @contextmanager
 def proxy_url(environment: Mapping[str, str], plugins: Path = PLUGINS) -> Iterator[str]:
     """Start the proxy on a free port, say where it listens, and end it."""
-    command = [*_PROXY, str(plugins)]
-    with (
-        tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            ready = process.stdout.readline()
-            if not ready:
-                log.seek(0)
-                raise AssertionError(f"the proxy did not start:\n{log.read()}")
-            yield ready.strip().rpartition(" ")[2]
-        finally:
-            process.terminate()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        with Forked(main, [*_WORDS, str(plugins)], log, environment) as process:
+            try:
+                ready = process.stdout.readline()
+                if not ready:
+                    raise AssertionError(f"the proxy did not start:\n{log.read_text()}")
+                yield ready.strip().rpartition(" ")[2]
+            finally:
+                process.terminate()
 
 
 @contextmanager

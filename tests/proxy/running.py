@@ -12,21 +12,25 @@ import xmlrpc.client
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
+
+from ovirt_scheduler_proxy.cli import main
+from tests.processes import Forked, completed
 
 COMMAND = [sys.executable, "-m", "ovirt_scheduler_proxy.cli"]
 READY = "ovirt-scheduler-proxy: listening on "
 
 
 class RunningProxy:
-    """A proxy that answers at `url`; what it logs is collected in `log`."""
+    """A proxy that answers at `url`; what it logs stands in `log`."""
 
-    def __init__(self, process: subprocess.Popen[str], log_lines: list[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str] | Forked, log: Path) -> None:
         self.process = process
         self._over = False
-        self.log_lines = log_lines
+        self._log: Path | str = log
         line = process.stdout.readline() if process.stdout else ""
         if not line.startswith(READY):
             process.wait(10)
@@ -36,7 +40,11 @@ class RunningProxy:
 
     @property
     def log(self) -> str:
-        return "".join(self.log_lines)
+        return self._log if isinstance(self._log, str) else self._log.read_text("utf-8")
+
+    def keep_log(self) -> None:
+        """Remember what it has logged: the file goes."""
+        self._log = self.log
 
     def client(self) -> xmlrpc.client.ServerProxy:
         return xmlrpc.client.ServerProxy(self.url, allow_none=True)
@@ -96,44 +104,57 @@ def running(
     config: str = "",
     environment: dict[str, str] | None = None,
     listen: str = "127.0.0.1:0",
-    shell: str = "true",
+    shell: str = "",
     pass_fds: Sequence[int] = (),
 ) -> Iterator[RunningProxy]:
-    """A proxy over these plugin folders, ended cleanly afterwards; `shell` runs before it in its process."""
-    arguments = ["bash", "-c", f'{shell}; exec "$@"', "bash", *COMMAND, "run"]
+    """A proxy over these plugin folders, ended cleanly afterwards.
+
+    It starts as quickly as it can; with `shell`, which then runs before it in its process, as its users do.
+    """
+    words = ["run"]
     if listen:
-        arguments += ["--listen", listen]
+        words += ["--listen", listen]
     for folder in folders:
-        arguments += ["--plugins", str(folder)]
-    with _config_file(folders, config) as file:
-        process = subprocess.Popen(
-            [*arguments, "--config", str(file)] if file else arguments,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(environment or {})},
-            pass_fds=pass_fds,
-        )
-        log_lines: list[str] = []
-        reader = threading.Thread(target=_collect, args=[process, log_lines], daemon=True)
-        reader.start()
+        words += ["--plugins", str(folder)]
+    with _config_file(folders, config) as file, TemporaryDirectory() as temporary:
+        if file:
+            words += ["--config", str(file)]
+        log = Path(temporary, "log")
+        process = _started(words, log, {**os.environ, **(environment or {})}, shell, pass_fds)
         try:
-            proxy = RunningProxy(process, log_lines)
-            yield proxy
-            proxy.stop()
+            proxy = RunningProxy(process, log)
+            try:
+                yield proxy
+                proxy.stop()
+            finally:
+                proxy.keep_log()
         finally:
             process.kill()
             process.wait()
-            reader.join(5)
-            for stream in (process.stdout, process.stderr):
-                if stream:
-                    stream.close()
+            if process.stdout:
+                process.stdout.close()
+
+
+def _started(
+    words: Sequence[str], log: Path, environment: dict[str, str], shell: str, pass_fds: Sequence[int]
+) -> subprocess.Popen[str] | Forked:
+    if not shell and not pass_fds:
+        return Forked(main, words, log, environment)
+    with log.open("w") as file:
+        return subprocess.Popen(
+            ["bash", "-c", f'{shell or "true"}; exec "$@"', "bash", *COMMAND, *words],
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            env=environment,
+            pass_fds=pass_fds,
+        )
 
 
 def command(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run `ovirt-scheduler-proxy` to its end."""
-    env = {**os.environ, **(environment or {})}
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, env=env)
+    with TemporaryDirectory() as folder:
+        return completed(main, arguments, Path(folder, "log"), {**os.environ, **(environment or {})})
 
 
 def eventually(condition: Any, seconds: float = 60.0) -> None:
@@ -157,9 +178,3 @@ def _config_file(folders: tuple[Path, ...], config: str) -> Iterator[Path | None
         yield file
     finally:
         file.unlink()
-
-
-def _collect(process: subprocess.Popen[str], lines: list[str]) -> None:
-    if process.stderr:
-        for line in process.stderr:
-            lines.append(line)

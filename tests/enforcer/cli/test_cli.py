@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -24,9 +25,10 @@ from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
+from tests.processes import completed
 from tests.scenarios.stage import START
 
-COMMAND = (sys.executable, "-c", "import sys; from ovirt_enforcer.cli.main import main; sys.exit(main())")
+COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
 ENVIRONMENT = {name: value for name, value in os.environ.items() if "OVIRT" not in name}
 STATE = snapshot(
     host("h1", name="alpha"),
@@ -53,9 +55,8 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Be the command; the service in a process of its own, since it takes over what signals do."""
     words = [str(argument) for argument in arguments]
     if words[0] == "run":
-        return subprocess.run(
-            [*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT
-        )
+        with TemporaryDirectory() as folder:
+            return completed(main, words, Path(folder, "log"), ENVIRONMENT)
     said, complaints = StringIO(), StringIO()
     with redirect_stdout(said), redirect_stderr(complaints):
         try:
@@ -168,7 +169,7 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
     configuration: Configuration, server: Server, number: signal.Signals
 ) -> None:
     with subprocess.Popen(
-        [*COMMAND, "run", "--config", str(configuration.path)],
+        [COMMAND, "run", "--config", str(configuration.path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -189,7 +190,7 @@ def test_a_daemon_waits_for_an_engine_that_is_away(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         configuration = Configuration(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/ovirt-engine/api")
         with subprocess.Popen(
-            [*COMMAND, "run", "--config", str(configuration.path)],
+            [COMMAND, "run", "--config", str(configuration.path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as daemon:

@@ -26,12 +26,10 @@ from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer import launching
 from tests.enforcer.launching import At
-from tests.enforcer.migrating.crash.test_crash import PROCESSES
 from tests.enforcer.migrating.crash.test_crash import world as simulated
 from tests.placement.databases import postgresql
+from tests.processes import PROCESSES
 from tests.proxy.running import eventually
-
-PROCESSES.set_forkserver_preload([launching.__name__])
 
 STATE = snapshot(
     host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")

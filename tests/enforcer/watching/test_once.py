@@ -14,9 +14,9 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.configuration import write_configuration
-from tests.enforcer.migrating.crash.test_crash import PROCESSES
 from tests.enforcer.watching import launcher
 from tests.enforcer.watching.test_watch import STATE, told
+from tests.processes import PROCESSES
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 

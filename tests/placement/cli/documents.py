@@ -40,13 +40,19 @@ def without_names(found: Any) -> Any:
 
 @cache
 def _validator(definition: str | None) -> Draft202012Validator:
-    """Stricter than what is shipped: nothing may stand in an answer that the schema does not name."""
-    schema = json.loads(SCHEMA.read_text())
-    for known in schema["$defs"].values():
-        if "properties" in known:
-            known["additionalProperties"] = False
-    Draft202012Validator.check_schema(schema)
+    schema = dict(_schema())
     if definition is not None:
         del schema["oneOf"]
         schema["$ref"] = f"#/$defs/{definition}"
     return Draft202012Validator(schema)
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    """Stricter than what is shipped: nothing may stand in an answer that the schema does not name."""
+    schema: dict[str, Any] = json.loads(SCHEMA.read_text())
+    for known in schema["$defs"].values():
+        if "properties" in known:
+            known["additionalProperties"] = False
+    Draft202012Validator.check_schema(schema)
+    return schema

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from ovirt_placement.cli.main import main
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
 from tests.placement.model.test_state_file import full_state
 from tests.placement.sockets import refusing_port
+from tests.processes import completed
 
-COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
+Mistake = Callable[..., str]
 NOTHING: dict[str, str] = {"PATH": "/usr/bin"}
 
 
@@ -24,19 +24,22 @@ def engine() -> Iterator[EngineServer]:
         yield server
 
 
-def mistake(*arguments: str, environment: dict[str, str] = NOTHING) -> str:
+@pytest.fixture
+def mistake(tmp_path: Path) -> Mistake:
     """Run a command that must fail; return its complaint, which is one line and no traceback.
 
     What a service tells in its log before that is no complaint.
     """
-    ended = subprocess.run(
-        [COMMAND, *arguments], capture_output=True, text=True, env=environment, timeout=60, check=False
-    )
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    (complaint,) = (line for line in ended.stderr.splitlines() if not line.startswith("INFO "))
-    assert complaint.startswith("ovirt-placement: ")
-    return complaint.removeprefix("ovirt-placement: ")
+
+    def run(*arguments: str) -> str:
+        ended = completed(main, arguments, tmp_path / "complaints", NOTHING)
+        assert ended.returncode == 2
+        assert ended.stdout == ""
+        (complaint,) = (line for line in ended.stderr.splitlines() if not line.startswith("INFO "))
+        assert complaint.startswith("ovirt-placement: ")
+        return complaint.removeprefix("ovirt-placement: ")
+
+    return run
 
 
 def configured(
@@ -58,18 +61,18 @@ def command(request: pytest.FixtureRequest) -> list[str]:
     return list(request.param)
 
 
-def test_wrong_password(engine: EngineServer, tmp_path: Path, command: list[str]) -> None:
+def test_wrong_password(engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake) -> None:
     text = mistake(*command, "--config", configured(tmp_path, engine.url, password="wrong"))
     assert "the engine refuses admin@internal" in text
     assert "Correct username or password_file under [engine]" in text
 
 
-def test_unknown_host_name(tmp_path: Path, command: list[str]) -> None:
+def test_unknown_host_name(tmp_path: Path, command: list[str], mistake: Mistake) -> None:
     text = mistake(*command, "--config", configured(tmp_path, f"https://no-such-engine.invalid{API}"))
     assert 'no host is named "no-such-engine.invalid": correct url under [engine]' in text
 
 
-def test_engine_away(tmp_path: Path) -> None:
+def test_engine_away(tmp_path: Path, mistake: Mistake) -> None:
     with refusing_port() as port:
         url = f"http://127.0.0.1:{port}{API}"
         assert mistake("snapshot", "--config", configured(tmp_path, url)).startswith(
@@ -77,35 +80,39 @@ def test_engine_away(tmp_path: Path) -> None:
         )
 
 
-def test_what_is_no_engine(engine: EngineServer, tmp_path: Path, command: list[str]) -> None:
+def test_what_is_no_engine(
+    engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake
+) -> None:
     text = mistake(*command, "--config", configured(tmp_path, engine.url.replace(API, "/ovirt-engine/ipa")))
     assert "correct url under [engine]; it ends in /ovirt-engine/api" in text
 
 
-def test_bad_key(engine: EngineServer, tmp_path: Path, command: list[str]) -> None:
+def test_bad_key(engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake) -> None:
     file = configured(tmp_path, engine.url, more='pasword_file = "x"')
     assert mistake(*command, "--config", file) == (
         f'{file}: [engine] pasword_file: unknown key; did you mean "password_file"?'
     )
 
 
-def test_world_readable_password_file(engine: EngineServer, tmp_path: Path, command: list[str]) -> None:
+def test_world_readable_password_file(
+    engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake
+) -> None:
     text = mistake(*command, "--config", configured(tmp_path, engine.url, mode=0o644))
     assert text == f"{tmp_path}/password: others may read the password: chmod 600 {tmp_path}/password"
 
 
-def test_no_configuration_at_all(command: list[str]) -> None:
+def test_no_configuration_at_all(command: list[str], mistake: Mistake) -> None:
     text = mistake(*command)
     assert text == "no engine: set url under [engine] in the configuration, or the variable OVIRT_URL"
 
 
-def test_unreadable_state_file(tmp_path: Path) -> None:
+def test_unreadable_state_file(tmp_path: Path, mistake: Mistake) -> None:
     assert mistake("snapshot", "--state", str(tmp_path)) == (
         f"{tmp_path}: cannot read the state file: Is a directory"
     )
 
 
-def test_dangling_reference(tmp_path: Path) -> None:
+def test_dangling_reference(tmp_path: Path, mistake: Mistake) -> None:
     state = full_state()
     state["vms"][0]["host"] = "h9"
     file = tmp_path / "state.json"
@@ -113,7 +120,7 @@ def test_dangling_reference(tmp_path: Path) -> None:
     assert mistake("snapshot", "--state", str(file)) == f'{file}: vms[0].host: no host "h9"'
 
 
-def test_a_directory_that_cannot_be_used(engine: EngineServer, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_used(engine: EngineServer, tmp_path: Path, mistake: Mistake) -> None:
     file = configured(tmp_path, engine.url)
     Path(file).write_text(Path(file).read_text().replace(f"{tmp_path}/run", f"{tmp_path}/password"))
     assert mistake("inventory", "run", "--config", file) == (

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import pytest
 
+from ovirt_placement.cli.main import main
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
@@ -20,9 +20,8 @@ from ovirt_placement.store.keys import KeyStore, Run
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 from tests.placement.inventory.running import configured
 from tests.placement.model.test_state_file import full_state
+from tests.processes import completed
 from tests.stored import put_keys
-
-COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +31,10 @@ def engine() -> Iterator[EngineServer]:
 
 
 def printed(*arguments: str, **environment: str) -> bytes:
-    return subprocess.run(
-        [COMMAND, *arguments], env=environment, stdout=subprocess.PIPE, timeout=60, check=True
-    ).stdout
+    with TemporaryDirectory() as folder:
+        ended = completed(main, arguments, Path(folder, "log"), environment)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.encode()
 
 
 def test_a_live_engine_is_printed_as_a_state_file(engine: EngineServer) -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ovirt_placement import config
+from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
 from tests.configuration import write_configuration
 from tests.placement.engine_server import RECORDING, EngineServer
+from tests.processes import Forked
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 
@@ -29,29 +31,26 @@ def loaded(file: Path) -> Config:
 
 
 class Service(subprocess.Popen[str]):
-    """The process. It logs into a file, since a pipe that nobody empties would hold it up."""
+    """Started by a command line. It logs into a file: a pipe that nobody empties would hold it up."""
 
-    def __init__(self, file: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self.log = file.with_name("inventory.log")
-        with self.log.open("w") as log:
-            super().__init__(
-                [*command, "inventory", "run", "--config", str(file)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**os.environ, **environment},
-            )
+    def __init__(self, words: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+        self.log = log
+        with log.open("w") as file:
+            super().__init__(words, stdout=subprocess.PIPE, stderr=file, text=True, env=environment)
 
 
 @contextmanager
 def running(
     file: Path,
     ready: bool = True,
-    command: Sequence[str] = (COMMAND,),
+    command: Sequence[str] = (),
     environment: Mapping[str, str] = MappingProxyType({}),
-) -> Iterator[Service]:
-    """Start the service, wait until it is ready, and end it at the end if it still runs."""
-    with Service(file, command, environment) as process:
+) -> Iterator[Service | Forked]:
+    """Start the service, wait until it is ready, and end it at the end if it still runs.
+
+    It starts as quickly as it can, unless a command is given that is to start it.
+    """
+    with _started(file, command, {**os.environ, **environment}) as process:
         try:
             if ready:
                 assert process.stdout is not None
@@ -64,7 +63,14 @@ def running(
                 process.kill()
 
 
-def ended(process: Service) -> str:
+def _started(file: Path, command: Sequence[str], environment: Mapping[str, str]) -> Service | Forked:
+    words, log = ("inventory", "run", "--config", str(file)), file.with_name("inventory.log")
+    if command:
+        return Service([*command, *words], log, environment)
+    return Forked(main, words, log, environment)
+
+
+def ended(process: Service | Forked) -> str:
     """End the service as an administrator does; return what it logged."""
     process.terminate()
     assert process.wait(timeout=30) == 0

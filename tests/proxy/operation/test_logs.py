@@ -42,7 +42,7 @@ def test_a_log_that_nobody_reads_costs_no_memory_and_no_time(tmp_path: Path) -> 
     command = [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
         os.close(writer)
-        proxy = RunningProxy(process, [])
+        proxy = RunningProxy(process, Path(os.devnull))
         with proxy.client() as client:
             for _ in range(200):
                 client.runFilters(["Loud"], ["h1"], "vm", {})
@@ -63,7 +63,7 @@ def test_what_was_lost_is_counted(tmp_path: Path) -> None:
     command = [*COMMAND, "run", "--plugins", str(folder), "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
         os.close(writer)
-        proxy = RunningProxy(process, [])
+        proxy = RunningProxy(process, Path(os.devnull))
         with proxy.client() as client:
             for _ in range(400):
                 client.runFilters(["Loud"], ["h1"], "vm", {})

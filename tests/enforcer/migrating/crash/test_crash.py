@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +21,8 @@ from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
 from tests.enforcer.migrating.crash import launcher
 from tests.placement.databases import database
+from tests.processes import PROCESSES
 from tests.stored import put_keys
-
-#: Processes with everything imported, for a start that takes no time.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload([launcher.__name__])
 
 #: Simulated seconds a second; a migration then takes some 140 ms.
 TIME_SCALE = "25"

@@ -19,6 +19,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import (
+    COMMAND,
     configured,
     ended,
     loaded,
@@ -209,7 +210,13 @@ def test_a_directory_may_be_deeper_than_a_sockets_path_can_tell(engine: EngineSe
 
 def test_one_directory_has_one_publisher(file: Path) -> None:
     with running(file) as service:
-        second = subprocess.run(service.args, capture_output=True, text=True, timeout=60, check=False)
+        second = subprocess.run(
+            [COMMAND, "inventory", "run", "--config", str(file)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert second.returncode == 2
         assert second.stderr.endswith("another inventory publishes there\n")
         ended(service)
