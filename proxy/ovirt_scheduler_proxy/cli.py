@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
 from ovirt_service import entry
 from ovirt_service.screen import answering
+from ovirt_service.version_option import add_version
 
 from . import calling, checking, service, settings
 
@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=COMMAND, description="Answers the oVirt engine's external scheduler."
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
+    add_version(parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="serve the engine until SIGTERM")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import pytest
 
-from ovirt_service.tables import escaped, show
+from ovirt_service.tables import escaped, show, table
 
 
 def test_wide_characters_are_aligned_and_controls_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,3 +24,22 @@ def test_wide_characters_are_aligned_and_controls_are_told(capsys: pytest.Captur
 def test_what_may_be_seen_stays() -> None:
     assert escaped("d\u00fcrfen wir?\nja") == "d\u00fcrfen wir?\nja"
     assert escaped("\t\x7f\udcff") == "\\t\\x7f\\udcff"
+
+
+def test_a_narrow_terminal_breaks_lines_and_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "37")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows = [("shop-frontend", "positive, enforcing", "vm-1 on host-2")]
+    shown = table(rows, ("group", "VM rule", "VMs"))
+    plain = re.sub(r"\x1b\[\d*m", "", shown)
+    assert [line.rstrip() for line in plain.splitlines()] == [
+        "group          VM rule     VMs",
+        "-------------  ----------  ----------",
+        "shop-frontend  positive,   vm-1 on",
+        "               enforcing   host-2",
+    ]
+    monkeypatch.setenv("COLUMNS", "20")
+    narrow = re.sub(r"\x1b\[\d*m", "", table([("abcdefghijkl", "mnopqrstuvwx")], ("a", "b")))
+    assert max(map(len, narrow.splitlines())) == 20

@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.metadata import version
 
 from ovirt_service import entry
 from ovirt_service.log_lines import log_to_stderr
+from ovirt_service.version_option import add_version
 
 COMMAND = "ovirt-enforcer"
 
@@ -48,7 +48,7 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog=COMMAND,
         description="Finds VMs that break affinity groups, and migrates as few as will mend them.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
+    add_version(parser)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     chosen = [_MODULES[name] for name in given if name in _MODULES]
     for module in chosen or dict.fromkeys(_MODULES.values()):

@@ -10,7 +10,6 @@ from ovirt_enforcer.notifications.engine_events import EngineEvents
 from ovirt_enforcer.notifications.kinds import Kind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
 from ovirt_enforcer.notifications.settings import NotificationSettings
-from ovirt_enforcer.notifications.webhook import Webhook
 from ovirt_placement.config import EngineSettings
 
 
@@ -65,5 +64,8 @@ def notifications_of(
     if settings.engine.kinds:
         couriers.append(Courier(EngineEvents(engine, settings.sentence), settings.engine.kinds, count))
     if settings.webhook.url:
+        # What it needs takes long to load.
+        from ovirt_enforcer.notifications.webhook import Webhook
+
         couriers.append(Courier(Webhook(settings.webhook, settings.sentence), settings.webhook.kinds, count))
     return Notifications(couriers, engine.name, settings)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -20,17 +20,14 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    ReturningInsert = postgresql.Insert | sqlite.Insert
 
 #: Databases limit the parameters of one statement.
 _AT_ONCE = 500
-
-ReturningInsert = postgresql.Insert | sqlite.Insert
-#: SQL has no word for it that both databases know, and SQLAlchemy none for any database.
-_INSERTS: Mapping[str, Callable[[Table], ReturningInsert]] = {
-    "postgresql": postgresql.insert,
-    "sqlite": sqlite.insert,
-}
 
 
 class EngineRows:
@@ -61,8 +58,7 @@ class EngineRows:
         where: ColumnElement[bool] | None = None,
     ) -> ReturningInsert:
         """Insert a row, or make these changes of the one that has its key, if it meets the condition."""
-        of_dialect = _INSERTS[self._connection.dialect.name]
-        statement = of_dialect(table).values(engine=self.engine, **values)
+        statement = _insert(self._connection, table).values(engine=self.engine, **values)
         return statement.on_conflict_do_update(index_elements=table.primary_key, set_=changes, where=where)
 
     def delete_of_vms(self, table: Table, vms: Sequence[str]) -> None:
@@ -79,3 +75,17 @@ class EngineRows:
 def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
     """List the columns of a table but for the engine's name, which whoever asks knows."""
     return tuple(column for column in table.columns if column.name != "engine")
+
+
+def _insert(connection: Connection, table: Table) -> ReturningInsert:
+    """SQL has no word for what follows a conflict that both databases know, and SQLAlchemy none for any.
+
+    A dialect takes long to load, and the one that is connected to is loaded.
+    """
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
