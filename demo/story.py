@@ -155,7 +155,7 @@ class Story:
                 *(f"  .venv/bin/{question}" for question in questions),
                 "",
                 'The enforcer stays in mode = "enforce": what you break in the engine, it mends.',
-                f"The engine's clock runs {TIME_SCALE} times as fast as yours: doctor complains of that.",
+                f"The engine's clock runs {TIME_SCALE} times as fast as yours.",
                 "",
                 f"  proxy:  {self.proxy_url}",
                 f"  logs:   {self.folder}",

@@ -14,13 +14,13 @@ PAGES = [
     CHECKOUT / "README.md",
     *(page for page in sorted((CHECKOUT / "docs").rglob("*.md")) if page.name != "commands.md"),
 ]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|(?<=\n)\n((?:    [^\n]*\n)+)", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|(?<=\n)\n((?:    [^\n]*\n)+)", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(rf"\s*(?:[$#] )?(?:\.venv/bin/)?((?:{'|'.join(PARSERS)})\s.*)")
 
 
 def commands(page: Path) -> Iterator[str]:
     """Each command, with what follows a backslash, without a comment and what its output goes into."""
-    for found in _BLOCK.finditer(page.read_text()):
+    for found in BLOCK.finditer(page.read_text()):
         lines = (found[2] or found[3]).replace("\\\n", " ").splitlines()
         if found[1] not in (None, "", "console", "sh", "text"):
             continue

@@ -16,6 +16,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.store import opened
 from ovirt_placement.planning import report
 from ovirt_placement.planning.documents import NoPlan, plan_of
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     config = configuration.load(args.config)
     settings = config.section("enforcer", EnforcerSettings)
-    snapshot = inventory.snapshot(config=config, max_age=0.0)
+    snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     for plan in plans:
         why = misfit(snapshot, plan)
         if why is not None:

@@ -9,9 +9,9 @@ from ovirt_enforcer.cli.current_gates import current_gates
 from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.migrating.parties import Parties
 from ovirt_enforcer.migrating.restraints import REACH_SECONDS, Restraints
-from ovirt_enforcer.service.process import STORE_PATIENCE_SECONDS
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
+from ovirt_placement.cli import question, store
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.store.database import StoreAway
@@ -19,9 +19,9 @@ from ovirt_placement.store.intents import Intent, Store
 
 
 def of_engine(config: Config) -> Asked:
-    """By the configuration, the engine's state, and what is held back now. Raises `UserError`."""
+    """By the configuration, what is known of the engine, and what is held back now. Raises `UserError`."""
     settings = config.section("enforcer", EnforcerSettings)
-    snapshot = inventory.snapshot(config=config, max_age=0.0)
+    snapshot = inventory.snapshot(config=config, deadline=question.PATIENCE_SECONDS)
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
         restraints = Restraints(settings, snapshot, _history(config), Parties(connection))
         spared = gates.held_groups(snapshot)
@@ -38,12 +38,12 @@ def of_engine(config: Config) -> Asked:
 
 def _history(config: Config) -> Sequence[Intent]:
     """The migrations that have ended; none where there is no store that answers."""
-    store = Store(
-        config.store.url, engine=config.engine.name, patience_seconds=STORE_PATIENCE_SECONDS, create=False
+    intents = Store(
+        config.store.url, engine=config.engine.name, patience_seconds=store.PATIENCE_SECONDS, create=False
     )
     try:
-        return store.history(within_seconds=REACH_SECONDS)
+        return intents.history(within_seconds=REACH_SECONDS)
     except StoreAway:
         return ()
     finally:
-        store.close()
+        intents.close()

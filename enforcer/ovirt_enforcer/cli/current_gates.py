@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.service import process
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.cli.store import PATIENCE_SECONDS
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.tagged import tagged_vms
@@ -26,8 +26,7 @@ def current_gates(config: Config, connection: EngineConnection) -> Iterator[Gate
     settings = config.section("enforcer", EnforcerSettings)
     tag = settings.exclude_tag
     tagged = tagged_vms(connection, tag) if tag else frozenset[str]()
-    patience = process.STORE_PATIENCE_SECONDS
-    memory = Memory(config, patience_seconds=patience, create=False, tagged=lambda: tagged)
+    memory = Memory(config, patience_seconds=PATIENCE_SECONDS, create=False, tagged=lambda: tagged)
     try:
         yield _gates(memory, settings, Remembered(tagged_vms=tagged))
     finally:

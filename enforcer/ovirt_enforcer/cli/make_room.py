@@ -52,7 +52,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args, max_age=0.0)
+    snapshot = read_state(args)
     vm = find(args.vm, "VM", snapshot.vms)
     if vm.host is not None:
         raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")

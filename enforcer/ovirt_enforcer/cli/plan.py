@@ -17,6 +17,7 @@ from ovirt_placement.cli.question import show_json
 from ovirt_placement.planning import report
 from ovirt_placement.planning.choosing import catalogue
 from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.choosing.choice import Strategy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.plan_data import plans_data
@@ -66,12 +67,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    began = time.monotonic()
     found = asked(args)
     name, seconds = _how(args, found.settings)
+    strategy = catalogue.strategy(name)
+    began = time.monotonic()  # neither reading an engine nor loading a solver is planning
     clusters = sorted(found.snapshot.cluster_by_id)
     plans = [
-        _plan(found, cluster, name, _share(began + seconds, left))
+        _plan(found, cluster, strategy, _share(began + seconds, left))
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
     if args.json:
@@ -96,14 +98,14 @@ def _how(args: argparse.Namespace, settings: EnforcerSettings | None) -> tuple[S
     return configured.strategy_name(settings), args.deadline or configured.seconds(settings)
 
 
-def _plan(found: Asked, cluster: str, name: StrategyName, deadline: Deadline) -> Plan:
+def _plan(found: Asked, cluster: str, strategy: Strategy, deadline: Deadline) -> Plan:
     plan = make_plan(
         found.snapshot,
         cluster,
         found.held,
         refused=found.left_out.keys(),
         wishes=found.wishes,
-        strategy=catalogue.strategy(name),
+        strategy=strategy,
         deadline=deadline,
     )
     return with_reasons(plan, found.snapshot, found.spared, found.left_out, found.held)

@@ -14,7 +14,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.names import vm_name
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
@@ -63,7 +63,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     record = _record(args)
     config = configuration.load(args.config)
-    snapshot = inventory.snapshot(config=config, max_age=0.0)
+    snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     if record.cluster not in snapshot.cluster_by_id:
         raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
     until = time.monotonic() + _DEADLINE_SECONDS

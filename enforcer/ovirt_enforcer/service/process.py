@@ -12,14 +12,12 @@ import threading
 from collections.abc import Callable
 from typing import Final, NoReturn
 
-from ovirt_enforcer.service.assembly import STORE_PATIENCE_SECONDS, Service
+from ovirt_enforcer.service.assembly import Service
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_service.progress import Progress
 from ovirt_service.stopping import Stop
 from ovirt_service.systemd import Notifier
-
-__all__ = ["STORE_PATIENCE_SECONDS", "run"]
 
 #: For so long the loop may go on once it is to end.
 _LAST_SECONDS: Final = 0.7

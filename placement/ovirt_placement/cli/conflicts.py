@@ -16,6 +16,7 @@ from ovirt_placement.cli.question import (
     show,
     show_answer,
 )
+from ovirt_placement.inventory import Measured
 
 DESCRIPTION = """\
 List conflicts among affinity groups by the engine's types, and test whether all hard groups of a cluster
@@ -41,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot = read_state(args, measured=Measured.NOTHING)
     vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
     group = None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id
     found = [

@@ -17,6 +17,7 @@ import msgspec
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.documents.document import Document
 from ovirt_placement.cli.arguments import add_config
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file
 from ovirt_service import tables
 from ovirt_service.decoding import nearest
@@ -83,24 +84,33 @@ def clusters_of(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Cluster, 
     return (find(args.cluster, "cluster", snapshot.clusters),)
 
 
-def read_state(args: argparse.Namespace, max_age: float | None = None) -> Snapshot:
+def read_state(
+    args: argparse.Namespace,
+    max_age: float | None = None,
+    measured: Measured = Measured.FOR_RESERVATION,
+) -> Snapshot:
     """The state file named, else what the inventory publishes, else the engine itself.
 
     With `max_age`, no older than so many seconds; else as old as the configuration allows. With `--stale`, as
-    old as it may be where nothing newer is to be had.
+    old as it may be where nothing newer is to be had. What nobody needs `measured` may be lacking.
     """
     if args.state is not None:
         return state_file.load(args.state)
-    known = known_state(args, config.load(args.config), max_age)
+    known = known_state(args, config.load(args.config), max_age, measured)
     return known.snapshot
 
 
 def known_state(
-    args: argparse.Namespace, configuration: config.Config, max_age: float | None = None
+    args: argparse.Namespace,
+    configuration: config.Config,
+    max_age: float | None = None,
+    measured: Measured = Measured.FOR_RESERVATION,
 ) -> inventory.Known:
     """What is known of the engine; with `--stale` perhaps of old, and then it is said."""
     try:
-        return inventory.known(config=configuration, max_age=max_age, deadline=args.timeout)
+        return inventory.known(
+            config=configuration, max_age=max_age, deadline=args.timeout, measured=measured
+        )
     except inventory.NoSnapshot as error:
         if not args.stale:
             raise

@@ -84,7 +84,9 @@ def _read(args: argparse.Namespace) -> Known:
         return status.of_file(args.state)
     configuration = config.load(args.config)
     try:
-        known = inventory.known(config=configuration, deadline=args.timeout)
+        known = inventory.known(
+            config=configuration, deadline=args.timeout, measured=inventory.Measured.NOTHING
+        )
     except inventory.NoSnapshot as error:
         try:
             known = last_known(configuration, error)

@@ -17,6 +17,7 @@ from ovirt_placement.cli.question import (
     show,
     show_answer,
 )
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Snapshot
 from ovirt_placement.rules.violations import Violation, find_violations
 
@@ -44,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot = read_state(args, measured=Measured.NOTHING)
     wanted = _filter(args, snapshot)
     found = {
         cluster.id: tuple(filter(wanted, find_violations(snapshot, cluster.id)))

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
     if not (args.down or args.add_host or args.vm):
         raise UserError("say what is to happen: --down, --add-host or --vm")
-    now = read_state(args, max_age=0.0)
+    now = read_state(args)
     down = (
         tuple(dict.fromkeys(_host(word.strip(), now) for word in args.down.split(","))) if args.down else ()
     )

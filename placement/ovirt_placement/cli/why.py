@@ -13,6 +13,7 @@ from ovirt_placement.cli import last_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.question import add_question, find, listed, read_state, show, show_answer, too_many
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 
@@ -46,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args)
+    snapshot = read_state(args, measured=_measured(args))
     vm = find(args.vm, "VM", snapshot.vms)
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     if args.host is not None:
@@ -61,6 +62,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _tell(answer, hosts, vm, snapshot, whole=args.all)
     return 0
+
+
+def _measured(args: argparse.Namespace) -> Measured:
+    """Filters ask for what their units read; placement keys, where no policy says so, for all."""
+    return Measured.FOR_RESERVATION if columns.asked(args) else Measured.FOR_UNITS
 
 
 def _tell(answer: WhyAnswer, hosts: tuple[Host, ...], vm: Vm, snapshot: Snapshot, *, whole: bool) -> None:

@@ -9,9 +9,11 @@ from ovirt_placement.inventory.client.current import (
     snapshot,
     wait_for_change,
 )
+from ovirt_placement.inventory.on_demand.statistics import Measured
 
 __all__ = [
     "Known",
+    "Measured",
     "NoSnapshot",
     "expect_of_accepted",
     "expect_of_ranks",

@@ -1,9 +1,8 @@
-"""What can be wrong with the engine: too old, another time, a user who may too little, two enforcers."""
+"""What can be wrong with the engine: too old, a user who may too little, two enforcers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.names import Named
@@ -17,7 +16,6 @@ from ovirt_service.errors import UserError
 #: Older engines know neither labels in affinity groups nor their priorities.
 OLDEST = (4, 4)
 
-_SKEW_SECONDS = 10.0
 _LATELY_SECONDS = 3600.0
 #: The engine says so, with a reason, when it migrates a VM by itself.
 _STARTED_BY_SYSTEM = 67
@@ -34,20 +32,6 @@ def examine_version(root: Root) -> Iterator[Finding]:
             what=f"the engine is {major}.{minor}, older than {OLDEST[0]}.{OLDEST[1]}: its affinity groups"
             " know neither labels nor priorities",
             remedy="upgrade the engine",
-        )
-
-
-def examine_clock(root: Root, here: float) -> Iterator[Finding]:
-    """Compare the engine's clock with ours, `here`, in seconds since the epoch."""
-    if not root.time:
-        return
-    ahead = datetime.fromisoformat(root.time).timestamp() - here
-    if abs(ahead) > _SKEW_SECONDS:
-        yield Finding(
-            kind="clocks_differ",
-            what=f"the engine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one:"
-            " events are taken for older or younger than they are",
-            remedy="let both machines keep their time by NTP (chronyc tracking)",
         )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
-from ovirt_placement.answers.doctor import engine, keys, machine, policies, services, units
+from ovirt_placement.answers.doctor import clock, engine, keys, machine, policies, services, units
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.config import Config
@@ -86,12 +85,14 @@ def _examine_engine(
     *,
     tell: bool,
 ) -> None:
-    began = time.time()
-    root = users.root(connection.get(""))
-    here = (began + time.time()) / 2
-    now = datetime.fromisoformat(root.time).timestamp() if root.time else here
+    def read_root() -> Root:
+        return users.root(connection.get(""))
+
+    root, clocks = clock.read(read_root)
+    now = clocks.engine
     examination.findings.extend(engine.examine_version(root))
-    examination.findings.extend(engine.examine_clock(root, here))
+    if clocks.differs:
+        _examine_clock(clocks, clock.read_again(read_root, clocks), examination)
     snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     known = engine_policies.read_units(connection)
     events: Sequence[Event] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
@@ -110,6 +111,13 @@ def _examine_engine(
         )
     if tell:
         examination.findings.extend(_tell(connection, examination.findings, root))
+
+
+def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Examination) -> None:
+    if clock.is_simulated(first, second):
+        examination.hints.append(clock.told_as_hint(first, second))
+    else:
+        examination.findings.append(clock.finding(first))
 
 
 def _examine_policies(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement import config
+from ovirt_placement import config, inventory
 from ovirt_placement.answers.documents.groups import GroupChangeDocument, group_data
 from ovirt_placement.answers.group_check import Judgement, judge
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
-from ovirt_placement.cli.question import find, show_json
+from ovirt_placement.cli.groups.now import with_groups_of_now
+from ovirt_placement.cli.question import PATIENCE_SECONDS, find, show_json
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
 from ovirt_service.errors import UserError
 
@@ -38,27 +41,12 @@ def add(args: argparse.Namespace) -> int:
     from ovirt_placement.engine.writing.affinity_groups import GroupEdit, add_group
 
     with _connected(args) as connection:
-        snapshot = _read(connection)
-        cluster = find(args.cluster, "cluster", snapshot.clusters)
-        members = {
-            name: tuple(_find(word, name, cluster.id, snapshot).id for word in getattr(args, option))
-            for name, (option, _) in _MEMBERS.items()
-        }
-        group = AffinityGroup(
-            id="",
-            name=args.name,
-            cluster=cluster.id,
-            priority=1.0 if args.priority is None else _priority(args.priority),
-            vms_rule=_rule(args, "vms", _DISABLED),
-            hosts_rule=_rule(args, "hosts", _DISABLED),
-            **members,
-        )
-        judgement = judge(snapshot, group)
+        snapshot, group, judgement = _judged(args, connection, partial(_added, args))
         if (status := stops(args, lambda: foreseen(args, group, judgement))) is not None:
             return status
         _refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
         edit = GroupEdit(description=args.description, **_fields(group, _EDITABLE))
-        group = replace(group, id=add_group(connection, cluster.id, edit))
+        group = replace(group, id=add_group(connection, group.cluster, edit))
     _report(args, "added", group, snapshot, judgement.warnings)
     return 0
 
@@ -66,10 +54,8 @@ def add(args: argparse.Namespace) -> int:
 def edit(args: argparse.Namespace) -> int:
     """Run `groups edit`."""
     with _connected(args) as connection:
-        snapshot = _read(connection)
-        before = find(args.group, "affinity group", snapshot.affinity_groups)
-        after = _edited(args, before, snapshot)
-        judgement = judge(snapshot, after)
+        snapshot, after, judgement = _judged(args, connection, partial(_edited, args))
+        before = snapshot.group_by_id[after.id]
         if (status := stops(args, lambda: foreseen(args, after, judgement))) is not None:
             return status
         if args.unchecked:
@@ -86,7 +72,7 @@ def remove(args: argparse.Namespace) -> int:
     from ovirt_placement.engine.writing.affinity_groups import remove_group
 
     with _connected(args) as connection:
-        snapshot = _read(connection)
+        snapshot = _known(args, connection)
         group = find(args.group, "affinity group", snapshot.affinity_groups)
         if (status := stops(args, lambda: foreseen_without(args, group))) is not None:
             return status
@@ -140,7 +126,48 @@ def _edit_members(
     return (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *judgement.warnings)
 
 
-def _edited(args: argparse.Namespace, group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
+class _Judged(NamedTuple):
+    """A group as it is to be, and by what it was judged."""
+
+    snapshot: Snapshot
+    group: AffinityGroup
+    judgement: Judgement
+
+
+def _judged(
+    args: argparse.Namespace, connection: EngineConnection, meant: Callable[[Snapshot], AffinityGroup]
+) -> _Judged:
+    """Judge by what is known; what speaks against a group is believed of nothing older than this moment."""
+    known = _known(args, connection)
+    with suppress(UserError):
+        group = meant(known)
+        judgement = judge(known, group)
+        if not (judgement.refusals or judgement.unchecked):
+            return _Judged(known, group, judgement)
+    snapshot = _read(connection)
+    group = meant(snapshot)
+    return _Judged(snapshot, group, judge(snapshot, group))
+
+
+def _added(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
+    cluster = find(args.cluster, "cluster", snapshot.clusters)
+    members = {
+        name: tuple(_find(word, name, cluster.id, snapshot).id for word in getattr(args, option))
+        for name, (option, _) in _MEMBERS.items()
+    }
+    return AffinityGroup(
+        id="",
+        name=args.name,
+        cluster=cluster.id,
+        priority=1.0 if args.priority is None else _priority(args.priority),
+        vms_rule=_rule(args, "vms", _DISABLED),
+        hosts_rule=_rule(args, "hosts", _DISABLED),
+        **members,
+    )
+
+
+def _edited(args: argparse.Namespace, snapshot: Snapshot) -> AffinityGroup:
+    group = find(args.group, "affinity group", snapshot.affinity_groups)
     members = {
         name: _members(args, group, name, option, word, snapshot) for name, (option, word) in _MEMBERS.items()
     }
@@ -218,6 +245,14 @@ def _connected(args: argparse.Namespace) -> EngineConnection:
     from ovirt_placement.engine.connection.client import connect
 
     return connect(config.load(args.config).engine)
+
+
+def _known(args: argparse.Namespace, connection: EngineConnection) -> Snapshot:
+    """What is known of the engine, with the groups of this moment."""
+    known = inventory.known(
+        config=config.load(args.config), deadline=PATIENCE_SECONDS, measured=inventory.Measured.NOTHING
+    )
+    return with_groups_of_now(known.snapshot, connection) or _read(connection)
 
 
 def _read(connection: EngineConnection) -> Snapshot:

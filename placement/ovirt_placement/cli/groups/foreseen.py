@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.group_check import Judgement
 from ovirt_placement.cli.foresight import planning
+from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.model import AffinityGroup, Snapshot
 
 if TYPE_CHECKING:
@@ -46,4 +47,4 @@ def _compared(
 
 
 def _read(args: argparse.Namespace) -> Snapshot:
-    return inventory.snapshot(config=config.load(args.config), max_age=0.0)
+    return inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from ovirt_placement import config
 from ovirt_placement.answers import group_states
 from ovirt_placement.answers.documents.groups import GroupsListDocument, listed_group
 from ovirt_placement.answers.group_states import GroupState
 from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_answer, too_many
+from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, Rule, Snapshot
 
 _HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
 
 
 def run(args: argparse.Namespace) -> int:
-    snapshot = read_state(args, max_age=0.0)  # whoever has just changed a group wants to see that
+    snapshot = _read(args)
     clusters = clusters_of(args, snapshot)
     states = {cluster.id: group_states.judge(snapshot, cluster.id) for cluster in clusters}
     groups = [
@@ -33,6 +36,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(groups, snapshot, whole=args.all)
     return 0
+
+
+def _read(args: argparse.Namespace) -> Snapshot:
+    """The state that is asked about; a live one with the groups of this moment, unless old ones will do."""
+    if args.state is not None or args.stale:
+        return read_state(args, measured=Measured.NOTHING)
+    # The SDK takes long to load: not for a state file.
+    from ovirt_placement.engine.connection.client import connect
+
+    known = read_state(args, measured=Measured.NOTHING)
+    with connect(config.load(args.config).engine) as connection:
+        found = with_groups_of_now(known, connection)
+    return read_state(args, max_age=0.0, measured=Measured.NOTHING) if found is None else found
 
 
 def _wanted(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[AffinityGroup]:
@@ -65,7 +81,14 @@ def _show(groups: Sequence[tuple[AffinityGroup, GroupState]], snapshot: Snapshot
         told = ", ".join(f"{counts[word]} {word}" for word in ("broken", "kept", "disabled") if counts[word])
         print(f"{len(groups)} affinity groups: {told}\n")
         shown = sorted(groups, key=lambda one: not one[1].broken)
-    show([_row(group, state, snapshot) for group, state in shown], _HEADERS, whole=whole)
+    rows = [_row(group, state, snapshot) for group, state in shown]
+    left_out = set() if len({group.cluster for group, _ in shown}) > 1 else {_HEADERS.index("cluster")}
+    show([_without(left_out, row) for row in rows], _without(left_out, _HEADERS), whole=whole)
+
+
+def _without(columns: Collection[int], row: Sequence[str]) -> tuple[str, ...]:
+    """A cluster that is the same for all takes no room from names."""
+    return tuple(cell for at, cell in enumerate(row) if at not in columns)
 
 
 def _standing(state: GroupState) -> str:

@@ -11,7 +11,7 @@ from ovirt_placement.answers.key_sentences import key_title, mistake_place, mist
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
-from ovirt_placement.cli.keys.state import opened_store, read_engine, setter_name
+from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named, setter_name
 from ovirt_placement.cli.question import find
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_file
 from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
@@ -71,7 +71,7 @@ def set_key(args: argparse.Namespace) -> int:
         )
         return KeyChange(put=(_as_on_other_hosts(key, snapshot) if level == NODE else key,))
 
-    return _change(args, read_engine(args, args.on[:1]), decide)
+    return _change(args, read_named(args, *args.on), decide)
 
 
 def unset(args: argparse.Namespace) -> int:
@@ -89,8 +89,8 @@ def unset(args: argparse.Namespace) -> int:
             raise UserError(f'no {own} key "{args.name}" is set there{hint}')
         return KeyChange(remove=gone)
 
-    levels = args.on[:1] if args.cluster is None else (NODE,)
-    return _change(args, read_engine(args, levels), decide)
+    where = args.on if args.cluster is None else (NODE,)
+    return _change(args, read_named(args, *where), decide)
 
 
 def import_keys(args: argparse.Namespace) -> int:

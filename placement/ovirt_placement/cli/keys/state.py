@@ -6,26 +6,31 @@ import argparse
 import os
 import pwd
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement import config
-from ovirt_placement.cli.question import add_question, read_state
+from ovirt_placement import config, inventory
+from ovirt_placement.cli.question import PATIENCE_SECONDS, add_question, read_state
 from ovirt_placement.cli.store import opened
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import ALL_DETAILS, Detail
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Snapshot, key_file
-from ovirt_placement.model.key_levels import SETTABLE
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SETTABLE
+from ovirt_placement.model.key_resources import find_resource
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.keys import KeyPlace, KeyRecords, KeyStore, SetKey
+from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
+
+#: What keys on these levels are set on hangs on no VM.
+_WITHOUT_VMS = frozenset({CLUSTER, NODE, "vdc", "vdc_offer"})
 
 
 class KeyState(NamedTuple):
@@ -47,7 +52,7 @@ def add_key_state(parser: argparse.ArgumentParser) -> None:
 
 def read_keys(args: argparse.Namespace) -> KeyState:
     """The state that is asked about; a live one with what the store holds at this moment."""
-    snapshot = read_state(args, max_age=0.0)  # whoever has just set a key wants to see that
+    snapshot = read_state(args)
     authors: tuple[SetKey, ...] = ()
     if args.state is None:
         with opened_store(args, create=False) as store:
@@ -70,13 +75,32 @@ def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[SetKey, ...]]:
         return KeyRecords(0), ()
 
 
+def read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
+    """All that keys on this level can be set on.
+
+    What the inventory publishes will do if it has the objects that are named, and all that hangs on them.
+    """
+    if level in SETTABLE and level not in _WITHOUT_VMS and not referred((level,)):
+        known = inventory.known(
+            config=config.load(args.config), deadline=PATIENCE_SECONDS, measured=inventory.Measured.NOTHING
+        )
+        with suppress(UserError):
+            for word in words:
+                find_resource(level, word, known.snapshot)
+            return known.snapshot
+    return read_engine(args, (level,))
+
+
 def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
     """All that keys on these levels can be set on, read from the engine at this moment."""
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.reading.topology import read_snapshot
+    from ovirt_placement.engine.reading.topology import read_infrastructure, read_snapshot
 
+    levels = tuple(levels)
     details = referred(levels)
     with _connected(args) as connection:
+        if _WITHOUT_VMS.issuperset(levels):
+            return read_infrastructure(connection)
         snapshot = read_snapshot(connection)
         return _with_details(connection, snapshot, details) if details else snapshot
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ovirt_placement import config, inventory
 from ovirt_placement.cli.foresight import planning
+from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.setup.tasks import Task
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.model import SchedulingPolicy
@@ -36,6 +37,6 @@ def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> Foreseen:
         conflicts += (f"policy {task.policy}: {note}" for note in plan.notes)
         if plan.policy is not None:
             policies |= dict.fromkeys(plan.clusters, plan.policy)
-    before = inventory.snapshot(config=config.load(args.config), max_age=0.0)
+    before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
     after = with_policies(before, policies)
     return Foreseen(foresee(before, after, policies, **planning(args)), after, conflicts)

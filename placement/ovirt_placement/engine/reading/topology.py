@@ -13,7 +13,7 @@ from ovirt_placement.engine.reading.detail import ALL_DETAILS
 from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import get_collection, whole_answers
 from ovirt_placement.engine.reading.vm_details import detailed
-from ovirt_placement.model import AffinityLabel, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, AffinityLabel, DataCenter, Host, Snapshot, Vm
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
 _STATISTICS = ("statistics",)
@@ -52,15 +52,40 @@ def read_as_told(
     Of devices there are but the tags of hosts.
     """
     with whole_answers(connection):
-        found = clusters.read(_first(connection))
+        found = clusters.read(_answer_of_an_engine(connection, follow="affinity_groups"))
         return Snapshot(
             clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
             hosts=read_hosts(connection, statistics=statistics, devices=devices),
             vms=read_vms(connection, statistics=statistics),
             affinity_labels=read_labels(connection),
-            data_centers=surroundings.data_centers(get_collection(connection, "/datacenters")),
+            data_centers=_data_centers(connection),
         )
+
+
+def read_infrastructure(connection: EngineConnection) -> Snapshot:
+    """Read clusters, hosts and data centers: VMs take longer than all the rest.
+
+    Raises what `EngineConnection.get` raises.
+    """
+    with whole_answers(connection):
+        return consistent(
+            Snapshot(
+                clusters=clusters.read(_answer_of_an_engine(connection)).clusters,
+                hosts=read_hosts(connection),
+                data_centers=_data_centers(connection),
+                vms=(),
+                affinity_groups=(),
+                affinity_labels=(),
+            )
+        )
+
+
+def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...], tuple[AffinityLabel, ...]]:
+    """Read all affinity groups and labels; raises what `EngineConnection.get` raises."""
+    with whole_answers(connection):
+        found = clusters.read(_answer_of_an_engine(connection, follow="affinity_groups"))
+        return found.groups, read_labels(connection)
 
 
 def read_hosts(
@@ -87,10 +112,14 @@ def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple
     return tuple(found.vm for found in fallback.found_vms(connection, content, follow))
 
 
-def _first(connection: EngineConnection) -> bytes:
+def _data_centers(connection: EngineConnection) -> tuple[DataCenter, ...]:
+    return surroundings.data_centers(get_collection(connection, "/datacenters"))
+
+
+def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
     """Read the clusters, which every engine has: if they are not there, there is no engine."""
     try:
-        return connection.get("/clusters", follow="affinity_groups")
+        return connection.get("/clusters", **query)
     except EngineFault as fault:
         if fault.code != HTTPStatus.NOT_FOUND:
             raise

@@ -17,6 +17,7 @@ from ovirt_placement.inventory.client.direct import DirectReader
 from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
 from ovirt_placement.inventory.expected import current as expected
+from ovirt_placement.inventory.on_demand.statistics import Measured
 from ovirt_placement.inventory.published import protocol, publication
 from ovirt_placement.inventory.published.protocol import (
     Hangs,
@@ -120,8 +121,12 @@ def known(
     max_age: float | None = None,
     deadline: float | None = None,
     vm: str | None = None,
+    measured: Measured = Measured.FOR_RESERVATION,
 ) -> Known:
-    """Return what `snapshot` does, and where it is from."""
+    """Return what `snapshot` does, and where it is from.
+
+    What nobody needs `measured` is not read where no service runs: it takes longer than all the rest.
+    """
     config = config or _configuration()
     max_age = config.inventory.max_age_seconds if max_age is None else max_age
     until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
@@ -134,7 +139,7 @@ def known(
             published = _refreshed(config.inventory.directory, question, until)
         except NoService:
             as_of = publication.now() - max_age
-            return Known(_with_decided(_direct(config, max_age, until), as_of, config), None)
+            return Known(_with_decided(_direct(config, max_age, until, measured), as_of, config), None)
     return Known(_with_decided(published.snapshot, published.moments.as_of, config), published)
 
 
@@ -212,7 +217,7 @@ def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
     return published
 
 
-def _direct(config: Config, max_age: float, until: float) -> Snapshot:
+def _direct(config: Config, max_age: float, until: float, measured: Measured) -> Snapshot:
     with _process.lock:
         asked = config.engine, config.ha.tagged
         if asked not in _process.direct_readers:
@@ -222,7 +227,7 @@ def _direct(config: Config, max_age: float, until: float) -> Snapshot:
         keys = _process.keys.setdefault(rows, KeyOverlay(*rows))
     records = keys.look()
     try:
-        found = reader.read(max_age, until, levels(records))
+        found = reader.read(max_age, until, levels(records), measured)
     except UserError as error:
         raise NoSnapshot(f"no snapshot: {error}") from error
     if found is None:

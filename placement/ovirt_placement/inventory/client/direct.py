@@ -13,7 +13,12 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
 from ovirt_placement.inventory.on_demand.details import referred
-from ovirt_placement.inventory.on_demand.statistics import needed, read_statistics, with_statistics
+from ovirt_placement.inventory.on_demand.statistics import (
+    Measured,
+    needed,
+    read_statistics,
+    with_statistics,
+)
 from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.model import Snapshot
 
@@ -44,19 +49,31 @@ class DirectReader:
         self._error: Exception | None = None
         #: What the last snapshot holds of VMs beside themselves.
         self._details = NO_DETAILS
+        self._measured = Measured.NOTHING
 
-    def read(self, max_age: float, until: float, key_levels: frozenset[str] = frozenset()) -> Snapshot | None:
+    def read(
+        self,
+        max_age: float,
+        until: float,
+        key_levels: frozenset[str] = frozenset(),
+        measured: Measured = Measured.FOR_RESERVATION,
+    ) -> Snapshot | None:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
 
-        It holds what placement keys on these levels refer to. None if it takes longer. Raises what the
-        reading raised.
+        It holds what placement keys on these levels refer to, and what is to be measured. None if it takes
+        longer. Raises what the reading raised.
         """
         with self._changed:
             oldest, wanted = now() - max_age, referred(key_levels)
-            while self._snapshot is None or self._read_at < oldest or wanted not in self._details:
+            while (
+                self._snapshot is None
+                or self._read_at < oldest
+                or wanted not in self._details
+                or self._measured < measured
+            ):
                 if not self._reading:
                     self._reading = True
-                    threading.Thread(target=self._read, args=(wanted,), daemon=True).start()
+                    threading.Thread(target=self._read, args=(wanted, measured), daemon=True).start()
                 awaited = self._readings
                 while self._readings == awaited:
                     if not self._changed.wait(until - time.monotonic()):
@@ -65,7 +82,7 @@ class DirectReader:
                     raise self._error
             return self._snapshot
 
-    def _read(self, details: Detail) -> None:
+    def _read(self, details: Detail, measured: Measured) -> None:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection.client import connect
         from ovirt_placement.engine.reading.vm_details import detailed
@@ -77,7 +94,7 @@ class DirectReader:
                 self._connection = connect(self._settings)
                 atexit.register(self._close)
             snapshot = self._read_topology(self._connection)
-            if wanted := needed(snapshot.clusters, tagged=self._tagged):
+            if wanted := needed(snapshot.clusters, tagged=self._tagged, measured=measured):
                 snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
             if details:
                 snapshot = consistent(detailed(self._connection, snapshot, details))
@@ -88,7 +105,8 @@ class DirectReader:
             self._readings += 1
             self._error = error
             if snapshot is not None:
-                self._snapshot, self._read_at, self._details = snapshot, began, details
+                self._snapshot, self._read_at = snapshot, began
+                self._details, self._measured = details, measured
             self._changed.notify_all()
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,6 +15,17 @@ from ovirt_placement.rules.catalogue import RULES
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
+
+
+class Measured(IntEnum):
+    """How much of what is measured a question needs; each holds the one before."""
+
+    #: Whether rules hold: nothing.
+    NOTHING = 0
+    #: What a unit of a cluster's policy says: what that unit reads.
+    FOR_UNITS = 1
+    #: The check of HA reservation as well.
+    FOR_RESERVATION = 2
 
 
 @dataclass(frozen=True)
@@ -54,17 +66,20 @@ class Statistics:
         return measured.put_on(vm)
 
 
-def needed(clusters: Iterable[Cluster], *, tagged: bool = False) -> Needed:
+def needed(
+    clusters: Iterable[Cluster], *, tagged: bool = False, measured: Measured = Measured.FOR_RESERVATION
+) -> Needed:
     """Say which statistics the enabled rules need; the check of HA reservation needs all.
 
     It needs the tags of hosts too where those name failure domains (`tagged`).
     """
     hosts = vms = tags = False
-    for cluster in clusters:
+    for cluster in clusters if measured > Measured.NOTHING else ():
         enabled = [rule for rule in RULES if rule.enabled_in(cluster)]
-        hosts = hosts or cluster.ha_reservation or any(rule.reads_hosts for rule in enabled)
-        vms = vms or cluster.ha_reservation or any(rule.reads_vms for rule in enabled)
-        tags = tags or (tagged and cluster.ha_reservation)
+        reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
+        hosts = hosts or reserves or any(rule.reads_hosts for rule in enabled)
+        vms = vms or reserves or any(rule.reads_vms for rule in enabled)
+        tags = tags or (tagged and reserves)
     return Needed(hosts, vms, tags)
 
 

@@ -1,0 +1,217 @@
+"""What must be true of a command that a page shows and that is not ours: a rule for each program."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ovirt_placement import config
+from ovirt_placement.rules.placement_keys.property import NAME, PATTERN
+from ovirt_simulator.http.resources import options
+from tests.paths import CHECKOUT
+
+#: Raises `AssertionError` where the arguments are not as they must be; the folder stands for the root.
+Rule = Callable[[list[str], Path], None]
+
+_PACKAGING = CHECKOUT / "packaging"
+_SETUP = configparser.ConfigParser()
+_SETUP.read(CHECKOUT / "setup.cfg")
+#: Units of others, whom ours work with.
+_OTHERS_UNITS = {"ovirt-engine.service"}
+_SYSTEMCTL = {"daemon-reload", "enable", "disable", "restart", "edit"}
+_OTHERS_PACKAGES = {"ovirt-scheduler-proxy"}
+#: Files of which the installation says that an administrator makes them.
+_FOLDERS = {"/etc/ovirt-placement", "/etc/ovirt-scheduler-proxy"}
+_VARIABLES = {
+    "OVIRT_URL",
+    "OVIRT_USERNAME",
+    "OVIRT_PASSWORD",
+    "OVIRT_CAFILE",
+    "OVIRT_INSECURE",
+    config.PATH_VARIABLE,
+}
+_CONFIGURATIONS = {"ovirt-placement.toml", "ovirt-scheduler-proxy.toml"}
+
+
+def _make(words: list[str], root: Path) -> None:
+    targets = re.findall(r"^([a-z-]+):.*## ", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
+    variables = re.findall(
+        r"\$\(if \$\((\w+)\)|^(\w+) \?=", (CHECKOUT / "Makefile").read_text(), re.MULTILINE
+    )
+    known = {*targets, "help"}
+    for word in words:
+        name, equals, _ = word.partition("=")
+        assert name in ({a or b for a, b in variables} if equals else known), word
+
+
+def _systemctl(words: list[str], root: Path) -> None:
+    verb, *rest = words
+    assert verb in _SYSTEMCTL, verb
+    for word in rest:
+        assert word == "--now" or _is_unit(word), f"no unit {word}"
+
+
+def _journalctl(words: list[str], root: Path) -> None:
+    option, unit = words
+    assert option == "-u"
+    assert _is_unit(unit), f"no unit {unit}"
+
+
+def _is_unit(word: str) -> bool:
+    name = word if word.endswith((".service", ".socket")) else f"{word}.service"
+    template = re.sub(r"@[^.]+\.", "@.", name)
+    return name in _OTHERS_UNITS or (_PACKAGING / template).is_file()
+
+
+def _systemd_sysusers(words: list[str], root: Path) -> None:
+    assert not words
+    assert _groups()
+
+
+def _systemd_analyze(words: list[str], root: Path) -> None:
+    assert words[0] == "security"
+    assert all(map(_is_unit, words[1:]))
+
+
+def _python(words: list[str], root: Path) -> None:
+    assert words[:2] == ["-m", "pip"], words
+    assert _SETUP["options"]["python_requires"] == ">=3.11"
+    _pip(words[2:], root)
+
+
+def _pip(words: list[str], root: Path) -> None:
+    """That the wheel made of this tree has all that pages name is what tests/test_packaging.py tries."""
+    verb, *rest = words
+    assert verb in {"install", "uninstall"}
+    if "--prefix" in rest:
+        at = rest.index("--prefix")
+        assert rest[at + 1] == "/usr"  # where the units look for their commands
+        del rest[at : at + 2]
+    (what,) = (word for word in rest if word != "--upgrade")
+    found = re.fullmatch(r"([\w./-]+?)(?:\[(\w+)\])?", what)
+    assert found, what
+    name, extra = found.groups()
+    assert name == _SETUP["metadata"]["name"] or (CHECKOUT / name / "setup.cfg").is_file(), name
+    assert extra is None or extra in _SETUP["options.extras_require"], extra
+
+
+def _dnf(words: list[str], root: Path) -> None:
+    """What is missing is told by a script of ours, with the packages to install."""
+    verb, *packages = words
+    told = re.search(r"dnf install -y ([^&\"]*)", (_PACKAGING / "check-system.sh").read_text())
+    assert told
+    if verb == "remove":
+        assert {one for one in packages if one != "-y"} <= _OTHERS_PACKAGES
+    else:
+        # A Python of EL comes without pip.
+        assert {one for one in packages if one != "-y"} <= {*told[1].split(), "python3.11-pip"}
+
+
+def _install(words: list[str], root: Path) -> None:
+    """It is done, in a folder that stands for the root; the group must be one that we make."""
+    done = []
+    rest = iter(words)
+    for word in rest:
+        if word in {"-g", "-o"}:
+            owner = next(rest)
+            assert owner == "root" or owner in _groups(), owner
+        else:
+            done.append(word)
+    *how, source, target = done
+    folder = root if target.startswith("/") else _present(root)
+    here = _present(root) if (_present(root) / source).is_file() else CHECKOUT
+    place = folder / target.lstrip("/")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["install", *how, source, place], cwd=here, stdin=subprocess.DEVNULL, check=True)
+
+
+def _groups() -> set[str]:
+    lines = (_PACKAGING / "sysusers.d/ovirt-placement.conf").read_text().splitlines()
+    return {line.split()[1] for line in lines if line.startswith("u ")}
+
+
+def _cd(words: list[str], root: Path) -> None:
+    (folder,) = words
+    assert folder in _FOLDERS
+    # Whoever stands there has installed the sample before.
+    place = root / folder.lstrip("/")
+    place.mkdir(parents=True, exist_ok=True)
+    for name in _CONFIGURATIONS & {f"{place.name}.toml"}:
+        (place / name).write_bytes((_PACKAGING / name).read_bytes())
+    (root / ".present").write_text(str(place))
+
+
+def _present(root: Path) -> Path:
+    noted = root / ".present"
+    return Path(noted.read_text()) if noted.is_file() else CHECKOUT
+
+
+def _editor(words: list[str], root: Path) -> None:
+    (file,) = words
+    place = root / file.lstrip("/") if file.startswith("/") else _present(root) / file
+    assert place.is_file(), f"{file} was not made before"
+
+
+def _echo(words: list[str], root: Path) -> None:
+    """What goes into the proxy's configuration names the folder that our plugins are installed into."""
+    (text,) = words
+    (folder,) = re.findall(r'directory = "/usr/([^"]*)"', text)
+    assert folder in _SETUP["options.data_files"]
+
+
+def _curl(words: list[str], root: Path) -> None:
+    option, file, url = words
+    assert option == "-o"
+    assert str(Path(file).parent) in _FOLDERS
+    assert urlsplit(url).path == "/ovirt-engine/services/pki-resource"
+
+
+def _engine_config(words: list[str], root: Path) -> None:
+    """The engine's options are those that the simulated engine has, from the engine's own list."""
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in {"-s", "-g", "--cver"}:
+            assert name in options._OPTIONS, word
+        if name == "UserDefinedVMProperties" and value:
+            assert value == f"{NAME}={PATTERN}"
+
+
+def _sqlite3(words: list[str], root: Path) -> None:
+    file, command = words
+    assert f"sqlite:///{file}" == config.StoreSettings().url
+    assert command.startswith(".backup ")
+
+
+def _export(words: list[str], root: Path) -> None:
+    assert {word.partition("=")[0] for word in words} <= _VARIABLES
+
+
+def _read(words: list[str], root: Path) -> None:
+    option, name = words
+    assert option == "-rs"
+    assert name in _VARIABLES
+
+
+RULES: dict[str, Rule] = {
+    "make": _make,
+    "systemctl": _systemctl,
+    "journalctl": _journalctl,
+    "systemd-sysusers": _systemd_sysusers,
+    "systemd-analyze": _systemd_analyze,
+    "python3.11": _python,
+    "pip": _pip,
+    "dnf": _dnf,
+    "install": _install,
+    "cd": _cd,
+    "editor": _editor,
+    "echo": _echo,
+    "curl": _curl,
+    "engine-config": _engine_config,
+    "sqlite3": _sqlite3,
+    "export": _export,
+    "read": _read,
+}

@@ -1,0 +1,53 @@
+"""The engine's clock: one that differs is a fault, one that runs fast is a simulated engine's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from ovirt_placement.answers.doctor.clock import Reading, is_simulated
+from ovirt_simulator.core.engine import Engine
+from tests.placement.cli.doctor.examining import EMPTY
+from tests.placement.cli.live_engine import Starting
+
+
+@contextmanager
+def passing(engine: Engine, times: float) -> Iterator[None]:
+    """Let the engine's time pass so many times as fast as ours."""
+    done = threading.Event()
+
+    def pass_time() -> None:
+        last = time.monotonic()
+        while not done.wait(0.02):
+            now = time.monotonic()
+            engine.advance((now - last) * times)
+            last = now
+
+    thread = threading.Thread(target=pass_time)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_simulated_engine_s_fast_clock_is_told_and_no_fault(starting: Starting) -> None:
+    with (
+        starting(EMPTY, clock=datetime.now(UTC) + timedelta(hours=1)) as live,
+        passing(live.engine, 20.0),
+    ):
+        found = live.data(1, "doctor")
+    assert [each["kind"] for each in found["findings"]] == ["no_inventory"]
+    (hint,) = found["hints"]
+    assert "times as fast as this one, as only a simulated engine's does" in hint
+
+
+def test_a_slow_answer_makes_no_clock_fast() -> None:
+    """The engine's time may be of any moment between request and answer."""
+    first, second = Reading(100.0, 10.0, unsure=3.0), Reading(106.0, 11.0, unsure=3.0)
+    assert not is_simulated(first, second)
+    assert is_simulated(Reading(100.0, 10.0, unsure=0.1), Reading(120.0, 11.0, unsure=0.1))
