@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.config import Config
-from ovirt_placement.store.schema import metadata
 from tests.placement.databases import database, postgresql
 from tests.placement.engine_server import EngineServer, serving
 from tests.placement.inventory.running import configured, loaded
@@ -27,18 +26,25 @@ def config(tmp_path: Path, engine: EngineServer) -> Config:
     return loaded(configured(tmp_path, engine))
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+@pytest.fixture(scope="session")
+def one_server() -> Iterator[str]:
+    """PostgreSQL takes a second to start: once for all tests."""
     with postgresql() as url:
         yield url
 
 
+@pytest.fixture
+def server(one_server: str) -> Iterator[str]:
+    """PostgreSQL, empty."""
+    yield one_server
+    with database(one_server) as connection:
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+        connection.exec_driver_sql("CREATE SCHEMA public")
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-        return
+        return f"sqlite:///{tmp_path}/store.db"
     address: str = request.getfixturevalue("server")
-    yield address
-    with database(address) as connection:
-        metadata.drop_all(connection)
+    return address
