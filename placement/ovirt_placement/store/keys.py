@@ -164,16 +164,22 @@ class KeyStore(StoreAccess):
             return frozenset(rows.execute(with_any).scalars())
 
     def mark_missing(self, vms: Collection[str]) -> dict[str, float]:
-        """Remember that these VMs are missing, and no others; for how many seconds each has been by now."""
-        with self._leading() as rows:
+        """Remember that these VMs are missing, and no others; for how many seconds each has been by now.
+
+        Nothing is written where the same were missing before: whoever writes waits for all who do.
+        """
+        with self._transaction() as rows:
             seconds = (now() - missing_vms.c.since).label("seconds")
             ages = rows.execute(rows.select(missing_vms, missing_vms.c.vm, seconds))
             before = {row.vm: row.seconds for row in ages}
-            rows.delete_of_vms(missing_vms, [vm for vm in before if vm not in vms])
-            fresh = [vm for vm in vms if vm not in before]
-            if fresh:
-                rows.execute(rows.insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
-            return {vm: before.get(vm, 0.0) for vm in vms}
+        found = [vm for vm in before if vm not in vms]
+        fresh = [vm for vm in vms if vm not in before]
+        if found or fresh:
+            with self._leading() as rows:
+                rows.delete_of_vms(missing_vms, found)
+                if fresh:
+                    rows.execute(rows.insert(missing_vms).values(since=now()), [{"vm": vm} for vm in fresh])
+        return {vm: before.get(vm, 0.0) for vm in vms}
 
     def forget_vms(self, vms: Sequence[str]) -> None:
         """Drop all that VMs are remembered by; the keys that people set on them stay."""

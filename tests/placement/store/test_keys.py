@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
@@ -175,6 +177,18 @@ def test_a_vm_is_missing_since_it_was_first_missed(url: str, store: KeyStore) ->
     assert ages["v2"] == 0.0
     assert store.mark_missing(["v2"]).keys() == {"v2"}  # v1 was there again
     assert store.mark_missing(["v1"]) == {"v1": 0.0}
+
+
+def test_who_misses_the_same_as_before_waits_for_no_writer(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    impatient = KeyStore(url, engine="default", patience_seconds=0.05)
+    impatient.mark_missing(["v1"])
+    with database(url) as lock:
+        lock.exec_driver_sql("UPDATE missing_vms SET since = since")
+        assert impatient.mark_missing(["v1"]).keys() == {"v1"}
+        with pytest.raises(StoreAway):
+            impatient.mark_missing([])
+    impatient.close()
 
 
 def test_a_vm_that_is_forgotten_leaves_nothing_but_what_people_set(store: KeyStore) -> None:
