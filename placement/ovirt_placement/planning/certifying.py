@@ -74,13 +74,14 @@ def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str
 def _step(standing: Standing, ordered: OrderedMove) -> Step:
     """The move as a step; the standing goes along."""
     move = ordered.move
-    sources = tuple(standing.where(vm) for vm in move.vms)
+    vms = tuple(sorted(move.vms))  # in whatever order the engine listed them
+    sources = tuple(standing.where(vm) for vm in vms)
     before = dict.fromkeys(_broken_ids(standing, move))
     errand = _errand(standing, move)
     standing.move(move.vms, move.host)
     after = set(_broken_ids(standing, move))
     return Step(
-        vms=move.vms,
+        vms=vms,
         sources=sources,
         target=move.host,
         groups=tuple(before),
