@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ..pool.watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers
@@ -58,8 +59,10 @@ def test_without_any_worker_calls_are_answered_at_once(tmp_path: Path) -> None:
     folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
     with running(folder, config=CONFIG) as proxy:
         shutil.rmtree(folder)
-        (zygote,) = (process for process in proxy.descendants() if process.ppid() == proxy.process.pid)
+        old = proxy.descendants()
+        (zygote,) = (process for process in old if process.ppid() == proxy.process.pid)
         zygote.kill()
+        psutil.wait_procs(old, timeout=30)  # its workers end after it, and answer until then
         for _ in range(3):
             assert proxy.filters(["Healthy"], HOSTS)["result_code"] == 1
         eventually(lambda: "none can be started" in proxy.log)
