@@ -5,27 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from ovirt_service import entry
 from ovirt_service.log_lines import log_to_stderr
+from ovirt_service.subcommands import add_subcommands
 from ovirt_service.version_option import add_version
 
 COMMAND = "ovirt-enforcer"
 
-#: The commands with the modules here that know them.
+#: The subcommands with the modules that know them.
 _MODULES = {
-    "run": "run",
-    "plan": "plan",
-    "simulate-policy": "simulate_policy",
-    "make-room": "make_room",
-    "apply": "apply",
-    "approve": "approve",
-    "pause": "pause",
-    "resume": "pause",
-    "history": "history",
-    "why-not": "why_not",
-    "undo": "undo",
+    "run": "ovirt_enforcer.cli.run",
+    "plan": "ovirt_enforcer.cli.plan",
+    "simulate-policy": "ovirt_enforcer.cli.simulate_policy",
+    "make-room": "ovirt_enforcer.cli.make_room",
+    "apply": "ovirt_enforcer.cli.apply",
+    "approve": "ovirt_enforcer.cli.approve",
+    "pause": "ovirt_enforcer.cli.pause",
+    "resume": "ovirt_enforcer.cli.pause",
+    "history": "ovirt_enforcer.cli.history",
+    "why-not": "ovirt_enforcer.cli.why_not",
+    "undo": "ovirt_enforcer.cli.undo",
 }
 
 
@@ -36,21 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
-    args = _parser(given[:1]).parse_args(given)
+    args = _parser(given).parse_args(given)
     log_to_stderr("%(levelname)s %(message)s")
     status: int = args.run(args)
     return status
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """With the command that is given, else with all: what each of them needs takes long to load."""
     parser = argparse.ArgumentParser(
         prog=COMMAND,
         description="Finds VMs that break affinity groups, and migrates as few as will mend them.",
     )
     add_version(parser)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    chosen = [_MODULES[name] for name in given if name in _MODULES]
-    for module in chosen or dict.fromkeys(_MODULES.values()):
-        import_module(f"ovirt_enforcer.cli.{module}").add_parser(commands)
+    add_subcommands(parser, _MODULES, given)
     return parser

@@ -6,29 +6,29 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from importlib import import_module
 
 from ovirt_service import entry
 from ovirt_service.log_lines import log_to_stderr
 from ovirt_service.screen import answering
+from ovirt_service.subcommands import add_subcommands
 from ovirt_service.version_option import add_version
 
-#: The commands with the modules here that know them.
+#: The subcommands with the modules that know them.
 _MODULES = {
-    "snapshot": "snapshot",
-    "inventory": "inventory",
-    "status": "status",
-    "why": "why",
-    "where": "where",
-    "violations": "violations",
-    "conflicts": "conflicts",
-    "ha-check": "ha_check",
-    "what-if": "what_if",
-    "keys": "keys.command",
-    "groups": "groups.command",
-    "setup": "setup.command",
-    "store": "store_command",
-    "doctor": "doctor.command",
+    "snapshot": "ovirt_placement.cli.snapshot",
+    "inventory": "ovirt_placement.cli.inventory",
+    "status": "ovirt_placement.cli.status",
+    "why": "ovirt_placement.cli.why",
+    "where": "ovirt_placement.cli.where",
+    "violations": "ovirt_placement.cli.violations",
+    "conflicts": "ovirt_placement.cli.conflicts",
+    "ha-check": "ovirt_placement.cli.ha_check",
+    "what-if": "ovirt_placement.cli.what_if",
+    "keys": "ovirt_placement.cli.keys.command",
+    "groups": "ovirt_placement.cli.groups.command",
+    "setup": "ovirt_placement.cli.setup.command",
+    "store": "ovirt_placement.cli.store_command",
+    "doctor": "ovirt_placement.cli.doctor.command",
 }
 
 COMMAND = "ovirt-placement"
@@ -42,21 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     log_to_stderr()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    args = _parser(given[:1]).parse_args(given)
+    args = _parser(given).parse_args(given)
     with answering(COMMAND) if getattr(args, "answers", False) else nullcontext():
         status: int = args.run(args)
     return status
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """With the command that is given, else with all: what each of them needs takes long to load."""
     parser = argparse.ArgumentParser(
         prog=COMMAND,
         description="What is true of an oVirt engine's placement of VMs, and what is allowed.",
     )
     add_version(parser)
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    chosen = [_MODULES[name] for name in given if name in _MODULES]
-    for module in chosen or _MODULES.values():
-        import_module(f"ovirt_placement.cli.{module}").add_parser(subparsers)
+    add_subcommands(parser, _MODULES, given)
     return parser
