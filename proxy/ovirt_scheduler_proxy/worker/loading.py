@@ -40,8 +40,6 @@ def load(folder: str, name: str) -> ModuleType:
     standing = sys.modules.get(name)
     if standing is not None and not _lies_in(standing, folder):
         raise NameTaken(f"{name}.py bears the name of a module of Python's own; give the file another name")
-    # Python takes what it has compiled for as new as the file if both have one second and one size.
-    sys.dont_write_bytecode = True
     return importlib.import_module(name)
 
 

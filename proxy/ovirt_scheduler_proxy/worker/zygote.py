@@ -44,6 +44,8 @@ class Zygote:
         folder = self._settings.folder
         os.chdir(folder)
         sys.path.insert(0, folder)
+        # Python takes what it has compiled for as new as the file if both have one second and one size.
+        sys.dont_write_bytecode = True
         self._keep_control_from_children()
         for report in probe(folder, module_names(folder), self._load_timeout):
             if report["error"] is None:
