@@ -8,7 +8,7 @@ from ovirt_placement.planning.choosing.greedy.strategy import mended
 from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
 from ovirt_placement.planning.choosing.optimal.ends import (
     Value,
-    field_of,
+    counted,
     length_of_value,
     put,
     solve,
@@ -69,12 +69,12 @@ class Construction:
 
     def _untouchable(self, parted: frozenset[int] | set[int] = frozenset()) -> Value:
         """What is broken where nobody can move, as far as a model can tell."""
-        counts = [0] * length_of_value(self.problem)
-        for goal in self._start.broken_goals():
-            if goal.wanted and goal.shape is not Shape.OTHER and goal.number not in parted:
-                counts[field_of(goal)] += 1
-                counts[-2] += goal.pairs(self._start.crowd(goal))
-        return tuple(counts)
+        broken = (
+            goal
+            for goal in self._start.broken_goals()
+            if goal.wanted and goal.shape is not Shape.OTHER and goal.number not in parted
+        )
+        return tuple(counted(broken, self._start))
 
     def _build(self, part: Part, deadline: Deadline) -> Built:
         simple = gathered(part, self.standing, self.reach)
@@ -106,11 +106,8 @@ class Construction:
         return () if solved is None else solved.bounds[: length_of_value(self.problem)]
 
     def _value(self, part: Part, solved: Solved | None) -> Value:
-        counts = [0] * length_of_value(self.problem)
-        for goal in part.goals:
-            if self.standing.broken(goal) and (goal.wanted or goal.held):
-                counts[field_of(goal)] += 1
-                counts[-2] += goal.pairs(self.standing.crowd(goal))
+        sought = (goal for goal in part.goals if goal.wanted or goal.held)
+        counts = counted(filter(self.standing.broken, sought), self.standing)
         if solved is not None:
             counts[1], counts[-1] = solved.values[1], value_of(solved, self.problem)[-1]
         else:

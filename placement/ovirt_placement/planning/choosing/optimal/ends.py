@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import add
 
 from ovirt_placement.planning.choosing.optimal.model import Model, Scope
@@ -28,9 +28,13 @@ def length_of_value(problem: Problem) -> int:
     return problem.levels + 3
 
 
-def field_of(goal: Goal) -> int:
-    """Where in a value a broken goal counts."""
-    return goal.level if goal.hard else goal.level + 1
+def counted(broken: Iterable[Goal], standing: Standing) -> list[int]:
+    """A value in the making that counts these broken goals, with their pairs."""
+    counts = [0] * length_of_value(standing.problem)
+    for goal in broken:
+        counts[goal.level if goal.hard else goal.level + 1] += 1
+        counts[-2] += goal.pairs(standing.crowd(goal))
+    return counts
 
 
 def value_at(standing: Standing, reach: Reach) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
-from ovirt_placement.planning.choosing.optimal.ends import Value, field_of, length_of_value, put
+from ovirt_placement.planning.choosing.optimal.ends import Value, counted, put
 from ovirt_placement.planning.choosing.optimal.model import Model, Scope, goals_of
 from ovirt_placement.planning.choosing.optimal.passage import Passage, in_sequence
 from ovirt_placement.planning.choosing.optimal.stages import Stages
@@ -106,12 +106,9 @@ def near(problem: Problem, reach: Reach, where: Mapping[str, str]) -> set[str]:
 
 def _value(model: Model) -> Value:
     """What the end that the model's standing has is worth, as far as the model decides it."""
-    standing, problem = model.scope.standing, model.problem
-    counts = [0] * length_of_value(problem)
-    for goal in goals_of(problem, model.scope.domains):
-        if (goal.wanted or goal.held) and standing.broken(goal):
-            counts[field_of(goal)] += 1
-            counts[-2] += goal.pairs(standing.crowd(goal))
-    ended = score(standing)
+    standing = model.scope.standing
+    goals = goals_of(model.problem, model.scope.domains)
+    broken = (goal for goal in goals if (goal.wanted or goal.held) and standing.broken(goal))
+    counts, ended = counted(broken, standing), score(standing)
     counts[1], counts[-1] = ended.crowding_mb + ended.crowding_cpu, ended.migrations
     return tuple(counts)
