@@ -26,8 +26,7 @@ _ROUTING_SHARE = 0.35
 _SHORTENING_SHARE = 0.8
 _ORDERING_SHARE = 0.2
 _STEPWISE_SHARE = 0.6
-#: Other ends that are tried where no straight way leads to the one chosen, and the share of time for them.
-_MOST_OTHERS = 8
+#: The same for other ends, where no straight way leads to the one chosen.
 _OTHERS_SHARE = 0.2
 
 
@@ -90,7 +89,7 @@ def _best_moves(problem: Problem, choice: Choice, deadline: Deadline) -> _Moves:
     """To the end that was chosen, if it is reached straight; else to the one with the shortest way there."""
     best = _moves(problem, choice.where, deadline)
     trying = deadline.within(_OTHERS_SHARE)
-    for where in choice.others[:_MOST_OTHERS]:
+    for where in choice.others:
         if value(problem, best) <= value_of(choice.score) or trying.over:
             break
         moves = _moves(problem, spread(problem, where), trying)

@@ -10,6 +10,9 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Score
 
+#: Ends beside the best that are worth the time it takes to find ways to them.
+MOST_OTHERS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -22,6 +25,7 @@ class Choice:
     #: nothing of the way there.
     bound: Score
     #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
+    #: Not more than `MOST_OTHERS`.
     others: tuple[Mapping[str, str], ...] = ()
 
 

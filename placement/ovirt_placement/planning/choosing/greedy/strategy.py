@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
-from ovirt_placement.planning.choosing.choice import Choice
+from ovirt_placement.planning.choosing.choice import MOST_OTHERS, Choice
 from ovirt_placement.planning.choosing.draft import Draft
 from ovirt_placement.planning.choosing.greedy.bound import bound, fixed
 from ovirt_placement.planning.choosing.greedy.mending import Effort, Mending
@@ -34,8 +36,9 @@ class Greedy:
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         draft = Draft(problem)
         order = EmptiestFirst(draft)
-        ends = _mended_one_by_one(draft, order, deadline.within(_MENDING_SHARE))
-        *others, best = (*ends, *Renewing(draft, order, deadline).run())
+        mended_one_by_one = _mended_one_by_one(draft, order, deadline.within(_MENDING_SHARE))
+        ends = chain(({},), mended_one_by_one, Renewing(draft, order, deadline).run())
+        *others, best = deque(ends, maxlen=MOST_OTHERS + 1)
         where = spread(problem, best)
         standing = Standing(problem)
         for vm, host in where.items():
@@ -43,9 +46,8 @@ class Greedy:
         return Choice(where, score(standing), bound(problem), others=tuple(reversed(others)))
 
 
-def _mended_one_by_one(draft: Draft, order: EmptiestFirst, deadline: Deadline) -> list[Mapping[str, str]]:
-    """The ends on the way, from nothing to all that was mended: VMs that are elsewhere than at the start."""
-    ends: list[Mapping[str, str]] = [{}]
+def _mended_one_by_one(draft: Draft, order: EmptiestFirst, deadline: Deadline) -> Iterator[Mapping[str, str]]:
+    """The ends on the way to all that can be mended so: VMs that are elsewhere than at the start."""
     for effort in (_QUICK, _PATIENT):
         for goal in by_importance(draft.standing.broken_goals()):
             if deadline.over:
@@ -53,11 +55,13 @@ def _mended_one_by_one(draft: Draft, order: EmptiestFirst, deadline: Deadline) -
             mark = draft.mark
             mend(draft, order, goal, effort)
             if draft.mark > mark:
-                ends.append(dict(draft.standing.moved))
+                yield dict(draft.standing.moved)
+    mark = draft.mark
     for goal in draft.standing.broken_goals():
         if not deadline.over:
             part(draft, order, goal)
-    return ends
+    if draft.mark > mark:
+        yield dict(draft.standing.moved)
 
 
 def mended(standing: Standing, goals: Iterable[Goal]) -> Mapping[str, str]:
