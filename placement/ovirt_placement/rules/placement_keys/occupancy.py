@@ -11,7 +11,13 @@ from ovirt_placement.rules.differences import exchanged_ids
 from ovirt_placement.rules.index import Earlier, continued
 from ovirt_placement.rules.placement_keys.columns import Located
 from ovirt_placement.rules.placement_keys.exact import Written
-from ovirt_placement.rules.placement_keys.presence import Presence, host_places, presences, recorded_sets
+from ovirt_placement.rules.placement_keys.presence import (
+    Presence,
+    bringing_present_keys,
+    host_places,
+    presences,
+    recorded_sets,
+)
 from ovirt_placement.rules.record import Record
 
 #: Parts of a snapshot that the present keys of a VM depend on, beside the VM itself.
@@ -42,16 +48,15 @@ def occupancy(snapshot: Snapshot, earlier: Earlier | None) -> Occupancy:
 def _differing(earlier: Earlier, snapshot: Snapshot) -> set[str] | None:
     """The VMs that may count otherwise than before; None if it is quicker to look at all of them.
 
-    What stayed as it was is the same object. A VM without a record brings what its keys are now, which the
-    keys of all that it depends on may change.
+    What stayed as it was is the same object. A VM for which no record holds brings what its keys are now,
+    which the keys of all that it depends on may change.
     """
     before = earlier.snapshot
     if host_places(before) != host_places(snapshot):
         return None
-    old, new = recorded_sets(before), recorded_sets(snapshot)
-    found = earlier.differing(snapshot) | exchanged_ids(old, new)
+    found = earlier.differing(snapshot) | exchanged_ids(recorded_sets(before), recorded_sets(snapshot))
     if any(getattr(before, part) is not getattr(snapshot, part) for part in _PRESENT_SETS_DEPEND_ON):
-        found |= snapshot.vm_by_id.keys() - new.keys()
+        found |= bringing_present_keys(snapshot)
     return found if 2 * len(found) < len(snapshot.vms) else None
 
 

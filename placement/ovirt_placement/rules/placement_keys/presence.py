@@ -62,6 +62,13 @@ def presences(snapshot: Snapshot, vms: Iterable[Vm]) -> Iterator[Presence]:
         yield Presence(vm.vcpus, held, present_set(snapshot, vm) if keys is None else keys, counted)
 
 
+def bringing_present_keys(snapshot: Snapshot) -> set[str]:
+    """The VMs that would bring their present keys, wherever they count: no record holds for them."""
+    vms = snapshot.vm_by_id
+    starting = {vm for vm in snapshot.pending_hosts if vm in vms and vms[vm].host is None}
+    return starting | (vms.keys() - recorded_sets(snapshot).keys())
+
+
 def present_set(snapshot: Snapshot, vm: Vm) -> FrozenSet:
     """What a VM that starts now would bring."""
     compiled = compile_keys(keys_of(snapshot, vm)).customer

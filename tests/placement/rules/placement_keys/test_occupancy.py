@@ -16,7 +16,7 @@ from ovirt_placement.rules.placement_keys.occupancy import Occupancy, occupancy
 from ovirt_placement.rules.placement_keys.placing import rank_hosts
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS
 from ovirt_placement.rules.verdict import Request
-from tests.builders import cluster, host, vm
+from tests.builders import cluster, host, pending, vm
 from tests.placement.rules.placement_keys.parts import key, keyed
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
@@ -100,6 +100,17 @@ def test_migration_moves_what_a_vm_takes_and_brings() -> None:
 
 def test_present_keys_of_unrecorded_vms_follow_the_keys() -> None:
     before = keyed(host("h1"), vm("a", "h1"), *(vm(f"down{number}") for number in range(9)))
+    after = replace(before, placement_keys=(key("A", key_class="customer", resource="a"),))
+    assert occupancy(before).keys == {}
+    prepare(after, like=before)
+    assert plain(occupancy(after))[2] == {"A": {1.0: [0]}}
+
+
+def test_present_keys_of_starting_vms_follow_the_keys_whatever_was_recorded() -> None:
+    before = replace(
+        keyed(host("h1"), vm("a"), *(vm(f"down{number}") for number in range(9)), pending("a", "h1")),
+        frozen_keys=(FrozenKeys(vm="a", keys=(("of an earlier run", 1.0),)),),
+    )
     after = replace(before, placement_keys=(key("A", key_class="customer", resource="a"),))
     assert occupancy(before).keys == {}
     prepare(after, like=before)
