@@ -99,7 +99,7 @@ def test_migration_moves_what_a_vm_takes_and_brings() -> None:
 
 
 def test_present_keys_of_unrecorded_vms_follow_the_keys() -> None:
-    before = keyed(host("h1"), vm("a", "h1"), *(vm(f"down{number}") for number in range(9)))
+    before = _crowded(keyed(host("h1"), vm("a", "h1")))
     after = replace(before, placement_keys=(key("A", key_class="customer", resource="a"),))
     assert occupancy(before).keys == {}
     prepare(after, like=before)
@@ -107,10 +107,8 @@ def test_present_keys_of_unrecorded_vms_follow_the_keys() -> None:
 
 
 def test_present_keys_of_starting_vms_follow_the_keys_whatever_was_recorded() -> None:
-    before = replace(
-        keyed(host("h1"), vm("a"), *(vm(f"down{number}") for number in range(9)), pending("a", "h1")),
-        frozen_keys=(FrozenKeys(vm="a", keys=(("of an earlier run", 1.0),)),),
-    )
+    records = (FrozenKeys(vm="a", keys=(("of an earlier run", 1.0),)),)
+    before = _crowded(replace(keyed(host("h1"), vm("a"), pending("a", "h1")), frozen_keys=records))
     after = replace(before, placement_keys=(key("A", key_class="customer", resource="a"),))
     assert occupancy(before).keys == {}
     prepare(after, like=before)
@@ -125,13 +123,14 @@ def test_present_keys_of_unrecorded_vms_follow_what_they_depend_on(
     level: str, resource: str, change: dict[str, Any]
 ) -> None:
     nic = Nic(id="nic1", name="nic1", vnic_profile="profile1")
-    before = keyed(
-        cluster(data_center="dc1"),
-        host("h1"),
-        vm("a", "h1", nics=(nic,)),
-        *(vm(f"down{number}") for number in range(9)),
-        keys=(key("A", key_class="be", level=level, resource=resource),),
-        vnic_profiles=(VnicProfile(id="profile1", name="profile1", network="net1"),),
+    before = _crowded(
+        keyed(
+            cluster(data_center="dc1"),
+            host("h1"),
+            vm("a", "h1", nics=(nic,)),
+            keys=(key("A", key_class="be", level=level, resource=resource),),
+            vnic_profiles=(VnicProfile(id="profile1", name="profile1", network="net1"),),
+        )
     )
     assert plain(occupancy(before))[2] == {"A": {1.0: [0]}}
     after = replace(before, **change)
