@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from operator import is_not
 
 from ovirt_placement.model import Snapshot, Vm
@@ -12,19 +12,28 @@ from ovirt_placement.model import Snapshot, Vm
 _FRAME = ("clusters", "affinity_groups", "affinity_labels")
 _OF_FRAME = ("cluster_by_id", "label_by_id", "group_by_id", "group_vms", "group_hosts", "groups_of_vm")
 _OF_HOSTS = ("host_by_id", "hosts_of_cluster")
+#: In a snapshot's dictionary: the VMs of the one before, and what `exchanged_vms` found.
+EXCHANGED = f"{__name__}.exchanged"
 
 
 def exchanged_vms(before: Snapshot, now: Snapshot) -> Mapping[str, Vm] | None:
     """The VMs that are not the same objects as before, by id; None if VMs came, went, or changed places."""
     if before.vms is now.vms:
         return {}
-    if len(before.vms) != len(now.vms):
+    known: tuple[Sequence[Vm], Mapping[str, Vm] | None] | None = now.__dict__.get(EXCHANGED)
+    if known is None or known[0] is not before.vms:
+        known = now.__dict__[EXCHANGED] = (before.vms, _exchanged(before.vms, now.vms))
+    return known[1]
+
+
+def _exchanged(before: Sequence[Vm], now: Sequence[Vm]) -> Mapping[str, Vm] | None:
+    if len(before) != len(now):
         return None
     found: dict[str, Vm] = {}
-    for place, other in enumerate(map(is_not, before.vms, now.vms)):
+    for place, other in enumerate(map(is_not, before, now)):
         if other:
-            vm = now.vms[place]
-            if vm.id != before.vms[place].id:
+            vm = now[place]
+            if vm.id != before[place].id:
                 return None
             found[vm.id] = vm
     return found

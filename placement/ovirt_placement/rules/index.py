@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.rules.differences import (
+    EXCHANGED,
     differing_in_pending,
     exchanged_ids,
     exchanged_vms,
@@ -188,7 +189,7 @@ def prepare(snapshot: Snapshot, like: Snapshot) -> None:
     share(snapshot, like)
     for name, found in tuple(like.__dict__.items()):
         look_up = _look_ups.get(name)
-        if name == _EARLIER:
+        if name in (_EARLIER, EXCHANGED):
             continue
         if look_up is None:
             getattr(snapshot, name)  # one of the snapshot's own
@@ -199,7 +200,8 @@ def prepare(snapshot: Snapshot, like: Snapshot) -> None:
     for name, one in earlier.items():
         for args in tuple(one.snapshot.__dict__[name]):
             _look_ups[name](snapshot, *args)
-    snapshot.__dict__.pop(_EARLIER, None)
+    for name in (_EARLIER, EXCHANGED):
+        snapshot.__dict__.pop(name, None)
 
 
 def _name(derive: Callable[..., object]) -> str:

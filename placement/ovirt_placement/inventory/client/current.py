@@ -30,6 +30,7 @@ from ovirt_placement.inventory.published.protocol import (
 )
 from ovirt_placement.inventory.published.publication import Damaged, Publication
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.index import share
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 
@@ -178,11 +179,14 @@ def _configuration() -> Config:
 def _published(directory: Path) -> tuple[Publication | None, int | None]:
     """Read what is published, decoding it once a version for all threads; and a version that is damaged."""
     with _process.lock:
+        known = _process.publications.get(directory)
         try:
-            found = publication.read(directory, _process.publications.get(directory))
+            found = publication.read(directory, known)
         except Damaged as damaged:
             return None, damaged.version
         if found is not None:
+            if known is not None and found.snapshot is not known.snapshot:
+                share(found.snapshot, like=known.snapshot)
             _process.publications[directory] = found
         return found, None
 

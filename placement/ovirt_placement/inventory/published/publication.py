@@ -22,7 +22,7 @@ from ovirt_service.errors import UserError
 FILE_NAME = "snapshot"
 SOCKET_NAME = "socket"
 
-_MAGIC = b"OVPLACE5"
+_MAGIC = b"OVPLACE6"
 #: Magic, the machine's boot, the version, the checksum of the table.
 _HEADER = struct.Struct(">8s16sQQ")
 #: The moments, which move on while the content stays; their checksum follows.

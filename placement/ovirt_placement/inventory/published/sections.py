@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.model import FrozenKeys, Host, PlacementKey, Snapshot, StickyCopy, Vm
+from ovirt_placement.model import (
+    AffinityGroup,
+    AffinityLabel,
+    FrozenKeys,
+    Host,
+    PlacementKey,
+    Snapshot,
+    StickyCopy,
+    Vm,
+)
 
 #: A record's chunk is told by so many values of a byte.
 _CHUNKS = 128
@@ -47,6 +56,8 @@ class _List(NamedTuple):
 _LISTS = (
     _List("hosts", "id", tuple[Host, ...]),
     _List("vms", "id", tuple[Vm, ...]),
+    _List("affinity_groups", "id", tuple[AffinityGroup, ...]),
+    _List("affinity_labels", "id", tuple[AffinityLabel, ...]),
     _List("placement_keys", "resource", tuple[PlacementKey, ...]),
     _List("frozen_keys", "vm", tuple[FrozenKeys, ...]),
     _List("sticky_copies", "vm", tuple[StickyCopy, ...]),
@@ -142,7 +153,7 @@ def decode(
 ) -> Decoded:
     """Put a snapshot together, asking only for the content of sections that are not known in their version.
 
-    A host, a VM or a frozen set that is as it was is the same object as in the known snapshot, and so is a
+    A record of a list that is as it was is the same object as in the known snapshot, and so is a
     list of which all records are. Raises `ValueError` if these are no sections.
     """
     known = known or _NOTHING

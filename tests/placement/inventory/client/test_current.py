@@ -169,3 +169,17 @@ def test_the_child_of_a_fork_has_what_its_parent_has_decoded(tmp_path: Path) -> 
     process.start()
     process.join(30)
     assert queue.get() == (1, True)
+
+
+def test_a_new_version_has_what_was_looked_up_in_the_one_before(tmp_path: Path) -> None:
+    """A look-up of ten thousand VMs would else be the most of what its first decision costs."""
+    publisher = Publisher(tmp_path)
+    host, other = builders.host("h1"), builders.host("h2")
+    publisher.publish(builders.snapshot(host, other, builders.vm("v1", "h1"), builders.vm("v2", "h1")))
+    config = loaded(publisher.config)
+    before = inventory.snapshot(config=config)
+    looked_up = before.vm_by_id
+    publisher.publish(replace(before, vms=(before.vms[0], builders.vm("v2", "h2"))))
+    after = inventory.snapshot(config=config)
+    assert "vm_by_id" in vars(after)
+    assert after.vm_by_id == {vm.id: vm for vm in after.vms} != looked_up

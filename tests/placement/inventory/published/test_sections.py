@@ -18,8 +18,10 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, StickyCopy
 from tests import builders
 from tests.placement.model.test_state_file import full_state, loaded
 
-LISTS = ("hosts", "vms", "placement_keys", "frozen_keys", "sticky_copies")
-FRAME = ("clusters", "affinity_groups", "affinity_labels", "pending")
+LISTS = (
+    "hosts", "vms", "affinity_groups", "affinity_labels", "placement_keys", "frozen_keys", "sticky_copies"
+)  # fmt: skip
+FRAME = ("clusters", "pending")
 
 ids = st.sampled_from([*"abcdefgh", "å", "", "a" * 300])
 small = st.integers(0, 2)
@@ -31,6 +33,17 @@ def some(record: Callable[..., Any], *values: Any, by: Callable[[Any], Any]) -> 
 
 hosts = some(lambda host, free: builders.host(host, free_mb=free), ids, small, by=lambda host: host.id)
 vms = some(lambda vm, on: builders.vm(vm, on), ids, st.sampled_from([None, "h1", "h2"]), by=lambda vm: vm.id)
+groups = some(
+    lambda group, vms: builders.group(group, vms=vms),
+    ids, st.sampled_from(["", "a", "a b"]),
+    by=lambda group: group.id,
+)  # fmt: skip
+labels = some(
+    lambda label, vms: builders.label(label, vms=vms),
+    ids,
+    st.sampled_from(["", "a"]),
+    by=lambda label: label.id,
+)
 keys = some(
     lambda resource, name, value: PlacementKey(
         level="server", resource=resource, key_class="system", name=name, value=value
@@ -51,16 +64,16 @@ copies = some(
 snapshots = st.builds(
     Snapshot,
     clusters=st.lists(st.builds(builders.cluster, ids), max_size=2).map(tuple),
-    affinity_groups=st.lists(st.builds(builders.group, ids), max_size=2).map(tuple),
-    affinity_labels=st.just(()),
-    hosts=hosts, vms=vms, placement_keys=keys, frozen_keys=frozen, sticky_copies=copies,
+    affinity_groups=groups, affinity_labels=labels, hosts=hosts, vms=vms, placement_keys=keys,
+    frozen_keys=frozen, sticky_copies=copies,
 )  # fmt: skip
 #: Lists that are others from a version on, the places of VMs and frozen sets that change where they stand,
 #: and which of three readers look.
 changes = st.fixed_dictionaries(
     {},
     optional={
-        "hosts": hosts, "vms": vms, "placement_keys": keys, "frozen_keys": frozen, "sticky_copies": copies
+        "hosts": hosts, "vms": vms, "affinity_groups": groups, "affinity_labels": labels,
+        "placement_keys": keys, "frozen_keys": frozen, "sticky_copies": copies,
     },
 )  # fmt: skip
 places = st.sets(st.integers(0, 7), max_size=3)
@@ -106,11 +119,11 @@ def test_every_reader_finds_what_was_written_and_keeps_what_stayed(
 
 
 def assert_shared(before: Snapshot, after: Snapshot) -> None:
-    """What is equal in both is one object: each list, each host and VM."""
+    """What is equal in both is one object: each list, each host, VM, group and label."""
     for field in (*LISTS, *FRAME):
         one, other = getattr(before, field), getattr(after, field)
         assert (one is other) == (one == other)
-    for field in ("host_by_id", "vm_by_id"):
+    for field in ("host_by_id", "vm_by_id", "group_by_id", "label_by_id"):
         known = getattr(before, field)
         for identity, record in getattr(after, field).items():
             assert (known.get(identity) is record) == (known.get(identity) == record)
