@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine.parsing.reservation import with_failover_hosts
-from ovirt_placement.engine.reading.consistency import consistent
+from ovirt_placement.engine.reading.consistency import Consistency
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
@@ -96,6 +96,7 @@ class View:
         self._details = KnownDetails()
         self._targets = Targets()
         self._host_ids: dict[str, str] = {}
+        self._consistency = Consistency()
         self._made: Snapshot | None = None
 
     def vm(self, vm_id: str) -> Vm | None:
@@ -219,7 +220,7 @@ class View:
                 networks=self._details.networks,
                 vnic_profiles=self._details.vnic_profiles,
             )
-            self._made = consistent(with_failover_hosts(told))
+            self._made = self._consistency.of(with_failover_hosts(told))
         return self._made
 
     def _surround(self, whole: Snapshot, began: float) -> tuple[Subject, ...]:
