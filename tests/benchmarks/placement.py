@@ -103,6 +103,7 @@ def _decisions(title: str, world: World, pause: float) -> None:
     made = {user: after.get(user, 0) - before.get(user, 0) for user in (INVENTORY_USER, WORKERS_USER)}
     row = {
         "decisions": len(decisions),
+        "p99, ms": f"{quantiles([sample.seconds for sample in decisions])[1]:.1f}",
         "of these on a fresh snapshot": f"{sum(sample.fresh for sample in decisions) / len(decisions):.0%}",
         "requests of workers for each": f"{made[WORKERS_USER] / len(decisions):.4f}",
         "of the inventory a second": f"{made[INVENTORY_USER] / passed:.1f}",

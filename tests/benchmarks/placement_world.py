@@ -31,6 +31,9 @@ EVENTS_PER_SECOND = 20
 #: Who asks the engine: the inventory, and the workers of the proxy, which should not.
 INVENTORY_USER, WORKERS_USER = "reader@internal", "user@internal"
 
+#: As /run is, where an inventory publishes.
+_IN_MEMORY = "/dev/shm"
+
 _ADMIN = {"Authorization": "Basic " + b64encode(b"admin@internal:password").decode()}
 _TRIVIAL = """
 class TrivialFilter:
@@ -77,7 +80,7 @@ class World:
 def running() -> Iterator[World]:
     """Run all of it, with churn, until the block ends."""
     snapshot = generate(SIZES, seed=1)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as name:
         folder = Path(name)
         (folder / "state.json").write_bytes(state_file.dumps(snapshot))
         (folder / "trivial").mkdir()
