@@ -38,7 +38,7 @@ PAGE = 1000
 #: After such a silence the engine may have been started anew, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
 #: While VMs come and go all the time, the memory of their hosts is read so often.
-_MEMORY_SECONDS = 1.0
+_MEMORY_SECONDS = 1.5
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -254,7 +254,7 @@ class Follower:
                 self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
 
     def _reread_hosts(self) -> None:
-        """Read hosts that events speak of, and with them, or once a second, those with other memory."""
+        """Read hosts that events speak of, and with them, or now and then, those with other memory."""
         ids, began = self._due(Kind.HOST, SOON_SECONDS), self._clock()
         if ids or began >= self._memory_at + _MEMORY_SECONDS:
             ids = sorted({*ids, *self._due(Kind.MEMORY, SOON_SECONDS)})
