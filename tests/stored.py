@@ -23,7 +23,11 @@ def intent_of(store: Store, correlation_id: str) -> Intent:
     return found
 
 
-def prepared(store: Store, *, epoch: int | None = None, **values: Any) -> Intent:
-    """An intent that was written down for a request about one VM."""
-    (intent,) = store.prepare([IntendedMigration(**values)], epoch=epoch)
+def prepared(
+    store: Store, vm: str = "vm", correlation_id: str = "one", *, epoch: int | None = None, **fields: Any
+) -> Intent:
+    """An intent that was written down for a request about one VM, from h1 to h2 of cluster c if unsaid."""
+    values = {"cluster": "c", "source": "h1", "target": "h2", **fields}
+    migration = IntendedMigration(vm=vm, correlation_id=correlation_id, **values)
+    (intent,) = store.prepare([migration], epoch=epoch)
     return intent

@@ -10,10 +10,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_service.tables import table
 from ovirt_simulator.generate import generate
 from tests.configuration import write_configuration
+from tests.repeating import repeating
 
 from .placement_world import EVENTS_PER_SECOND, INVENTORY_USER, SIZES, WORKERS_USER, churning, requests
 from .proxy import quantiles
@@ -99,20 +99,13 @@ def _remember(folder: Path) -> None:
 def _restarting(folder: Path) -> Iterator[None]:
     """Give VMs other keys all the while, one after the other, as if they had started anew."""
     running = [vm.id for vm in _state(folder).vms if vm.host is not None]
-    store, dice, stop = _opened(folder), random.Random(2), threading.Event()
+    dice = random.Random(2)
 
     def restart() -> None:
-        while not stop.wait(1 / STARTS_PER_SECOND):
-            store.begin_runs([_run(dice.choice(running), dice)])
+        store.begin_runs([_run(dice.choice(running), dice)])
 
-    thread = threading.Thread(target=restart)
-    thread.start()
-    try:
+    with closing(_opened(folder)) as store, repeating(restart, every=1 / STARTS_PER_SECOND):
         yield
-    finally:
-        stop.set()
-        thread.join()
-        store.close()
 
 
 def _run(vm: str, dice: random.Random) -> Run:

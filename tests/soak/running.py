@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from ovirt_simulator.generate import Sizes, generate
 from tests.benchmarks.placement_world import churning
 from tests.configuration import write_configuration
 from tests.paths import PLUGINS
+from tests.repeating import repeating
 
 from .asking import KNOWN_UNITS
 from .clients import Clients
@@ -136,21 +137,13 @@ def _child(word: str) -> psutil.Process:
     return next(child for child in psutil.Process().children() if word in child.cmdline())
 
 
-@contextmanager
-def _killing_workers(proxy: psutil.Process, seconds: float) -> Iterator[None]:
-    over, chance = threading.Event(), random.Random(1)
+def _killing_workers(proxy: psutil.Process, seconds: float) -> AbstractContextManager[None]:
+    chance = random.Random(1)
 
     def kill() -> None:
-        while not over.wait(seconds):
-            with suppress(psutil.NoSuchProcess):
-                workers = [worker for zygote in proxy.children() for worker in zygote.children()]
-                if workers:
-                    chance.choice(workers).kill()
+        with suppress(psutil.NoSuchProcess):
+            workers = [worker for zygote in proxy.children() for worker in zygote.children()]
+            if workers:
+                chance.choice(workers).kill()
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return repeating(kill, every=seconds)

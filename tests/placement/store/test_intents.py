@@ -7,10 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +18,6 @@ from ovirt_placement.store.intents import (
     Intent,
     IntentState,
     Store,
-    StoreAway,
 )
 from ovirt_placement.store.versions import VERSION
 from ovirt_service.errors import UserError
@@ -42,11 +39,6 @@ def store(url: str) -> Iterator[Store]:
     opened = Store(url, engine="default", patience_seconds=5)
     yield opened
     opened.close()
-
-
-def prepare(store: Store, vm: str = "vm", correlation_id: str = "one", **fields: Any) -> Intent:
-    values = {"cluster": "c", "source": "h1", "target": "h2", **fields}
-    return prepared(store, vm=vm, correlation_id=correlation_id, **values)
 
 
 def moves(store: Store, intent_id: int) -> dict[IntentState, Callable[[], Intent]]:
@@ -87,7 +79,7 @@ def at_once(url: str, ask: Callable[[Store], object]) -> list[object]:
 
 
 def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: str) -> None:
-    before = prepare(store, memory_mb=512)
+    before = prepared(store, memory_mb=512)
     assert (before.state, before.open, before.blocking, before.memory_mb) == (PREPARED, True, True, 512)
     assert store.accept(before.id).state is ACCEPTED
     assert [intent.id for intent in store.open_intents()] == [before.id]
@@ -106,7 +98,7 @@ def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: s
 @pytest.mark.parametrize("after", [state for state in IntentState if state is not PREPARED])
 def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after: IntentState) -> None:
     store = Store(f"sqlite:///{tmp_path}/store.db", engine="default")
-    intent = prepare(store)
+    intent = prepared(store)
     steps = moves(store, intent.id)
     if before is DONE:
         store.accept(intent.id)
@@ -129,16 +121,16 @@ def test_an_intent_that_was_never_written_has_no_future(store: Store) -> None:
 
 
 def test_of_two_who_accept_only_one_succeeds(store: Store, url: str) -> None:
-    intent = prepare(store)
+    intent = prepared(store)
     answers = at_once(url, lambda mine: mine.accept(intent.id).state)
     assert answers.count(ACCEPTED) == 1
     assert sum(isinstance(answer, ImpossibleTransition) for answer in answers) == 3
 
 
 def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> None:
-    prepare(store, "a", "a")
-    store.lose(prepare(store, "b", "b").id, "no answer")
-    store.accept(prepare(store, "c", "c").id)
+    prepared(store, "a", "a")
+    store.lose(prepared(store, "b", "b").id, "no answer")
+    store.accept(prepared(store, "c", "c").id)
     assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
     aged(url, 29)
     assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
@@ -148,10 +140,10 @@ def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> 
 
 
 def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
-    store.fail(prepare(store, "a", "a").id, "refused: no host")
+    store.fail(prepared(store, "a", "a").id, "refused: no host")
     aged(url, 100)
-    store.finish(store.accept(prepare(store, "b", "b").id).id)
-    prepare(store, "c", "c")
+    store.finish(store.accept(prepared(store, "b", "b").id).id)
+    prepared(store, "c", "c")
     assert [intent.vm for intent in store.history(within_seconds=50)] == ["b"]
     assert [intent.error for intent in store.history(within_seconds=150, vm="a")] == ["refused: no host"]
     assert store.forget(older_than_seconds=50) == 1
@@ -160,9 +152,9 @@ def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
 
 
 def test_a_correlation_id_names_one_intent(store: Store) -> None:
-    prepare(store)
+    prepared(store)
     with pytest.raises(UserError):
-        prepare(store)
+        prepared(store)
 
 
 def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
@@ -172,7 +164,7 @@ def test_the_tables_are_made_once_whoever_comes_first(url: str) -> None:
 
 
 def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
-    prepare(store)
+    prepared(store)
     with database(url) as connection:
         connection.exec_driver_sql("UPDATE schema_version SET version = version + 1")
     later = Store(url, engine="default")
@@ -184,7 +176,7 @@ def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
 
 
 def test_a_fork_has_connections_of_its_own(store: Store) -> None:
-    prepare(store)
+    prepared(store)
 
     def child() -> None:
         store.accept(1)
@@ -229,84 +221,3 @@ def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
     survivor = Store(url, engine="default")
     assert [(intent.vm, intent.state) for intent in survivor.open_intents()] == [("v", PREPARED)]
     survivor.close()
-
-
-def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    store = Store(url, engine="default")
-    prepare(store)
-    with database(url) as holder:
-        holder.exec_driver_sql("BEGIN EXCLUSIVE")
-        began = time.monotonic()
-        with pytest.raises(StoreAway, match="database is locked"):
-            prepare(store, "other", "other")
-        assert time.monotonic() - began < 1  # 50 ms, on a machine that may be very busy
-        assert [intent.vm for intent in store.open_intents()] == ["vm"]  # readers are not held up
-    store.close()
-
-
-def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> None:
-    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", create=False)
-    with pytest.raises(StoreAway, match="no such file"):
-        store.open_intents()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
-    """Root may look anywhere: a name that is too long stands for a folder that is closed."""
-    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", engine="default", create=False)
-    with pytest.raises(StoreAway, match="name too long"):
-        store.open_intents()
-
-
-@pytest.mark.parametrize(
-    ("url", "complaint"),
-    [
-        ("nonsense", "is no database URL"),
-        ("mysql://host/name", "is neither sqlite"),
-        ("sqlite://", "is neither sqlite"),
-    ],
-)
-def test_a_url_that_names_no_store_is_a_mistake(url: str, complaint: str) -> None:
-    with pytest.raises(UserError, match=complaint):
-        Store(url, engine="default")
-
-
-def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no directory .*absent; make it"):
-        prepare(Store(f"sqlite:///{tmp_path}/absent/store.db", engine="default"))
-    (tmp_path / "store.db").write_text("not a database" * 100)
-    with pytest.raises(UserError, match="file is not a database"):
-        prepare(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
-
-
-def test_a_server_that_is_not_there_is_away_and_its_password_stays_secret(tmp_path: Path) -> None:
-    store = Store(f"postgresql://placement:secret@/postgres?host={tmp_path}", engine="default")
-    with pytest.raises(StoreAway) as away:
-        store.open_intents()
-    assert "secret" not in str(away.value)
-
-
-def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    reader, writer, restored = (
-        Store(url, engine="default", create=False),
-        Store(url, engine="default"),
-        Store(f"sqlite:///{tmp_path}/restored.db", engine="default"),
-    )
-    prepare(writer, "before", "before")
-    prepare(restored, "after", "after")
-    assert [intent.vm for intent in reader.open_intents()] == ["before"]
-    restored.close()
-    for left in ("store.db-wal", "store.db-shm"):  # else SQLite would write their content into the new file
-        (tmp_path / left).unlink()
-    (tmp_path / "restored.db").replace(tmp_path / "store.db")
-    for store in (reader, writer):
-        assert [intent.vm for intent in store.open_intents()] == ["after"]
-    (tmp_path / "store.db").unlink()
-    with pytest.raises(StoreAway, match="it was there, and is gone"):
-        reader.open_intents()
-    with pytest.raises(StoreAway, match="it was there, and is gone"):
-        prepare(writer, "anew", "anew")
-    reader.close()
-    writer.close()

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 from ovirt_placement.answers.doctor.clock import Reading, is_simulated
 from ovirt_simulator.core.engine import Engine
 from tests.placement.cli.doctor.examining import EMPTY
 from tests.placement.cli.live_engine import Starting
+from tests.repeating import repeating
 
 
-@contextmanager
-def passing(engine: Engine, times: float) -> Iterator[None]:
+def passing(engine: Engine, times: float) -> AbstractContextManager[None]:
     """Let the engine's time pass so many times as fast as ours."""
-    done = threading.Event()
+    last = time.monotonic()
 
     def pass_time() -> None:
-        last = time.monotonic()
-        while not done.wait(0.02):
-            now = time.monotonic()
-            engine.advance((now - last) * times)
-            last = now
+        nonlocal last
+        now = time.monotonic()
+        engine.advance((now - last) * times)
+        last = now
 
-    thread = threading.Thread(target=pass_time)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    return repeating(pass_time, every=0.02)
 
 
 def test_a_simulated_engine_s_fast_clock_is_told_and_no_fault(starting: Starting) -> None:
