@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Rule, Snapshot
 from ovirt_placement.planning.choosing import catalogue
 from ovirt_placement.planning.choosing.catalogue import StrategyName
 from ovirt_placement.planning.plan import Plan
@@ -22,13 +22,13 @@ PATIENCE_SECONDS = 5.0
 each_strategy = pytest.mark.parametrize("strategy", [StrategyName.OPTIMAL, StrategyName.GREEDY])
 
 
-def crowds(*counts: int, rule: object = APART) -> Snapshot:
+def crowds(*counts: int, rule: Rule = APART) -> Snapshot:
     """Hosts with so many VMs each, all in one group."""
     vms = [
         vm(f"{place}-{number}", f"h{place}") for place, count in enumerate(counts) for number in range(count)
     ]
     hosts = [host(f"h{place}", free_mb=65536) for place in range(len(counts))]
-    return snapshot(*hosts, *vms, group("g", rule, " ".join(one.id for one in vms)))  # type: ignore[arg-type]
+    return snapshot(*hosts, *vms, group("g", rule, " ".join(one.id for one in vms)))
 
 
 def planned(state: Snapshot, strategy: StrategyName, wishes: Wishes = PARTLY) -> Plan:
