@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -95,7 +95,8 @@ def _mending(asking: _Asking, deadline: Deadline) -> Plan:
         else:
             break
         attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
-    return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), deadline)
+    left_out = {vm for vm, _ in harmful}
+    return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), left_out, deadline)
 
 
 class _Asking(NamedTuple):
@@ -116,21 +117,26 @@ class _Asking(NamedTuple):
         solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE))
         return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
 
-    def plan(self, attempt: _Attempt, dropped: tuple[Refused, ...], deadline: Deadline) -> Plan:
+    def plan(
+        self, attempt: _Attempt, dropped: tuple[Refused, ...], harmful: Set[str], deadline: Deadline
+    ) -> Plan:
+        """What is said of the last attempt; `harmful` are VMs of which moves were left out for HA's sake."""
         problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
         steps, end = certified.steps, certified.end
         whole = certified.refused is None
         if attempt.harms:
             (steps, end), whole = safe_part(self.snapshot, steps, self.cluster), False
+            harmful |= {vm for step in certified.steps[len(steps) :] for vm in step.vms}
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
         left = pose(end, self.cluster, self.held, self.refused, self.wishes)
+        ended = End(end, left, self.held, proven, harmful)
         return Plan(
             cluster=self.cluster,
             strategy=self.strategy.name,
             steps=steps,
-            remaining=remains(End(end, left, self.held, proven), deadline, explained=self.explained),
+            remaining=remains(ended, deadline, explained=self.explained),
             refused=dropped,
             crowded=_crowded(problem, steps),
             proven=proven,

@@ -28,6 +28,8 @@ class End:
     problem: Problem
     held: Mapping[str, str] | Collection[str]
     proven: bool
+    #: VMs of which moves were left out that would have made it worse what happens when hosts fail.
+    harmful: Collection[str] = ()
 
     def why_stays(self, vm: str) -> str | None:
         """Why a VM is not moved, wherever to; None if it may be."""
@@ -68,6 +70,8 @@ def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
         yield from (_sentence(end, goal, element) for element in blocking)
         if not blocking:
             yield _by_itself(end.problem, goal)
+    elif any(vm in end.harmful for vm in goal.vms):
+        yield "migrations of its VMs were left out: with them, HA VMs would find no home if hosts failed"
     elif end.proven:
         yield "no sequence of legal migrations mends it"
     else:

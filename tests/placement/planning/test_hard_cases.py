@@ -10,6 +10,8 @@ import pytest
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning.choosing import catalogue
+from ovirt_placement.planning.choosing.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Plan
@@ -191,6 +193,26 @@ def test_ha_reservation_is_not_made_worse() -> None:
     assert moves(planned(state)) == ["a to h3"]
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(planned(unreserved)) == ["a to h2"]
+
+
+@pytest.mark.parametrize("strategy", [StrategyName.OPTIMAL, StrategyName.GREEDY])
+def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName) -> None:
+    """The one other host is the one that big would start on if h2 failed."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=16384, free_mb=8192),
+        host("h2", memory_mb=16384, free_mb=0),
+        vm("big", "h2", memory_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h2", memory_mb=5120),
+        vm("b", "h2", memory_mb=5120, migratable=False),
+        group("g", APART, "a b"),
+    )
+    plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))
+    assert not plan.steps
+    (left,) = plan.remaining
+    assert left.because[0].startswith("migrations of its VMs were left out: with them, HA VMs")
+    unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
+    assert moves(planned(unreserved)) == ["a to h1"]
 
 
 def test_a_negative_group_with_more_vms_than_hosts_says_so_however_large_it_is() -> None:
