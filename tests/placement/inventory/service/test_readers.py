@@ -21,17 +21,7 @@ from ovirt_placement.inventory.published.publication import SOCKET_NAME
 from ovirt_placement.inventory.service.strangers import MOST_AT_ONCE, Strangers
 from tests.paths import RECORDING
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.running import COMMAND, configured, ended, loaded, polls, readings, running
-
-
-@pytest.fixture
-def file(tmp_path: Path, engine: EngineServer) -> Path:
-    return configured(tmp_path, engine)
-
-
-@pytest.fixture
-def config(file: Path) -> Config:
-    return loaded(file)
+from tests.placement.inventory.running import COMMAND, ended, polls, readings, running
 
 
 @pytest.fixture

@@ -1,0 +1,22 @@
+"""A snapshot to publish, and a writer with a folder to itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.inventory.published.publication import Writer
+from ovirt_placement.model import Snapshot
+from tests.placement.model.test_state_file import full_state, loaded
+
+
+@pytest.fixture
+def snapshot() -> Snapshot:
+    read: Snapshot = loaded(full_state())
+    return read
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Writer:
+    return Writer(tmp_path)

@@ -1,0 +1,147 @@
+"""An engine that is away, hangs, or answers what cannot be is awaited, and taken at its word in nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement import inventory
+from ovirt_placement.config import Config
+from ovirt_placement.inventory import NoSnapshot
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.running import ended, running
+
+
+def test_an_engine_that_goes_away_is_told_once_and_awaited(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        engine.answer = lambda path: (503, b"<html>")
+        for _ in range(3):
+            with pytest.raises(NoSnapshot, match=r"starting or stopping.*the last one is \d+ s old"):
+                inventory.snapshot(config=config, max_age=0, deadline=30)
+        engine.answer = lambda path: None
+        assert recovered(config).vms
+        log = ended(service)
+    assert log.count("asking again until it answers") == 1
+    assert log.count("the engine answers again") == 1
+    assert "Traceback" not in log
+
+
+def recovered(config: Config) -> Snapshot:
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return inventory.snapshot(config=config, max_age=0, deadline=30)
+        except NoSnapshot:
+            assert time.monotonic() < until
+
+
+def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    broken = b'<hosts><host id="h"><memory>much</memory></host></hosts>'
+    with running(file) as service:
+        engine.answer = lambda path: (200, broken) if path == "/hosts" else None
+        with pytest.raises(NoSnapshot, match="reading the engine failed"):
+            inventory.snapshot(config=config, max_age=0, deadline=30)
+        engine.answer = lambda path: None
+        assert recovered(config).vms
+        assert "Traceback" in ended(service)
+
+
+def test_an_engine_that_is_away_at_first_is_awaited(engine: EngineServer, file: Path) -> None:
+    asked = threading.Event()
+
+    def away(path: str) -> tuple[int, bytes]:
+        asked.set()
+        return 503, b"<html>"
+
+    engine.answer = away
+    with running(file, ready=False) as service:
+        assert asked.wait(30)
+        engine.answer = lambda path: None
+        assert service.stdout is not None
+        assert service.stdout.readline().startswith("ovirt-placement: publishing to ")
+        ended(service)
+
+
+def test_the_end_does_not_wait_for_an_engine_that_hangs(engine: EngineServer, file: Path) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(path: str) -> None:
+        entered.set()
+        release.wait(60)
+
+    engine.answer = hang
+    with running(file, ready=False) as service:
+        assert entered.wait(30)
+        ended(service)
+        release.set()
+
+
+def test_an_engine_that_suddenly_lists_nothing_is_asked_again_before_it_is_believed(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        empty = [b"<vms/>"]
+        engine.answer = lambda path: (200, empty.pop()) if path == "/vms" and empty else None
+        with pytest.raises(NoSnapshot, match=r"lists but 0 of \d+ VMs that it had"):
+            inventory.snapshot(config=config, max_age=0, deadline=30)
+        assert recovered(config) == before
+        engine.answer = lambda path: (200, b"<vms/>") if path == "/vms" else None
+        assert recovered(config).vms == ()  # it is true, then
+        log = ended(service)
+    assert "it is asked again before that is believed" in log
+
+
+def test_a_page_of_a_web_server_switches_no_rule_off(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    labels = b'<affinity_labels><affinity_label id="l"><name>l</name></affinity_label></affinity_labels>'
+    answers = {"/affinitylabels": (200, labels)}
+    engine.answer = lambda path: answers.get(path.partition("?")[0])
+    with running(file) as service:
+        before = inventory.snapshot(config=config, max_age=60)
+        assert [label.name for label in before.affinity_labels] == ["l"]
+        answers["/affinitylabels"] = (404, b"<html>Not Found</html>")
+        with pytest.raises(NoSnapshot, match="a web server answers 404 in place of the engine"):
+            inventory.snapshot(config=config, max_age=0, deadline=30)
+        assert inventory.snapshot(config=config, max_age=60) == before
+        assert "a web server answers 404" in ended(service)
+
+
+def test_it_ends_within_two_seconds_though_the_engine_hangs(
+    engine: EngineServer, file: Path, config: Config
+) -> None:
+    over = threading.Event()
+    with running(file) as service:
+        inventory.snapshot(config=config, max_age=0, deadline=30)
+        entered = threading.Event()
+
+        def hang(path: str) -> None:
+            entered.set()
+            over.wait(60)
+
+        engine.answer, engine.log_out = hang, lambda: over.wait(60)
+        asking = threading.Thread(target=_ask_in_vain, args=(config,))
+        asking.start()
+        assert entered.wait(30)
+        began = time.monotonic()
+        log = ended(service)
+        assert time.monotonic() - began < 3  # two, and the end of Python
+        asking.join(30)
+        over.set()
+    assert "Traceback" not in log
+
+
+def _ask_in_vain(config: Config) -> None:
+    with contextlib.suppress(UserError):
+        inventory.snapshot(config=config, max_age=0, deadline=0.5)

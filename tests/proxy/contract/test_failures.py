@@ -1,0 +1,111 @@
+"""A unit that fails, refuses, or answers what cannot be costs its own answer, and the engine is told why."""
+
+from __future__ import annotations
+
+import xmlrpc.client
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ovirt_scheduler_proxy.contract import merging
+from ovirt_scheduler_proxy.pool.outcome import Outcome
+
+from ..running import RunningProxy, running, write_plugins
+from .units import HOSTS, PLUGINS
+
+VM = b"11111111-2222-3333-4444-555555555555"
+
+
+@pytest.mark.parametrize("unit", ["Raising", "Silent", "NoSuchUnit"])
+def test_a_failing_filter_accepts_and_is_reported(proxy: RunningProxy, unit: str) -> None:
+    answer = proxy.filters([unit, "KeepOdd"], HOSTS)
+    assert answer["result"] == ["h1", "h3"]
+    assert answer["result_code"] == 1
+    (sentence,) = answer["plugin_errors"][unit]
+    assert "filtered no host" in sentence
+    assert "Traceback" not in sentence
+
+
+def test_a_failure_is_told_once_in_a_while_but_always_counts(proxy: RunningProxy) -> None:
+    first = proxy.filters(["DampedUnit"], HOSTS)
+    second = proxy.filters(["DampedUnit"], HOSTS)
+    assert (list(first["plugin_errors"]), second["plugin_errors"]) == (["DampedUnit"], {})
+    assert first["result_code"] == second["result_code"] == 1
+    assert list(proxy.scores(["DampedUnit"], HOSTS)["plugin_errors"]) == ["DampedUnit"]
+
+
+def refusal(client: xmlrpc.client.ServerProxy, vm: str, because: str, *more: str) -> dict[str, list[str]]:
+    answer = client.runFilters(["Refusing", *more], HOSTS, vm, {"because": because})
+    assert isinstance(answer, dict)
+    assert (answer["result"], answer["result_code"]) == ([], 1)
+    told = answer["plugin_errors"]
+    assert isinstance(told, dict)
+    return told
+
+
+def test_each_refusal_is_told_once_for_each_vm_and_reason(proxy: RunningProxy) -> None:
+    with proxy.client() as client:
+        told = [refusal(client, f"refused-{number}", "no licence", "DampedLater") for number in range(300)]
+        assert [list(one) for one in told] == [["Refusing", "DampedLater"], *[["Refusing"]] * 299]
+        assert all("refuses the VM: no licence" in one["Refusing"][0] for one in told)
+        assert refusal(client, "refused-7", "no licence") == {}
+        assert list(refusal(client, "refused-7", "no room")) == ["Refusing"]
+        assert refusal(client, "refused-7", "no licence") == {}
+
+
+def test_what_was_told_of_refusals_takes_little_memory(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    with running(folder, config='[log]\nlevel = "error"\n') as proxy, proxy.client() as client:
+        process = psutil.Process(proxy.process.pid)
+        long = "because " * 5000
+        for number in range(100):
+            assert refusal(client, f"first-{number}", long)
+        before = process.memory_info().rss
+        for number in range(1000):
+            assert refusal(client, f"vm-{number}", long)
+        # Kept in full, they would take 40 MB.
+        assert process.memory_info().rss - before < 10 << 20
+
+
+@pytest.mark.parametrize("unit", ["Strict", "Absent"])
+def test_on_failure_can_reject(proxy: RunningProxy, unit: str) -> None:
+    assert proxy.filters([unit, "KeepOdd"], HOSTS)["result"] == []
+
+
+def test_a_filter_can_refuse_with_a_reason(proxy: RunningProxy) -> None:
+    answer = proxy.filters(["Refusing", "KeepOdd"], HOSTS)
+    assert (answer["result"], answer["result_code"]) == ([], 1)
+    assert answer["plugin_errors"] == {"Refusing": ["refuses the VM: nobody may run it; no host is accepted"]}
+    weighed = proxy.scores(["Refusing", "WeighSome"], HOSTS)
+    assert {unit for _, _, unit in weighed["result"]} == {"WeighSome"}
+
+
+@pytest.mark.parametrize("how", ["nan", "text", "none", "bool"])
+def test_a_bad_weight_is_the_units_failure(proxy: RunningProxy, how: str) -> None:
+    answer = proxy.scores(["WeighBadly", "WeighSome"], ["h1"], {"how": how})
+    assert answer["result"] == [["h1", 1, "WeighSome"]]
+    assert answer["result_code"] == 1
+
+
+def test_failing_units_contribute_no_weights(proxy: RunningProxy) -> None:
+    answer = proxy.scores(["Raising", "Silent", "NoSuchScore"], HOSTS)
+    assert answer["result"] == []
+    assert set(answer["plugin_errors"]) == {"Raising", "Silent", "NoSuchScore"}
+
+
+@pytest.mark.parametrize("unit", ["MoveOddly", "MoveByForce"])
+def test_a_vm_that_the_engine_cannot_read_never_reaches_it(proxy: RunningProxy, unit: str) -> None:
+    answer = proxy.balance(unit, HOSTS)
+    assert answer["result"] == ["", []]
+    assert answer["result_code"] == 1
+    assert "nothing is balanced" in answer["plugin_errors"][unit][0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'["vm", ["h1"]]', b'["", ["h1"]]', b'["%s", ["h2"]]' % VM, b'["%s", []]' % VM, b"[]", b"\xff", b"5"],
+)
+def test_what_a_worker_says_is_checked_once_more(body: bytes) -> None:
+    assert merging.checked(Outcome(body), ["h1"], None).failure is not None
+    assert merging.checked(Outcome(b'["%s", ["h1"]]' % VM), ["h1"], None).failure is None
