@@ -71,10 +71,11 @@ def _first_of_the_best(hosts: tuple[str, ...], points: Sequence[int]) -> str:
     place = points.index(most)
     if points.count(most) == 1:
         return hosts[place]
-    best = (host for host, one in zip(hosts, points, strict=True) if one == most)
-    return min(best, key=_order(hosts).__getitem__)
+    return hosts[next(place for place in _as_found(hosts) if points[place] == most)]
 
 
 @lru_cache(maxsize=64)
-def _order(hosts: tuple[str, ...]) -> dict[str, int]:
-    return {host: place for place, host in enumerate(as_the_engine_finds(hosts))}
+def _as_found(hosts: tuple[str, ...]) -> tuple[int, ...]:
+    """The places of the hosts in the order in which the engine finds them."""
+    places = {host: place for place, host in enumerate(hosts)}
+    return tuple(places[host] for host in as_the_engine_finds(hosts))

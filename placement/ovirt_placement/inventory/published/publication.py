@@ -9,9 +9,10 @@ import threading
 import time
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from ovirt_placement.inventory.published import sections
 from ovirt_placement.inventory.published.boot import boot_id
@@ -37,8 +38,7 @@ _LOOKS = 5
 _NEVER = float("-inf")
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Since when the parts of a snapshot may be out of date, by `now`; minus infinity for never read."""
 
     #: When the engine was last asked what has changed; what happened later may be missing.
@@ -198,7 +198,7 @@ def _table(encoded: Sequence[Section]) -> bytes:
 
 
 def _packed(moments: Moments) -> bytes:
-    packed = _MOMENTS.pack(*astuple(moments))
+    packed = _MOMENTS.pack(*moments)
     return packed + _CHECKSUM.pack(zlib.crc32(packed))
 
 

@@ -7,7 +7,7 @@ import errno
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -85,7 +85,7 @@ class Publisher:
                 return
             if not self.version and wait_for_details and _lacks_details(state.moments, keys):
                 return
-            moments = replace(state.moments, store_asked_at=keys.asked_at, keys_at=keys.read_at)
+            moments = state.moments._replace(store_asked_at=keys.asked_at, keys_at=keys.read_at)
             if self._published is not None:
                 self._replaced(self._published, self.moments.as_of)
             self._published = as_recorded(state.snapshot, keys.records)
