@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ovirtsdk4
-import psutil
 import pytest
 
 from ovirt_enforcer.gates.history import NEVER_ASKED, NO_TRACE
@@ -24,11 +23,10 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer import launching
+from tests.enforcer.enforcer_process import EnforcerProcess
 from tests.enforcer.launching import At
 from tests.enforcer.migrating.crash.test_crash import world as simulated
 from tests.placement.databases import postgresql
-from tests.processes import PROCESSES
 from tests.proxy.running import eventually
 
 STATE = snapshot(
@@ -73,44 +71,6 @@ DECISIVE = (
 )
 
 
-class Enforcer:
-    """A process, with what it says and which points it has passed."""
-
-    def __init__(self, folder: Path, name: str, configuration: Path, stop: Point) -> None:
-        self._log, self._points = folder / f"{name}.log", folder / f"{name}.points"
-        arguments = ["run", "--config", str(configuration)]
-        self._process = PROCESSES.Process(
-            target=launching.run_enforcer,
-            args=(self._log, self._points, At(*stop, signal.SIGSTOP, loop=True), arguments),
-        )
-        self._process.start()
-
-    @property
-    def said(self) -> str:
-        return self._log.read_text() if self._log.exists() else ""
-
-    @property
-    def passed(self) -> list[str]:
-        return self._points.read_text().splitlines() if self._points.exists() else []
-
-    @property
-    def stopped(self) -> bool:
-        return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
-
-    def wake(self) -> None:
-        assert self._process.pid is not None
-        psutil.Process(self._process.pid).send_signal(signal.SIGCONT)
-
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.join(30)
-        assert self._process.exitcode == 0, self.said
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.join()
-
-
 class World:
     """A simulated engine with a broken pair, a store, and enforcers."""
 
@@ -124,8 +84,9 @@ class World:
         made.close()
 
     @contextmanager
-    def enforcer(self, name: str, stop: Point = Point("", 0)) -> Iterator[Enforcer]:  # noqa: B008
-        enforcer = Enforcer(self._folder, name, self._configuration, stop)
+    def enforcer(self, name: str, stop: Point = Point("", 0)) -> Iterator[EnforcerProcess]:  # noqa: B008
+        at = At(*stop, signal.SIGSTOP, loop=True)
+        enforcer = EnforcerProcess(self._folder, name, self._configuration, at)
         try:
             yield enforcer
         finally:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.configuration import write_configuration
-from tests.enforcer.watching import launcher
+from tests.enforcer.enforcer_process import EnforcerProcess
+from tests.enforcer.launching import At
 from tests.enforcer.watching.test_watch import STATE, told
-from tests.processes import PROCESSES
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
@@ -42,48 +41,6 @@ SENT = "after POST /events"
 NOTED = "after UPDATE ha_announcements SET"
 
 
-class Watch:
-    """An enforcer's process in a world that has become unsafe or safe."""
-
-    def __init__(self, folder: Path, name: str, where: str, deadly: bool, configuration: Path) -> None:
-        self._log, self.points = folder / f"{name}.log", folder / f"{name}.points"
-        arguments = ["run", "--config", str(configuration)]
-        self._process = PROCESSES.Process(
-            target=launcher.run_enforcer, args=(self._log, self.points, where, deadly, arguments)
-        )
-        self._process.start()
-
-    @property
-    def said(self) -> str:
-        return self._log.read_text() if self._log.exists() else ""
-
-    @property
-    def passed(self) -> list[str]:
-        return self.points.read_text().splitlines() if self.points.exists() else []
-
-    @property
-    def killed(self) -> bool:
-        return self._process.exitcode == -signal.SIGKILL
-
-    @property
-    def halted(self) -> bool:
-        return self.killed or self.stopped
-
-    @property
-    def stopped(self) -> bool:
-        with suppress(psutil.NoSuchProcess):
-            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
-        return False
-
-    def wake(self) -> None:
-        assert self._process.pid is not None
-        psutil.Process(self._process.pid).send_signal(signal.SIGCONT)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.join()
-
-
 class World:
     def __init__(self, folder: Path, engine: Engine, url: str) -> None:
         self.engine = engine
@@ -91,8 +48,9 @@ class World:
         self._configuration = write_configuration(folder, url, more=SETTINGS)
 
     @contextmanager
-    def watch(self, name: str, where: str = "", *, deadly: bool = True) -> Iterator[Watch]:
-        found = Watch(self._folder, name, where, deadly, self._configuration)
+    def watch(self, name: str, where: str = "", *, deadly: bool = True) -> Iterator[EnforcerProcess]:
+        at = At(where, 1, signal.SIGKILL if deadly else signal.SIGSTOP)
+        found = EnforcerProcess(self._folder, name, self._configuration, at)
         try:
             yield found
         finally:

@@ -1,0 +1,59 @@
+"""An enforcer as a process of its own, which gets a signal at a point, and what can be seen of it."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from tests.enforcer import launching
+from tests.enforcer.launching import At
+from tests.processes import PROCESSES
+
+
+class EnforcerProcess:
+    def __init__(self, folder: Path, name: str, configuration: Path, at: At) -> None:
+        self._log, self._points = folder / f"{name}.log", folder / f"{name}.points"
+        arguments = ["run", "--config", str(configuration)]
+        self._process = PROCESSES.Process(
+            target=launching.run_enforcer, args=(self._log, self._points, at, arguments)
+        )
+        self._process.start()
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    @property
+    def passed(self) -> list[str]:
+        """The points that it has come by."""
+        return self._points.read_text().splitlines() if self._points.exists() else []
+
+    @property
+    def killed(self) -> bool:
+        return self._process.exitcode == -signal.SIGKILL
+
+    @property
+    def stopped(self) -> bool:
+        with suppress(psutil.NoSuchProcess):
+            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+        return False
+
+    @property
+    def halted(self) -> bool:
+        return self.killed or self.stopped
+
+    def wake(self) -> None:
+        assert self._process.pid is not None
+        psutil.Process(self._process.pid).send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.join(30)
+        assert self._process.exitcode == 0, self.said
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
