@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from operator import is_not
+from typing import TypeAlias
 
 from ovirt_placement.model import Snapshot, Vm
 
+Exchanged: TypeAlias = Mapping[str, Vm | None]
+
+#: If more VMs came or went at once, it is quicker to look at all of them anew.
+_MOST_CAME = 8
 #: Parts of a snapshot that say which VMs there are groups for, and what is looked up in nothing else.
 _FRAME = ("clusters", "affinity_groups", "affinity_labels")
 _OF_FRAME = ("cluster_by_id", "label_by_id", "group_by_id", "group_vms", "group_hosts", "groups_of_vm")
@@ -16,26 +21,27 @@ _OF_HOSTS = ("host_by_id", "hosts_of_cluster")
 EXCHANGED = f"{__name__}.exchanged"
 
 
-def exchanged_vms(before: Snapshot, now: Snapshot) -> Mapping[str, Vm] | None:
-    """The VMs that are not the same objects as before, by id; None if VMs came, went, or changed places."""
+def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
+    """The VMs that are other objects now, by id, None for those that are gone; None if many came or went."""
     if before.vms is now.vms:
         return {}
-    known: tuple[Sequence[Vm], Mapping[str, Vm] | None] | None = now.__dict__.get(EXCHANGED)
+    known: tuple[Sequence[Vm], Exchanged | None] | None = now.__dict__.get(EXCHANGED)
     if known is None or known[0] is not before.vms:
         known = now.__dict__[EXCHANGED] = (before.vms, _exchanged(before.vms, now.vms))
     return known[1]
 
 
-def _exchanged(before: Sequence[Vm], now: Sequence[Vm]) -> Mapping[str, Vm] | None:
-    if len(before) != len(now):
+def _exchanged(before: Sequence[Vm], now: Sequence[Vm]) -> Exchanged | None:
+    """Compare the objects alone: to look into ten thousand VMs would take most of the time."""
+    if abs(len(before) - len(now)) > _MOST_CAME:
         return None
-    found: dict[str, Vm] = {}
-    for place, other in enumerate(map(is_not, before, now)):
-        if other:
-            vm = now[place]
-            if vm.id != before[place].id:
-                return None
-            found[vm.id] = vm
+    if len(before) == len(now):
+        pairs = [(before[place], now[place]) for place, other in enumerate(map(is_not, before, now)) if other]
+        if all(one.id == other.id for one, other in pairs):
+            return {other.id: other for _, other in pairs}
+    old, new = set(map(id, before)), set(map(id, now))
+    found: dict[str, Vm | None] = {vm.id: None for vm in before if id(vm) not in new}
+    found.update({vm.id: vm for vm in now if id(vm) not in old})
     return found
 
 
@@ -53,17 +59,27 @@ def differing_in_pending(one: Snapshot, other: Snapshot) -> set[str]:
     return {entry.vm for entry in {*one.pending} ^ {*other.pending}}
 
 
-def same_members(before: Snapshot, now: Snapshot, exchanged: Mapping[str, Vm]) -> bool:
-    """Whether all groups have the same members: groups and clusters are the same, and each VM's cluster."""
-    return all(getattr(before, part) is getattr(now, part) for part in _FRAME) and all(
-        before.vm_by_id[vm].cluster == found.cluster for vm, found in exchanged.items()
-    )
+def same_members(before: Snapshot, now: Snapshot, exchanged: Exchanged) -> bool:
+    """Whether all groups have the same members: groups and clusters are the same, and each VM's cluster.
+
+    A VM that came or went was no member if no group names it.
+    """
+    if any(getattr(before, part) is not getattr(now, part) for part in _FRAME):
+        return False
+    came_or_went = set()
+    for name, vm in exchanged.items():
+        known = before.vm_by_id.get(name)
+        if known is None or vm is None:
+            came_or_went.add(name)
+        elif known.cluster != vm.cluster:
+            return False
+    return not came_or_went or all(map(came_or_went.isdisjoint, before.group_vms.values()))
 
 
 def keep_own(
     snapshot: Snapshot,
     before: Snapshot,
-    exchanged: Mapping[str, Vm],
+    exchanged: Exchanged,
     differing: Collection[str],
     *,
     members: bool,
@@ -71,13 +87,25 @@ def keep_own(
     """Let a snapshot have of the look-ups of its own what those of the one before say of it, too."""
     own, known = snapshot.__dict__, before.__dict__
     if "vm_by_id" in known and "vm_by_id" not in own:
-        own["vm_by_id"] = {**known["vm_by_id"], **exchanged} if exchanged else known["vm_by_id"]
+        own["vm_by_id"] = _with_exchanged(known["vm_by_id"], exchanged)
     names = (*(_OF_FRAME if members else ()), *(_OF_HOSTS if before.hosts is snapshot.hosts else ()))
     for name in names:
         if name in known:
             own.setdefault(name, known[name])
     if "pending_hosts" in known and "pending_hosts" not in own:
         own["pending_hosts"] = _pending_hosts(snapshot, known["pending_hosts"], {*exchanged, *differing})
+
+
+def _with_exchanged(vms: dict[str, Vm], exchanged: Exchanged) -> dict[str, Vm]:
+    if not exchanged:
+        return vms
+    found = dict(vms)
+    for name, vm in exchanged.items():
+        if vm is None:
+            del found[name]
+        else:
+            found[name] = vm
+    return found
 
 
 def _pending_hosts(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.model import Pending, Snapshot
 from ovirt_placement.rules.differences import (
     EXCHANGED,
+    Exchanged,
     differing_in_pending,
     exchanged_ids,
     exchanged_vms,
@@ -44,8 +45,8 @@ class Earlier(NamedTuple):
     snapshot: Snapshot
     #: The VMs of which not the same is pending in both; it may name others, too.
     pending: Collection[str]
-    #: The VMs that are other objects; None where they came or went.
-    exchanged: Mapping[str, Vm] | None
+    #: The VMs that are other objects, or gone; None where many came or went.
+    exchanged: Exchanged | None
 
     def differing(self, now: Snapshot) -> set[str]:
         """The VMs that may be elsewhere than before, or other ones."""
@@ -53,7 +54,7 @@ class Earlier(NamedTuple):
             return {*self.pending, *exchanged_ids(self.snapshot.vm_by_id, now.vm_by_id)}
         return {*self.pending, *self.exchanged}
 
-    def and_then(self, pending: Collection[str], exchanged: Mapping[str, Vm] | None) -> Earlier:
+    def and_then(self, pending: Collection[str], exchanged: Exchanged | None) -> Earlier:
         """The same for a snapshot that differs in more."""
         every = None if self.exchanged is None or exchanged is None else {**self.exchanged, **exchanged}
         return Earlier(self.snapshot, {*self.pending, *pending}, every)

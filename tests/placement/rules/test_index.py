@@ -21,10 +21,10 @@ def test_look_ups_are_made_again_from_the_new_snapshot() -> None:
     for look_up in asked:
         look_up(old)
     prepare(new, like=old)
-    assert list(new.__dict__) == list(old.__dict__)
+    assert new.__dict__.keys() == old.__dict__.keys()
     fresh = snapshot(*new.hosts, *new.vms, *new.affinity_groups)
     ready = [look_up(new) for look_up in asked]
-    assert list(new.__dict__) == list(old.__dict__), "nothing was left to be looked up"
+    assert new.__dict__.keys() == old.__dict__.keys(), "nothing was left to be looked up"
     assert ready == [look_up(fresh) for look_up in asked]
     assert members(new)["g"] == ("b", "c")
 
