@@ -11,7 +11,7 @@ from ovirt_placement.model import Snapshot, Vm
 
 Exchanged: TypeAlias = Mapping[str, Vm | None]
 
-#: If more VMs came or went at once, it is quicker to look at all of them anew.
+#: So many VMs may have come or gone at once.
 _MOST_CAME = 8
 #: Parts of a snapshot that say which VMs there are groups for, and what is looked up in nothing else.
 _FRAME = ("clusters", "affinity_groups", "affinity_labels")
@@ -22,7 +22,10 @@ EXCHANGED = f"{__name__}.exchanged"
 
 
 def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
-    """The VMs that are other objects now, by id, None for those that are gone; None if many came or went."""
+    """The VMs that are other objects now, by id, None for those that are gone.
+
+    None if many came or went, or if they changed places: then it is quicker to look at all of them anew.
+    """
     if before.vms is now.vms:
         return {}
     known: tuple[Sequence[Vm], Exchanged | None] | None = now.__dict__.get(EXCHANGED)
@@ -32,16 +35,36 @@ def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
 
 
 def _exchanged(before: Sequence[Vm], now: Sequence[Vm]) -> Exchanged | None:
-    """Compare the objects alone: to look into ten thousand VMs would take most of the time."""
     if abs(len(before) - len(now)) > _MOST_CAME:
         return None
     if len(before) == len(now):
         pairs = [(before[place], now[place]) for place, other in enumerate(map(is_not, before, now)) if other]
         if all(one.id == other.id for one, other in pairs):
             return {other.id: other for _, other in pairs}
-    old, new = set(map(id, before)), set(map(id, now))
-    found: dict[str, Vm | None] = {vm.id: None for vm in before if id(vm) not in new}
-    found.update({vm.id: vm for vm in now if id(vm) not in old})
+    return _in_step(before, now)
+
+
+def _in_step(before: Sequence[Vm], now: Sequence[Vm]) -> Exchanged | None:
+    """None if, but at the end, more than one VM at a time came or went, or if they changed places."""
+    found: dict[str, Vm | None] = {}
+    old = new = 0
+    while old < len(before) and new < len(now):
+        one, other = before[old], now[new]
+        if one is other or one.id == other.id:
+            if one is not other:
+                found[other.id] = other
+            old, new = old + 1, new + 1
+        elif old + 1 < len(before) and before[old + 1].id == other.id:
+            found.setdefault(one.id, None)
+            old += 1
+        elif new + 1 < len(now) and now[new + 1].id == one.id:
+            found[other.id] = other
+            new += 1
+        else:
+            return None
+    for vm in before[old:]:
+        found.setdefault(vm.id, None)
+    found.update({vm.id: vm for vm in now[new:]})
     return found
 
 

@@ -124,7 +124,7 @@ def test_what_no_vm_has_changed_is_not_looked_up_again() -> None:
 def test_a_vm_that_comes_or_goes_and_that_no_group_names_leaves_all_groups_as_they_were() -> None:
     old = snapshot(host("h"), vm("a", "h"), vm("b"), vm("c"), group("g", TOGETHER, "a b"))
     found = groups_of(old)
-    for vms in ((*old.vms, vm("d")), old.vms[:2], (vm("d"), old.vms[1], old.vms[0])):
+    for vms in ((*old.vms, vm("d")), old.vms[:2], (vm("d"), *old.vms), (*old.vms[:2], vm("d"), old.vms[2])):
         newer = replace(old, vms=vms)
         share(newer, like=old)
         assert groups_of(newer) is found
