@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from http import HTTPStatus
 
@@ -41,14 +41,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None
 
 
-def read_events(connection: EngineConnection, *, after: int = 0, at_most: int) -> tuple[Event, ...]:
-    """Read the newest events with higher ids than this, oldest first.
+def read_events(
+    connection: EngineConnection, *, after: int = 0, at_most: int, but: Container[int] = ()
+) -> tuple[Event, ...]:
+    """Read the newest events with higher ids than this, oldest first; those with some ids are left out.
 
     Raises what `EngineConnection.get` raises; an engine without events has none.
     """
     query: dict[str, int] = {"from": after} if after > 0 else {}
     try:
-        found = _read(connection, **query, max=at_most)
+        found = _read(connection, but, **query, max=at_most)
     except EngineFault as fault:
         if fault.code == HTTPStatus.NOT_FOUND and fault.fault:
             return ()
@@ -99,15 +101,16 @@ def _wanted(events: tuple[Event, ...], correlation_id: str | None, vm_id: str | 
     return tuple(sorted(fitting, key=lambda event: event.id))
 
 
-def _read(connection: EngineConnection, **query: str | int) -> tuple[Event, ...]:
+def _read(connection: EngineConnection, but: Container[int] = (), **query: str | int) -> tuple[Event, ...]:
     with whole_answers(connection):
         content = connection.get("/events", **query)
-        return tuple(map(_event, xml.elements(content, "event")))
+        found = ((_number(one.get("id")), one) for one in xml.elements(content, "event"))
+        return tuple(_event(number, one) for number, one in found if number not in but)
 
 
-def _event(element: xml.Element) -> Event:
+def _event(number: int, element: xml.Element) -> Event:
     return Event(
-        id=_number(element.get("id")),
+        id=number,
         code=_number(element.findtext("code")),
         severity=element.findtext("severity", "normal"),
         time=_moment(element.findtext("time", "1970-01-01T00:00:00Z")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ovirt_placement.engine.reading.events import Event
 
@@ -37,6 +37,11 @@ class Feed:
     def after(self) -> int:
         """Ask for events with higher ids than this."""
         return max(0, self._anchor - 1)
+
+    @property
+    def known(self) -> Set[int]:
+        """Events that a page need not hold, wherever they are asked for: they were given out."""
+        return self._seen.keys() - {self._anchor}
 
     def take(self, page: Sequence[Event], now: float) -> tuple[Event, ...]:
         """Return the events of a page that are new, lowest id first.

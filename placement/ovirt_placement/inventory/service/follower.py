@@ -145,7 +145,7 @@ class Follower:
 
     def _news(self, began: float) -> tuple[Event, ...]:
         if self._feed is not None:
-            page = read_events(self._connection, after=self._feed.after, at_most=PAGE)
+            page = read_events(self._connection, after=self._feed.after, at_most=PAGE, but=self._feed.known)
             try:
                 return self._feed.take(page, began)
             except FeedBroken as broken:

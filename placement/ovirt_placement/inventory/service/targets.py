@@ -10,7 +10,8 @@ from ovirt_placement.model import Vm
 
 #: The engine tried one target in vain and looks for another.
 _LOOKS_FOR_ANOTHER = 128
-#: What the event of a migration's start says next, after the name of its target.
+#: What the event of a migration's start says between the names of its source and its target, and next.
+_BEFORE_THE_TARGET = ", Destination: "
 _AFTER_THE_TARGET = (", User: ", ", Reason: ")
 #: The VM may show that it migrates so much later than the event tells.
 _SHOWN_AFTER_SECONDS = 5.0
@@ -82,8 +83,9 @@ def destination(description: str, vm_name: str, hosts: Mapping[str, str]) -> str
     meant = {
         identity
         for source in hosts
-        if rest.startswith(opening := f"{source}, Destination: ")
+        if rest.startswith(source) and rest.startswith(_BEFORE_THE_TARGET, len(source))
         for name, identity in hosts.items()
-        if rest.startswith(tuple(f"{opening}{name}{after}" for after in _AFTER_THE_TARGET))
+        if rest.startswith(name, target := len(source) + len(_BEFORE_THE_TARGET))
+        and rest.startswith(_AFTER_THE_TARGET, target + len(name))
     }
     return meant.pop() if len(meant) == 1 else None

@@ -8,7 +8,12 @@ import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.events import Event, find_migration_events, find_start_events
+from ovirt_placement.engine.reading.events import (
+    Event,
+    find_migration_events,
+    find_start_events,
+    read_events,
+)
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
 
@@ -80,6 +85,15 @@ def test_every_field_of_an_event_is_read() -> None:
             cluster="c",
         ),
     )
+
+
+def test_events_that_are_known_are_left_out() -> None:
+    content = f"<events>{''.join(EVENTS)}</events>".encode()
+    with serving(EngineServer(answer=lambda path: (200, content))) as server:
+        settings = EngineSettings(url=server.url, username="admin@internal")
+        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            events = read_events(connection, at_most=10, but={9, 7, 1})
+    assert [event.id for event in events] == [5, 8]
 
 
 @pytest.mark.parametrize("understood", [True, False])
