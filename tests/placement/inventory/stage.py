@@ -60,6 +60,7 @@ class Stage:
             if self.follower.details_needed > self.details_at:
                 self.read(Scope.DETAILS, self.follower.needs)
                 self.details_at = self.now
+            self.follower.follow_up()
         except UserError:
             self.failures += 1
 

@@ -37,8 +37,8 @@ from ovirt_placement.model import Snapshot
 PAGE = 1000
 #: After such a silence the engine may have been started anew, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
-#: While VMs come and go all the time, the memory of their hosts is read so often.
-_MEMORY_SECONDS = 1.5
+#: While VMs come and go, the memory of their hosts is read so often after a turn, and so seldom within one.
+_MEMORY_SECONDS, _LONGEST_MEMORY_SECONDS = 1.5, 3.0
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -63,8 +63,7 @@ class Follower:
         self._history: tuple[Event, ...] = ()
         self._handed_in: deque[Reading] = deque()
         self.strangers = Strangers()
-        #: Those that were looked for and are in the view if the engine has them; to be taken between two
-        #: turns.
+        #: Those looked for, which are in the view if the engine has them; to be taken between two turns.
         self.sought: tuple[str, ...] = ()
         #: The first turn of those that failed since the last successful one.
         self._failing_since: float | None = None
@@ -124,6 +123,11 @@ class Follower:
             self._read_at = began
             self.sought = (*self.sought, *sought)
 
+    def follow_up(self) -> None:
+        """Read what the next turn shows, and nobody waits for; raises what `EngineConnection.get` raises."""
+        if self.believable:
+            self._reread_hosts(_MEMORY_SECONDS)
+
     def _seek(self) -> tuple[str, ...]:
         """Look for VMs that somebody asks for and that are not known: an event of one may be late."""
         taken = self.strangers.take() if self.believable else ()
@@ -144,10 +148,10 @@ class Follower:
         self._view.want_details(wanted)
 
     def _news(self, began: float) -> tuple[Event, ...]:
-        if self._feed is not None:
-            page = read_events(self._connection, after=self._feed.after, at_most=PAGE, but=self._feed.known)
+        if (feed := self._feed) is not None:
+            page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
-                return self._feed.take(page, began)
+                return feed.take(page, began)
             except FeedBroken as broken:
                 _log.info("reads everything again: %s", broken)
         self._history = read_events(self._connection, at_most=PAGE)
@@ -224,7 +228,7 @@ class Follower:
     def _reread(self) -> None:
         """Read what is due: VMs first, for those that came or went name hosts."""
         self._reread_vms(self._due(Kind.VM, SOON_SECONDS))
-        self._reread_hosts()
+        self._reread_hosts(_LONGEST_MEMORY_SECONDS)
         self._reread_clusters()
         if self._due(Kind.LABELS):
             self._reread_labels()
@@ -240,9 +244,8 @@ class Follower:
             return
         began = self._clock()
         found, detailed = read_vms(self._connection, ids, self._view.details_wanted)
-        if not detailed:
-            for vm_id in ids:
-                self._rereads.ask(Subject(Kind.VM, vm_id), began, (LATER_SECONDS,))
+        for vm_id in () if detailed else ids:
+            self._rereads.ask(Subject(Kind.VM, vm_id), began, (LATER_SECONDS,))
         for vm_id in ids:
             before = self._view.vm(vm_id)
             self._view.put_vm(vm_id, found.get(vm_id), began, detailed=detailed)
@@ -253,10 +256,10 @@ class Follower:
             if after is not None and self._view.has_unknown_profile(after):
                 self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
 
-    def _reread_hosts(self) -> None:
-        """Read hosts that events speak of, and with them, or now and then, those with other memory."""
+    def _reread_hosts(self, memory_seconds: float) -> None:
+        """Read hosts that events speak of; with them, or after so many seconds, those with other memory."""
         ids, began = self._due(Kind.HOST, SOON_SECONDS), self._clock()
-        if ids or began >= self._memory_at + _MEMORY_SECONDS:
+        if ids or began >= self._memory_at + memory_seconds:
             ids = sorted({*ids, *self._due(Kind.MEMORY, SOON_SECONDS)})
         if not ids:
             return

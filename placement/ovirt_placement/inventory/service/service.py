@@ -39,12 +39,10 @@ from ovirt_service.systemd import Notifier
 _LOOK_SECONDS = 0.25
 #: So often at most is the engine asked for VMs that readers ask for and nobody knows.
 _SEEK_SECONDS = 0.25
-#: systemd is told that the service has started at the latest after this, however long the engine takes to say
-#: anything: an engine that is away must not keep the service from being there when it comes back.
+#: systemd is told by then that it has started: it must be there when an engine that is away comes back.
 _READY_SECONDS = 20.0
 #: A turn may make so many requests, each of which takes as long as it may, before it is believed to hang.
 _MOST_SLOW_REQUESTS = 10
-
 #: While nobody decides, statistics are read so many times as seldom.
 _PATIENCE = 5.0
 #: A thread that parses a long answer lets others go on so often. A turn is made of many short steps, and
@@ -189,6 +187,8 @@ class _Service:
             await self._publish()
             self._follower.strangers.looked(sought, began)
             await self._readers.tell()
+            if state is not None:
+                await self._attempt(self._following, self._follower.follow_up)
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
             await self._following.pause(began + self._pace.interval(now()) - now())
