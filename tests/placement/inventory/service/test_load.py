@@ -28,24 +28,34 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield made
 
 
-def test_however_much_happens_a_turn_costs_three_requests_and_a_minute_fewer_than_three_hundred(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
+@pytest.fixture
+def asked(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The requests that are made, until somebody forgets them."""
+    found: list[str] = []
     get = stage.connection.get
 
     def counted(path: str, **query: str | int | bool) -> bytes:
-        asked.append(path)
+        found.append(path)
         return get(path, **query)
 
     monkeypatch.setattr(stage.connection, "get", counted)
+    return found
+
+
+def stir(stage: Stage, dice: random.Random) -> None:
+    for vm in dice.sample(stage.engine.snapshot().vms, 5):
+        if vm.status == "down":
+            stage.engine.vms.start(vm.id)
+        elif vm.status == "up":
+            stage.engine.vms.stop(vm.id)
+
+
+def test_however_much_happens_a_turn_costs_three_requests_and_a_minute_fewer_than_three_hundred(
+    stage: Stage, asked: list[str]
+) -> None:
     dice, most, together, turns = random.Random(1), 0, 0, 50
     for _ in range(turns):
-        for vm in dice.sample(stage.engine.snapshot().vms, 5):
-            if vm.status == "down":
-                stage.engine.vms.start(vm.id)
-            elif vm.status == "up":
-                stage.engine.vms.stop(vm.id)
+        stir(stage, dice)
         asked.clear()
         stage.turn(0.6)  # as often as decisions need it
         most = max(most, len(asked))
@@ -55,6 +65,29 @@ def test_however_much_happens_a_turn_costs_three_requests_and_a_minute_fewer_tha
     assert together / (turns * 0.6) * 60 + 20 < 290
     stage.settle()
     assert stage.known() == stage.shown()
+
+
+def test_nobody_waits_for_the_memory_of_hosts_but_after_a_rest(stage: Stage, asked: list[str]) -> None:
+    dice = random.Random(2)
+    stage.begin()
+    stage.turn(10.0)
+    stir(stage, dice)
+    stage.engine.advance(1.0)
+    stage.now += 1.0
+    asked.clear()
+    stage.follower.turn()
+    assert "/hosts" in asked, "nothing was read of them lately"
+    readings = 0
+    for _ in range(12):
+        stir(stage, dice)
+        stage.engine.advance(0.5)
+        stage.now += 0.5
+        asked.clear()
+        stage.follower.turn()
+        assert "/hosts" not in asked
+        stage.follower.follow_up()
+        readings += "/hosts" in asked
+    assert 3 <= readings <= 4, "every 1.5 s"
 
 
 def test_what_shows_late_is_seen_in_the_next_turn_even_if_no_effect_is_known(stage: Stage) -> None:
