@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,14 @@ class Asking:
 
     def recorded(self, decisions: int) -> None:
         """Wait until so many are written."""
-        files = [self.record, *self.record.parent.glob("decisions.jsonl.*")]
-        eventually(lambda: sum(file.read_bytes().count(b"\n") for file in files) == decisions)
+        eventually(lambda: self._lines() == decisions)
+
+    def _lines(self) -> int:
+        count = 0
+        for file in self.record.parent.glob("decisions.jsonl*"):
+            with suppress(FileNotFoundError):  # it has just made way
+                count += file.read_bytes().count(b"\n")
+        return count
 
     def text(self, *arguments: str, status: int = 0) -> str:
         assert main(["why", *arguments, "--last", "--state", str(self._state)]) == status
@@ -142,7 +149,8 @@ def test_a_decision_in_a_file_that_made_way_is_found(asking: Asking) -> None:
     asking.filters(["Keep"], "v1", **{"not": "h2"})
     for _ in range(3):
         asking.filters(["Keep"], "v2", padding="x" * 500_000)
-    eventually(lambda: asking.record.with_name("decisions.jsonl.1").exists())
+    asking.recorded(4)
+    assert asking.record.with_name("decisions.jsonl.1").exists()
     (found,) = asking.data("web")
     assert [one["dropped_by"] for one in found["hosts"]] == [[], ["Keep"], []]
 
