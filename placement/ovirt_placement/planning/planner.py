@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -95,7 +95,7 @@ def _mending(asking: _Asking, deadline: Deadline) -> Plan:
         else:
             break
         attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
-    left_out = {vm for vm, _ in harmful}
+    left_out = frozenset(vm for vm, _ in harmful)
     return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), left_out, deadline)
 
 
@@ -118,7 +118,7 @@ class _Asking(NamedTuple):
         return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
 
     def plan(
-        self, attempt: _Attempt, dropped: tuple[Refused, ...], harmful: Set[str], deadline: Deadline
+        self, attempt: _Attempt, dropped: tuple[Refused, ...], harmful: frozenset[str], deadline: Deadline
     ) -> Plan:
         """What is said of the last attempt; `harmful` are VMs of which moves were left out for HA's sake."""
         problem, solution, certified = attempt.problem, attempt.solution, attempt.certified

@@ -63,6 +63,7 @@ class Point(NamedTuple):
         return self.where == "before commit" or kind in {"INSERT", "UPDATE", "DELETE"}
 
 
+NOWHERE = Point("", 0)
 #: The decisive ones: just before the request, though the lease was checked, and just after it.
 DECISIVE = (
     Point("after INSERT INTO intents", 1),
@@ -84,7 +85,7 @@ class World:
         made.close()
 
     @contextmanager
-    def enforcer(self, name: str, stop: Point = Point("", 0)) -> Iterator[EnforcerProcess]:  # noqa: B008
+    def enforcer(self, name: str, stop: Point = NOWHERE) -> Iterator[EnforcerProcess]:
         at = At(*stop, signal.SIGSTOP, loop=True)
         enforcer = EnforcerProcess(self._folder, name, self._configuration, at)
         try:
