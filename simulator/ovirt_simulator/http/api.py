@@ -17,7 +17,8 @@ from ovirt_simulator.http.cache import RenderCache
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Follow, FollowError
 from ovirt_simulator.http.log_ins import Sessions
-from ovirt_simulator.http.routes import Resource, routes
+from ovirt_simulator.http.routes import routes
+from ovirt_simulator.http.routes.table import Resource
 from ovirt_simulator.http.users import User
 
 _LOG = logging.getLogger(__name__)
