@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ovirtsdk4
 import pytest
+import requests
 
 from tests.paths import CHECKOUT
 
@@ -49,7 +50,20 @@ def test_the_inventory_plugin(engine: str, folder: Path) -> None:
     assert web["statistics"]["memory.installed"] == 1024**3
 
 
+def test_the_inventory_plugin_searches(engine: str, folder: Path) -> None:
+    words = ("--inventory", str(FILES / "search.ovirt.yml"), "--list")
+    inventory = json.loads(run("ansible-inventory", *words, folder=folder, engine=engine))
+    assert list(inventory["_meta"]["hostvars"]) == ["web"]
+    assert inventory["label_ssd"]["hosts"] == inventory["alpha"]["hosts"] == ["web"]
+    assert inventory["_meta"]["hostvars"]["web"]["ansible_host"] == "web"
+
+
 def test_the_role_cluster_upgrade(engine: str, folder: Path) -> None:
+    """Each host has updates, so each is drained, upgraded and rebooted, one after the other."""
+    authority = str(folder / "ca.pem")
+    for host_id in ("host1", "host2"):
+        offering = engine.replace("/ovirt-engine/api", f"/simulator/hosts/{host_id}/updates")
+        requests.post(offering, verify=authority).raise_for_status()
     given = json.dumps({"engine": engine, "authority": str(folder / "ca.pem")})
     words = ("--inventory=localhost,", f"--extra-vars={given}", str(FILES / "cluster_upgrade.yml"))
     run("ansible-playbook", *words, folder=folder, engine=engine)
@@ -64,6 +78,10 @@ def test_the_role_cluster_upgrade(engine: str, folder: Path) -> None:
         told = [event.description for event in events if event.origin == "cluster_upgrade"]
         assert told[0].startswith("Cluster upgrade progress: 100%")
         assert "Upgrade of cluster Default finished successfully." in told
-        assert {892, 896, 894, 884, 885, 11000} <= {event.code for event in events}
+        codes = [event.code for event in reversed(events)]
+        assert {892, 896, 894, 884, 885, 843, 11000, 67, 63} <= set(codes)
+        assert [code for code in codes if code in (840, 888)] == [840, 888] * 2
+        assert [host.status.value for host in system.hosts_service().list()] == ["up", "up"]
+        assert [vm.status.value for vm in system.vms_service().list()] == ["down", "up"]
         (job,) = [job for job in system.jobs_service().list() if job.external]
         assert job.status == ovirtsdk4.types.JobStatus.FINISHED

@@ -1,24 +1,36 @@
-"""Whom VMs belong to: permissions on them and on clusters.
+"""Who may do what: permissions on VMs, clusters and what else has them.
 
 Source: the engine's AddPermissionCommand and RemovePermissionCommand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from . import ownership, refusals
+from .access import Permission
 from .backend import Backend
-from .built_in_roles import ROLES
-from .entities import ADMIN, Caller, Permission, Vm
+from .entities import ADMIN, Caller, Vm
 from .event_codes import EventCode
 from .rejections import NotFound
+from .state import Named
+
+#: How events call what permissions are on, by the field of a permission that has its id.
+_KINDS = {
+    "vm": "VM",
+    "cluster": "Cluster",
+    "network": "Network",
+    "host": "Host",
+    "data_center": "Data Center",
+}
 
 
 class AccessCommands:
     """Commands on permissions; all raise `NotFound` for what is not there.
 
-    Their events name the VM or cluster, and do not refer to it.
+    Their events name what the permission is on, and do not refer to it.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -30,23 +42,21 @@ class AccessCommands:
         role: str,
         holder: str,
         *,
-        vm: str | None = None,
-        cluster: str | None = None,
         is_group: bool = False,
         caller: Caller = ADMIN,
+        **on: str | None,
     ) -> Permission:
-        """Give a user or group a role, by its id, on a VM or a cluster; who has it keeps it."""
+        """Give a user or group a role, by its id, on something; who has it keeps it.
+
+        `on` is the id of that, under the name of a permission's field: `vm`, `cluster`, `network` ...
+        """
         with self._backend.lock:
-            if role not in ROLES:
+            permission = Permission(id="", role=role, holder=holder, is_group=is_group, **on)
+            if role not in self._state.roles:
                 raise refusals.bad_parameters(
                     "PERMISSION_ADD_FAILED_INVALID_ROLE_ID", "Cannot add Permission. Invalid role id."
                 )
-            for wanted, table in ((vm, self._state.vms), (cluster, self._state.clusters)):
-                if wanted is not None and wanted not in table:
-                    raise NotFound(wanted)
-            permission = Permission(
-                id="", role=role, holder=holder, is_group=is_group, vm=vm, cluster=cluster
-            )
+            self._object(permission)
             for known in self._state.permissions.values():
                 if replace(known, id="") == permission:
                     return known
@@ -65,14 +75,29 @@ class AccessCommands:
             self._permitted(permission, EventCode.USER_REMOVE_PERMISSION, caller)
 
     def _permitted(self, permission: Permission, code: EventCode, caller: Caller) -> None:
+        kind, name = self._object(permission)
         if permission.vm is not None:
-            vm = self._state.vms[permission.vm]
-            self._own(vm)
-            kind, name = "VM", vm.name
-        else:
-            kind, name = "Cluster", self._state.clusters[permission.cluster or ""].name
-        role = ROLES[permission.role].name
+            self._own(self._state.vms[permission.vm])
+        role = self._state.roles[permission.role].name
         self._log(code, caller, subject=permission.holder, role=role, type=kind, object=name)
+
+    def _object(self, permission: Permission) -> tuple[str, str]:
+        """Give the kind and the name of what the permission is on."""
+        state = self._state
+        tables: dict[str, Mapping[str, Named]] = {
+            "vm": state.vms,
+            "cluster": state.clusters,
+            "network": state.networks,
+            "host": state.hosts,
+            "data_center": state.data_centers,
+        }
+        for field, table in tables.items():
+            identity = getattr(permission, field)
+            if identity is not None:
+                if identity not in table:
+                    raise NotFound(identity)
+                return _KINDS[field], table[identity].name
+        raise NotFound(permission.id)
 
     def _own(self, vm: Vm) -> None:
         self._state.put_vm(replace(vm, owner=ownership.owner(self._state, vm)))

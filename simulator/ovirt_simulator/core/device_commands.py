@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Disk, Nic, VnicProfile
 
-from . import image_refusals
+from . import image_refusals, mac_addresses
 from .backend import Backend
+from .device_refusals import nic_name_used, vnic_profile_used
 from .entities import ADMIN, Caller, Vm
 from .event_codes import EventCode
 from .images import DiskImage
 from .rejections import NotFound
+from .vm_snapshot import holds_disk
 
 Device = TypeVar("Device", Disk, Nic)
 
@@ -30,23 +32,46 @@ class DeviceCommands:
         self._state = backend.state
 
     def add_nic(
-        self, vm_id: str, name: str, *, vnic_profile: str | None = None, caller: Caller = ADMIN
+        self,
+        vm_id: str,
+        name: str,
+        *,
+        vnic_profile: str | None = None,
+        mac: str | None = None,
+        caller: Caller = ADMIN,
     ) -> Nic:
-        """Add a network interface."""
+        """Add a network interface, of a name that the VM's others have not."""
         with self._backend.lock:
             vm = self._vm(vm_id)
+            if any(one.name == name for one in vm.nics):
+                raise nic_name_used()
             nic = Nic(id=self._backend.new_id(), name=name, vnic_profile=self._profile(vnic_profile))
+            if mac is not None:
+                mac_addresses.give(self._state, vm, nic.id, mac)
             self._state.put_vm(replace(vm, nics=(*vm.nics, nic)))
             self._log(EventCode.NETWORK_ADD_VM_INTERFACE, vm, caller, nic=name)
             return nic
 
     def edit_nic(
-        self, vm_id: str, nic_id: str, *, vnic_profile: str | None = None, caller: Caller = ADMIN
+        self,
+        vm_id: str,
+        nic_id: str,
+        *,
+        name: str | None = None,
+        vnic_profile: str | None = None,
+        mac: str | None = None,
+        caller: Caller = ADMIN,
     ) -> Nic:
-        """Connect a network interface through another vNIC profile, or through none."""
+        """Connect a NIC through this vNIC profile, or through none; perhaps with another name or MAC."""
         with self._backend.lock:
             vm = self._vm(vm_id)
-            nic = replace(_known(vm.nics, nic_id), vnic_profile=self._profile(vnic_profile))
+            if any(one.name == name and one.id != nic_id for one in vm.nics):
+                raise nic_name_used()
+            profile = self._profile(vnic_profile)
+            before = _known(vm.nics, nic_id)
+            nic = replace(before, name=name or before.name, vnic_profile=profile)
+            if mac is not None:
+                mac_addresses.give(self._state, vm, nic_id, mac)
             self._state.put_vm(replace(vm, nics=tuple(nic if one.id == nic_id else one for one in vm.nics)))
             self._log(EventCode.NETWORK_UPDATE_VM_INTERFACE, vm, caller, nic=nic.name)
             return nic
@@ -56,6 +81,7 @@ class DeviceCommands:
             vm = self._vm(vm_id)
             nic = _known(vm.nics, nic_id)
             self._state.put_vm(replace(vm, nics=tuple(one for one in vm.nics if one.id != nic_id)))
+            self._state.macs.pop(nic_id, None)
             self._log(EventCode.NETWORK_REMOVE_VM_INTERFACE, vm, caller, nic=nic.name)
 
     def attach_disk(
@@ -89,6 +115,8 @@ class DeviceCommands:
         with self._backend.lock:
             vm = self._vm(vm_id)
             disk = _known(vm.disks, disk_id)
+            if holds_disk(self._state.vm_snapshots.values(), disk_id):
+                raise image_refusals.disk_in_snapshot()
             self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one.id != disk.id)))
             self._log(EventCode.USER_DETACH_DISK_FROM_VM, vm, caller, disk=disk.id)
 
@@ -100,10 +128,34 @@ class DeviceCommands:
                 raise NotFound(network_id)
             profile = VnicProfile(id=self._backend.new_id(), name=name, network=network_id)
             self._state.put(self._state.vnic_profiles, profile)
-            data_center = next(iter(self._state.data_centers.values()))
-            words = {"profile": name, "network": network.name, "data_center": data_center.name}
-            self._backend.audit_log.log(EventCode.ADD_VNIC_PROFILE, caller, words=words)
+            self._log_profile(EventCode.ADD_VNIC_PROFILE, profile, caller)
             return profile
+
+    def remove_vnic_profile(self, profile_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a vNIC profile that no NIC has."""
+        with self._backend.lock:
+            if profile_id not in self._state.vnic_profiles:
+                raise NotFound(profile_id)
+            users = [
+                vm.name
+                for vm in self._state.vms.values()
+                if any(nic.vnic_profile == profile_id for nic in vm.nics)
+            ]
+            if users:
+                raise vnic_profile_used(users)
+            profile = self._state.vnic_profiles[profile_id]
+            self._state.drop(self._state.vnic_profiles, profile_id)
+            self._log_profile(EventCode.REMOVE_VNIC_PROFILE, profile, caller)
+
+    def _log_profile(self, code: EventCode, profile: VnicProfile, caller: Caller) -> None:
+        data_center = next(iter(self._state.data_centers.values()))
+        network = self._state.networks.get(profile.network or "")
+        words = {
+            "profile": profile.name,
+            "network": network.name if network else "",
+            "data_center": data_center.name,
+        }
+        self._backend.audit_log.log(code, caller, words=words)
 
     def _vm(self, vm_id: str) -> Vm:
         vm = self._state.vms.get(vm_id)

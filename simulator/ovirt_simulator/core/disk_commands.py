@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from . import image_refusals
+from . import image_refusals, storage_domains
 from .backend import Backend
 from .entities import ADMIN, Caller
 from .event_codes import EventCode
 from .images import DiskEdit, DiskImage
 from .rejections import NotFound
-
-#: The name of each data center's one storage domain.
-STORAGE_DOMAIN = "data"
 
 
 class DiskCommands:
@@ -51,15 +48,16 @@ class DiskCommands:
         """Remove a disk, and detach it; not from a template, nor while a VM that is not down sees it."""
         with self._backend.lock:
             disk = self._known(disk_id)
-            for template in self._state.templates.values():
-                if any(one.id == disk_id for one in template.vm.disks):
-                    raise image_refusals.disk_of_template(template.name)
             for vm in self._state.disk_owners(disk_id):
                 if vm.status != "down" and disk.active:
-                    raise image_refusals.disk_plugged(disk.name, vm.name)
+                    raise image_refusals.disk_of_running_vm()
+            if self._state.template_of_disk(disk_id) is not None:
+                raise image_refusals.disk_of_template()
+            (domain, *_) = storage_domains.of_disk(disk, storage_domains.within_reach(self._state, disk_id))
+            for vm in self._state.disk_owners(disk_id):
                 self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one.id != disk_id)))
             self._state.images.pop(disk_id, None)
-            self._log(EventCode.USER_FINISHED_REMOVE_DISK, disk, caller)
+            self._log(EventCode.USER_FINISHED_REMOVE_DISK, disk, caller, domain=domain.name)
 
     def _known(self, disk_id: str) -> DiskImage:
         disk = self._state.image(disk_id)
@@ -71,5 +69,5 @@ class DiskCommands:
         """Leave a job behind that clients wait for."""
         self._backend.jobs.end(self._backend.jobs.start(description, caller), "finished")
 
-    def _log(self, code: EventCode, disk: DiskImage, caller: Caller) -> None:
-        self._backend.audit_log.log(code, caller, words={"disk": disk.name, "domain": STORAGE_DOMAIN})
+    def _log(self, code: EventCode, disk: DiskImage, caller: Caller, **words: str) -> None:
+        self._backend.audit_log.log(code, caller, words={"disk": disk.name} | words)

@@ -7,8 +7,10 @@ without a lock. Records that the state file knows too are the model's own types 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 
 import msgspec
 
@@ -35,16 +37,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataCenter(model.DataCenter, frozen=True):
+    #: A new one is uninitialized: it has no storage.
     status: str = "up"
+    description: str = ""
+    comment: str = ""
 
 
 class Cluster(model.Cluster, frozen=True):
     description: str = ""
+    comment: str = ""
+    #: The markup of elements on which nothing here depends, as clients gave them, by their paths.
+    others: Mapping[str, str] = MappingProxyType({})
     #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.
     policy_id: str = ""
     #: While `upgrade_mode`: how far it is, in percent, and the correlation id of who began it.
     upgrade_percent: int = 0
     upgrade_correlation_id: str | None = None
+    #: The ids of its networks, with whether its hosts must have them; None for all networks that there are.
+    networks: dict[str, bool] | None = None
+    #: The id of its MAC pool; None for the default one.
+    mac_pool: str | None = None
 
 
 class Host(model.Host, frozen=True):
@@ -56,12 +68,26 @@ class Host(model.Host, frozen=True):
     external_status: str = "ok"
     spm: bool = False
     booted: datetime | None = None
+    #: Whether there are updates that the next look for some finds, and whether some were found.
+    updates_offered: bool = False
+    update_available: bool = False
+    comment: str = ""
+    #: Whether the engine may fence it, whether by itself, and whether it waits for a dump of the kernel.
+    power_management: bool = False
+    automatic_power_management: bool = True
+    kdump_detection: bool = True
+    #: What was changed counts only once it is installed again.
+    reinstallation_required: bool = False
 
 
 class Vm(model.Vm, frozen=True):
     """`status` and `host` are what the REST API shows; `migrating_to` is never shown there."""
 
     description: str = ""
+    #: The id of the disk that was put into the CD-ROM while it runs, if one was; the empty word for none.
+    cdrom_now: str | None = None
+    #: The id of the VM pool that it belongs to.
+    pool: str | None = None
     #: When it was created; of those in the state file, when the engine began.
     created: datetime | None = None
     particulars: Particulars = Particulars()
@@ -75,6 +101,10 @@ class Vm(model.Vm, frozen=True):
     handed_over: bool = False
     #: Percent of the migration under way, as last reported.
     migration_progress: int = 0
+    #: How much of its memory was plugged in since it started; so much can be taken back.
+    plugged_mb: int = 0
+    #: The VM as it is to be when it starts anew, if it was changed in what it can take only then.
+    next_run: Vm | None = None
 
     @property
     def sockets(self) -> int:
@@ -84,10 +114,12 @@ class Vm(model.Vm, frozen=True):
     def affinity(self) -> str:
         """The REST API's placement_policy.affinity: migratable, user_migratable or pinned.
 
-        The state file knows only migratable or not; what names the hosts it is bound to is pinned.
+        The state file knows only migratable or not; of it, what names the hosts it is bound to is pinned.
         """
         if self.migratable:
             return "migratable"
+        if self.particulars.immovable is not None:
+            return self.particulars.immovable
         return "pinned" if self.pinned_hosts else "user_migratable"
 
     @property
@@ -121,25 +153,6 @@ class Tag(Record, frozen=True):
 
 #: The tag above all others, which every engine has and nothing carries.
 ROOT_TAG = Tag(id="00000000-0000-0000-0000-000000000000", name="root", description="root", parent=None)
-
-
-class Role(Record, frozen=True):
-    id: str
-    name: str
-
-
-class Permission(Record, frozen=True):
-    """What a user or group may do with one VM, or with a cluster and all that is in it."""
-
-    id: str
-    #: The id of the role.
-    role: str
-    #: The id of the user or group that has it.
-    holder: str
-    is_group: bool = False
-    #: The id of the VM, or of the cluster; one of them.
-    vm: str | None = None
-    cluster: str | None = None
 
 
 class UnitType(StrEnum):

@@ -21,13 +21,26 @@ class EventCode(Enum):
         "normal",
         "User {user} connecting from '{source}' using session '{session}' logged in.",
     )
+    USER_ADD_VM_TEMPLATE_SUCCESS = (29, "normal", "Template {template} was created successfully.")
     USER_RUN_VM = (32, "normal", "VM {vm} started on Host {host}")
     USER_STOP_VM = (33, "normal", "VM {vm} powered off by {user} (Host: {host}).")
     USER_ADD_VM = (34, "normal", "VM {vm} was created by {user}.")
     USER_UPDATE_VM = (35, "normal", "VM {vm} configuration was updated by {user}.")
     USER_ADD_VM_STARTED = (37, "normal", "VM {vm} creation was initiated by {user}.")
+    USER_ADD_VDS = (42, "normal", "Host {host} was added by {user}.")
     USER_UPDATE_VDS = (43, "normal", "Host {host} configuration was updated by {user}.")
     USER_REMOVE_VDS = (44, "normal", "Host {host} was removed by {user}.")
+    USER_CHANGE_DISK_VM = (38, "normal", "CD {disk} was inserted to VM {vm} by {user}.")
+    USER_CREATE_SNAPSHOT = (
+        45,
+        "normal",
+        "Snapshot '{snapshot}' creation for VM '{vm}' was initiated by {user}.",
+    )
+    USER_TRY_BACK_TO_SNAPSHOT = (
+        46,
+        "normal",
+        "Snapshot-Preview {snapshot} for VM {vm} was initiated by {user}.",
+    )
     USER_ADD_VM_TEMPLATE = (
         48,
         "normal",
@@ -58,7 +71,7 @@ class EventCode(Enum):
     VM_MIGRATION_ABORT = (
         64,
         "error",
-        "Migration failed: {error} (VM: {vm}, Source: {host}, Destination: {target}).",
+        ("Migration failed: {error} (VM: {vm}, Source: {host})."),
     )
     VM_MIGRATION_FAILED = (65, "error", "Migration failed{error} (VM: {vm}, Source: {host}).")
     VM_MIGRATION_START_SYSTEM_INITIATED = (
@@ -66,9 +79,29 @@ class EventCode(Enum):
         "normal",
         "Migration initiated by system (VM: {vm}, Source: {host}, Destination: {target}, Reason: {reason}).",
     )
+    USER_CREATE_SNAPSHOT_FINISHED_SUCCESS = (
+        68,
+        "normal",
+        "Snapshot '{snapshot}' creation for VM '{vm}' has been completed.",
+    )
+    USER_TRY_BACK_TO_SNAPSHOT_FINISH_SUCCESS = (
+        71,
+        "normal",
+        "Snapshot-Preview {snapshot} for VM {vm} has been completed.",
+    )
     USER_INITIATED_SHUTDOWN_VM = (73, "normal", "VM shutdown initiated by {user} on VM {vm} (Host: {host}).")
     USER_UPDATE_DISK = (86, "normal", "Disk {disk} was updated by {user}.")
     USER_UPDATE_VM_DISK = (88, "normal", "VM {vm} {disk} disk was updated by {user}.")
+    USER_COMMIT_RESTORE_FROM_SNAPSHOT_START = (
+        94,
+        "normal",
+        "Committing a Snapshot-Preview for VM {vm} was initialized by {user}.",
+    )
+    USER_COMMIT_RESTORE_FROM_SNAPSHOT_FINISH_SUCCESS = (
+        95,
+        "normal",
+        "Committing a Snapshot-Preview for VM {vm} has been completed.",
+    )
     USER_STOP_SUSPENDED_VM = (111, "normal", "Suspended VM {vm} has had its save state cleared by {user}.")
     USER_REMOVE_VM_FINISHED = (113, "normal", "VM {vm} was successfully removed by {user}.")
     VM_DOWN_ERROR = (119, "error", "VM {vm} is down with error. Exit message: {exit}.")
@@ -86,9 +119,10 @@ class EventCode(Enum):
         140,
         "error",
         (
-            "Migration failed{error} while Host is in 'preparing for maintenance' state."
-            " Consider manual intervention: stopping/migrating Vms as Host's state will not"
-            " turn to maintenance while VMs are still running on it.(VM: {vm}, Source: {host})."
+            "Migration failed{error} while Host is in 'preparing for maintenance' state.\n"
+            "  Consider manual intervention: stopping/migrating Vms as Host's state will not\n"
+            "  turn to maintenance while VMs are still running on it."
+            "(VM: {vm}, Source: {host}, Destination: {target})."
         ),
     )
     VM_SET_TO_UNKNOWN_STATUS = (142, "warning", "VM {vm} was set to the Unknown status.")
@@ -97,6 +131,7 @@ class EventCode(Enum):
         "normal",
         "Vm {vm} was shut down due to {host} host reboot or manual fence",
     )
+    USER_ADD = (149, "normal", "User '{name}' was added successfully to the system.")
     USER_INITIATED_RUN_VM = (150, "normal", "Starting VM {vm} was initiated by {user}.")
     USER_STARTED_VM = (153, "normal", "VM {vm} was started by {user} (Host: {host}).")
     USER_REBOOT_VM = (157, "normal", "VM {vm} is rebooting. Rebooted by: {user}")
@@ -105,6 +140,7 @@ class EventCode(Enum):
         "normal",
         "Migration cancelled (VM: {vm}, Source: {host}, User: {user}).",
     )
+    VM_SET_TICKET = (164, "normal", "User {user} initiated console session for VM {vm}")
     VM_CANCEL_MIGRATION_FAILED = (162, "error", "Failed to cancel migration for VM: {vm}")
     VM_STATUS_RESTORED = (163, "normal", "VM {vm} status was restored to {status}.")
     VM_MIGRATION_NO_VDS_TO_MIGRATE_TO = (
@@ -123,11 +159,32 @@ class EventCode(Enum):
         "normal",
         "Removal of Template {template} has been completed.",
     )
+    SYSTEM_UPDATE_VM = (253, "normal", "VM {vm} configuration was updated by system.")
     VM_ALREADY_IN_REQUESTED_STATUS = (
         254,
         "normal",
         "VM {vm} is already {status}, {action} was skipped. User: {user}.",
     )
+    USER_ADD_VM_POOL_WITH_VMS = (
+        302,
+        "normal",
+        "VM Pool {pool} (containing {count} VMs) was created by {user}.",
+    )
+    USER_REMOVE_VM_POOL = (304, "normal", "VM Pool {pool} was removed by {user}.")
+    USER_REMOVE_VM_FROM_POOL = (308, "normal", "VM {vm} was removed from VM Pool {pool} by {user}.")
+    USER_UPDATE_VM_POOL = (314, "normal", "VM Pool {pool} configuration was updated by {user}.")
+    USER_REMOVE_ADUSER = (325, "normal", "User {name} was removed by {user}.")
+    USER_REMOVE_SNAPSHOT = (
+        342,
+        "normal",
+        "Snapshot '{snapshot}' deletion for VM '{vm}' was initiated by {user}.",
+    )
+    USER_REMOVE_SNAPSHOT_FINISHED_SUCCESS = (
+        356,
+        "normal",
+        "Snapshot '{snapshot}' deletion for VM '{vm}' has been completed.",
+    )
+    USER_REMOVE_AD_GROUP = (408, "normal", "Group {name} was removed by {user}.")
     USER_UPDATE_TAG = (430, "normal", "Tag {tag} configuration was updated by {user}.")
     USER_ADD_TAG = (432, "normal", "New Tag {tag} was created by {user}.")
     USER_REMOVE_TAG = (434, "normal", "Tag {tag} was removed by {user}.")
@@ -139,8 +196,15 @@ class EventCode(Enum):
     USER_ATTACH_TAG_TO_VDS_EXISTS = (455, "warning", "Tag {tag} already attached to Host(s) {names}.")
     USER_SUSPEND_VM = (501, "normal", "Suspending VM {vm} was initiated by User {user} (Host: {host}).")
     USER_SUSPEND_VM_OK = (503, "normal", "VM {vm} on Host {host} is suspended.")
+    VDS_INSTALL = (504, "normal", "Host {host} installed")
     VDS_INITIATED_RUN_VM = (506, "normal", "Trying to restart VM {vm} on Host {host}")
-    VDS_INITIATED_RUN_VM_FAILED = (507, "error", "Failed to restart VM {vm} on any host")
+    VDS_INITIATED_RUN_VM_FAILED = (507, "error", "Failed to restart VM {vm} on Host {host}")
+    USER_EJECT_VM_DISK = (528, "normal", "CD was ejected from VM {vm} by {user}.")
+    VDS_ANSIBLE_INSTALL_STARTED = (
+        560,
+        "normal",
+        "Ansible host-deploy playbook execution has started on host {host}.",
+    )
     USER_VDS_MAINTENANCE = (
         600,
         "normal",
@@ -151,7 +215,8 @@ class EventCode(Enum):
         "warning",
         (
             "Host {host} cannot change into maintenance mode - not all Vms have been migrated"
-            " successfully. Consider manual intervention: stopping/migrating Vms: {vms} (User: {user})."
+            " successfully. Consider manual intervention: stopping/migrating Vms running on this host."
+            " (User: {user})."
         ),
     )
     USER_VDS_MAINTENANCE_WITHOUT_REASON = (
@@ -161,6 +226,7 @@ class EventCode(Enum):
     )
     USER_ADD_CLUSTER = (809, "normal", "Cluster {cluster} was added by {user}")
     USER_UPDATE_CLUSTER = (811, "normal", "Host cluster {cluster} was updated by {user}")
+    USER_REMOVE_CLUSTER = (813, "normal", "Host cluster {cluster} was removed by {user}")
     USER_ADD_PERMISSION = (
         850,
         "normal",
@@ -174,6 +240,19 @@ class EventCode(Enum):
         "normal",
         "User/Group {subject} Role {role} permission was removed from {type} {object} by {user}",
     )
+    USER_UPDATE_ROLE = (856, "normal", "{user} Role was updated to the {role} Role")
+    USER_REMOVE_ROLE = (858, "normal", "Role {role} removed from {user}")
+    USER_ATTACHED_ACTION_GROUP_TO_ROLE = (
+        860,
+        "normal",
+        "Action group {permit} was attached to Role {role} by {user}",
+    )
+    USER_DETACHED_ACTION_GROUP_FROM_ROLE = (
+        862,
+        "normal",
+        "Action group {permit} was detached from Role {role} by {user}",
+    )
+    USER_ADD_ROLE_WITH_ACTION_GROUP = (864, "normal", "Role {role} was added by {user}")
     NETWORK_REMOVE_VM_INTERFACE = (
         930,
         "normal",
@@ -189,6 +268,32 @@ class EventCode(Enum):
         "normal",
         "Interface {nic} (VirtIO) was updated for VM {vm}.  (User: {user})",
     )
+    NETWORK_ATTACH_NETWORK_TO_CLUSTER = (946, "normal", "Network {network} attached to Cluster {cluster}")
+    NETWORK_DETACH_NETWORK_TO_CLUSTER = (948, "normal", "Network {network} detached from Cluster {cluster}")
+    USER_ADD_STORAGE_POOL = (
+        950,
+        "normal",
+        (
+            "Data Center {data_center}, Compatibility Version {version} and Quota Type DISABLED"
+            " was added by {user}"
+        ),
+    )
+    USER_UPDATE_STORAGE_POOL = (952, "normal", "Data Center {data_center} was updated by {user}")
+    USER_REMOVE_STORAGE_POOL = (954, "normal", "Data Center {data_center} was removed by {user}")
+    USER_UPDATE_STORAGE_DOMAIN = (958, "normal", "Storage Domain {domain} was updated by {user}.")
+    USER_ACTIVATED_STORAGE_DOMAIN = (
+        966,
+        "normal",
+        "Storage Domain {domain} (Data Center {data_center}) was activated by {user}",
+    )
+    USER_DEACTIVATED_STORAGE_DOMAIN = (
+        968,
+        "normal",
+        (
+            "Storage Domain {domain} (Data Center {data_center}) was deactivated and has moved to"
+            " 'Preparing for maintenance' until it will no longer be accessed by any Host of the Data Center."
+        ),
+    )
     ADD_VNIC_PROFILE = (
         1122,
         "normal",
@@ -196,6 +301,26 @@ class EventCode(Enum):
             "VM network interface profile {profile} was added to network {network} in Data Center:"
             " {data_center}. (User: {user})"
         ),
+    )
+    REMOVE_VNIC_PROFILE = (
+        1126,
+        "normal",
+        (
+            "VM network interface profile {profile} was removed from network {network} in Data Center:"
+            " {data_center}. (User: {user})"
+        ),
+    )
+    USER_COPIED_DISK = (2004, "normal", "User {user} is copying disk {disk} to domain {domain}.")
+    USER_COPIED_DISK_FINISHED_SUCCESS = (
+        2006,
+        "normal",
+        "User {user} finished copying disk {disk} to domain {domain}.",
+    )
+    USER_MOVED_DISK = (2008, "normal", "User {user} moving disk {disk} to domain {domain}.")
+    USER_MOVED_DISK_FINISHED_SUCCESS = (
+        2010,
+        "normal",
+        "User {user} finished moving disk {disk} to domain {domain}.",
     )
     USER_FINISHED_REMOVE_DISK = (
         2014,
@@ -213,6 +338,15 @@ class EventCode(Enum):
         "Disk {disk} was successfully detached from VM {vm} by {user}.",
     )
     USER_ADD_DISK_FINISHED_SUCCESS = (2021, "normal", "The disk '{disk}' was successfully added.")
+    HOST_UPGRADE_STARTED = (840, "normal", "Host {host} upgrade was started (User: {user}).")
+    HOST_UPGRADE_FAILED = (841, "error", "Failed to upgrade Host {host} (User: {user}). <UNKNOWN>.")
+    HOST_UPGRADE_FINISHED = (842, "normal", "Host {host} upgrade was completed successfully.")
+    HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES = (
+        843,
+        "normal",
+        "Host {host} has available updates: {packages}.",
+        86_400,
+    )
     HOST_AVAILABLE_UPDATES_STARTED = (
         884,
         "normal",
@@ -221,10 +355,12 @@ class EventCode(Enum):
     HOST_AVAILABLE_UPDATES_FINISHED = (
         885,
         "normal",
-        (
-            "Check for available updates on host {host} was completed successfully with message"
-            " 'no updates found.'."
-        ),
+        ("Check for available updates on host {host} was completed successfully with message '{message}'."),
+    )
+    HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED = (
+        888,
+        "normal",
+        "Upgrade was successful and host {host} will be rebooted.",
     )
     USER_START_CLUSTER_UPGRADE = (
         892,
@@ -241,10 +377,42 @@ class EventCode(Enum):
         "normal",
         "Successfully updated upgrade percent complete on Host cluster {cluster} by (User: {user})",
     )
+    HOT_SET_NUMBER_OF_CPUS = (
+        2033,
+        "normal",
+        "Hotplug CPU: changed the number of CPUs on VM {vm} from {previous} to {now}",
+    )
+    HOT_SET_MEMORY = (
+        2039,
+        "normal",
+        "Hotset memory: changed the amount of memory on VM {vm} from {previous} to {now}",
+    )
+    MEMORY_HOT_UNPLUG_SUCCESSFULLY_REQUESTED = (
+        2046,
+        "normal",
+        (
+            "Hot unplug of memory device ({device}) of size {size}MB was successfully requested on VM '{vm}'."
+            " Physical memory guaranteed updated from {previous}MB to {now}MB}}."
+        ),
+    )
+    HA_VM_FAILED = (
+        9602,
+        "error",
+        "Highly Available VM {vm} failed. It will be restarted automatically.",
+    )
+    COLD_REBOOT_VM_DOWN = (9611, "normal", "VM {vm} is down as a part of cold reboot process")
+    MAC_POOL_ADD_SUCCESS = (10700, "normal", "MAC Pool '{pool}' (id={id}) was created. (User: {user})")
+    MAC_POOL_EDIT_SUCCESS = (10702, "normal", "MAC Pool '{pool}' (id={id}) was changed. (User: {user})")
+    MAC_POOL_REMOVE_SUCCESS = (10704, "normal", "MAC Pool '{pool}' (id={id}) was removed. (User: {user})")
     USER_ADD_EXTERNAL_JOB = (
         11000,
         "normal",
         "New external Job {description} was added by user {user}",
+    )
+    VDS_ALERT_FENCE_IS_NOT_CONFIGURED = (
+        9000,
+        "alert",
+        "Failed to verify Power Management configuration for Host {host}.",
     )
     EXTERNAL_EVENT_NORMAL = (9801, "normal", "{text}")
     EXTERNAL_EVENT_WARNING = (9802, "warning", "{text}")
@@ -300,7 +468,7 @@ class EventCode(Enum):
         10356,
         "error",
         (
-            "The affinity groups: {groups}, with hosts : {hosts} and VMs : {vms}, have VM to host conflicts"
+            "The affinity groups: {groups}, with hosts :{hosts} and VMs : {vms}, have VM to host conflicts"
             " between positive and negative enforcing affinity groups."
         ),
     )
@@ -308,7 +476,7 @@ class EventCode(Enum):
         10357,
         "warning",
         (
-            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have VM to host conflicts"
+            "The affinity groups: {groups}, with hosts: {hosts} and VMs: {vms}, have VM to host conflicts"
             " between positive and negative affinity groups."
         ),
     )
@@ -332,7 +500,7 @@ class EventCode(Enum):
         10360,
         "warning",
         (
-            "The affinity groups: {groups}, with hosts : {hosts} and VMs: {vms}, have non intersecting"
+            "The affinity groups: {groups}, with hosts : {hosts} and VMs : {vms} , have non intersecting"
             " positive hosts conflicts."
         ),
     )

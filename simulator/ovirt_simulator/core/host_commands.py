@@ -14,7 +14,6 @@ from .rejections import NotFound
 
 _CAN_LEAVE = {"up", "non_operational", "error"}
 _CAN_GO = {"maintenance", "non_responsive", "down", "install_failed", "non_operational"}
-_CAN_BE_CHECKED = {"up", "non_operational", "maintenance"}
 _CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
 
@@ -42,7 +41,7 @@ class HostCommands:
             if reason:
                 code = EventCode.USER_VDS_MAINTENANCE
             self._backend.audit_log.log(code, caller, host=host, words={"reason": reason})
-            job = self._backend.jobs.start(f"Moving Host {host.name} to Maintenance", caller)
+            job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
             self._maintenance.begin(host_id, job, caller)
             return job
 
@@ -53,21 +52,8 @@ class HostCommands:
             if host.status not in _CAN_COME:
                 raise refusals.host_already_up()
             self._backend.audit_log.log(EventCode.VDS_ACTIVATE, caller, host=host)
-            job = self._backend.jobs.start(f"Activating Host {host.name}", caller)
+            job = self._backend.jobs.start(f"Invoking Activate Host {host.name}", caller)
             self._maintenance.activate(host_id, job)
-            return job
-
-    def check_upgrade(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Look for updates, of which there are none: an event tells, some time later."""
-        with self._backend.lock:
-            host = self._host(host_id, "check for upgrade of")
-            if host.status not in _CAN_BE_CHECKED:
-                raise refusals.host_status_for_upgrade_check()
-            self._backend.audit_log.log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, caller, host=host)
-            job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
-            self._backend.after(
-                self._backend.settings.update_check_seconds, lambda: self._checked(host, job, caller)
-            )
             return job
 
     def change_cluster(self, host_id: str, cluster_id: str, *, caller: Caller = ADMIN) -> Host:
@@ -119,11 +105,6 @@ class HostCommands:
         with self._backend.lock:
             self._known(host_id)
             self._outages.recover(host_id)
-
-    def _checked(self, host: Host, job: Job, caller: Caller) -> None:
-        code = EventCode.HOST_AVAILABLE_UPDATES_FINISHED
-        self._backend.audit_log.log(code, caller, host=host)
-        self._backend.jobs.end(job, "finished")
 
     def _host(self, host_id: str, action: str) -> Host:
         host = self._state.hosts.get(host_id)

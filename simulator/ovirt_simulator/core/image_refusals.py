@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .refusals import bad_parameters, conflict
-from .rejections import Rejected
+from .rejections import Message, Rejected
 
 
 def template_used(names: Iterable[str]) -> Rejected:
@@ -30,6 +30,26 @@ def template_name_used() -> Rejected:
     )
 
 
+def template_not_found() -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_TEMPLATE_DOES_NOT_EXIST",
+        "Cannot add Template. The relevant Template doesn't exist.",
+    )
+
+
+def template_no_base() -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_TEMPLATE_VERSION_CANNOT_BE_BASE_TEMPLATE",
+        "Cannot add Template. Only the first template version can be selected as the base template.",
+    )
+
+
+def template_blank_has_no_versions() -> Rejected:
+    return Rejected(
+        Message("BLANK_TEMPLATE_CANT_HAVE_SUBTEMPLATES", "Blank template can't have sub-templates.")
+    )
+
+
 def template_of_running_vm() -> Rejected:
     return conflict(
         "VMT_CANNOT_CREATE_TEMPLATE_FROM_DOWN_VM",
@@ -47,14 +67,65 @@ def disk_attached_already() -> Rejected:
 def disk_plugged(disk: str, vm: str) -> Rejected:
     return conflict(
         "ACTION_TYPE_FAILED_DISK_PLUGGED_TO_NON_DOWN_VMS",
-        f"Cannot remove Virtual Disk. The disk {disk} is plugged to non-Down VMs: {vm}",
+        f"Cannot copy Virtual Disk. The disk {disk} is plugged to non-Down VMs: {vm}",
     )
 
 
-def disk_of_template(template: str) -> Rejected:
+def disk_of_running_vm() -> Rejected:
     return conflict(
-        "ACTION_TYPE_FAILED_TEMPLATE_IS_USING_DISK",
-        f"Cannot remove Virtual Disk. The Template {template} has it.",
+        "ACTION_TYPE_FAILED_VM_IS_NOT_DOWN",
+        "Cannot remove Virtual Disk. At least one of the VMs is not down.",
+    )
+
+
+def disk_of_template() -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_CANT_DELETE_TEMPLATE_DISK_WITHOUT_SPECIFYING_DOMAIN",
+        "Cannot remove Virtual Disk."
+        " A storage domain must be specified when deleting one of a template's disk's copies.",
+    )
+
+
+def disk_of_template_moved(disk: str) -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_DISK_IS_NOT_VM_DISK",
+        f"Cannot move Virtual Disk. The following disk(s) are not attached to any VM: {disk}.",
+    )
+
+
+def disk_moved_nowhere() -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_SOURCE_AND_TARGET_SAME",
+        "Cannot move Virtual Disk. The source and target storage domains are the same.",
+    )
+
+
+def disk_of_template_copied_already() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_IMAGE_ALREADY_EXISTS",
+        "Cannot copy Virtual Disk. One of the Template Images already exists.",
+    )
+
+
+def storage_domain_unknown(action: str) -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_STORAGE_DOMAIN_NOT_EXIST",
+        f"Cannot {action} Virtual Disk. Storage Domain doesn't exist.",
+    )
+
+
+def disk_in_snapshot() -> Rejected:
+    return conflict(
+        "ERROR_CANNOT_DETACH_DISK_WITH_SNAPSHOT",
+        "Cannot detach Virtual Disk. The disk is already configured in a snapshot."
+        " In order to detach it, remove the disk's snapshots.",
+    )
+
+
+def vm_with_snapshots() -> Rejected:
+    return conflict(
+        "VM_CANNOT_REMOVE_WITH_DETACH_DISKS_SNAPSHOTS_EXIST",
+        "Cannot remove VM with detaching disks, snapshots exist.",
     )
 
 

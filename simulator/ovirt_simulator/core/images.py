@@ -32,6 +32,8 @@ class DiskImage(Record, frozen=True):
     #: Whether the VM that it is attached to sees it, and as what: the REST API's DiskInterface.
     active: bool = True
     interface: str = "virtio_scsi"
+    #: The ids of the storage domains that it is on; without any, it is on the master of its data center.
+    domains: tuple[str, ...] = ()
 
 
 class DiskEdit(Record, frozen=True):
@@ -45,6 +47,8 @@ class DiskEdit(Record, frozen=True):
     sparse: bool | None = None
     profile: str | None = None
     active: bool | None = None
+    #: The ids of storage domains.
+    domains: tuple[str, ...] | None = None
 
     def applied(self, disk: DiskImage) -> DiskImage:
         given = {name: value for name, value in asdict(self).items() if value is not None}
@@ -59,6 +63,10 @@ class Template(Record, frozen=True):
     vm: Vm
     description: str = ""
     created: datetime | None = None
+    #: The id of the first of its versions; None for that one.
+    base: str | None = None
+    version: int = 1
+    version_name: str | None = "base version"
 
 
 def plain_template(template_id: str, name: str) -> Template:
@@ -79,3 +87,28 @@ def plain_template(template_id: str, name: str) -> Template:
         hosted_engine=False,
     )
     return Template(id=template_id, name=name, vm=vm)
+
+
+def template_of(vm: Vm, template_id: str, name: str) -> Vm:
+    """Give what others begin as that are made like this VM, whether it runs or not; without devices."""
+    return replace(
+        vm,
+        id=template_id,
+        name=name,
+        host=None,
+        status="down",
+        status_detail=None,
+        migrating_to=None,
+        handed_over=False,
+        migration_progress=0,
+        template=None,
+        pool=None,
+        disks=(),
+        nics=(),
+        tags=(),
+        owner=None,
+        pinned_hosts=(),
+        started=None,
+        stopped=None,
+        stop_reason=None,
+    )

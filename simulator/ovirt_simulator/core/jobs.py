@@ -31,6 +31,10 @@ class Jobs:
         self.by_id[job.id] = job
         return job
 
+    def note(self, description: str, caller: Caller) -> None:
+        """Remember a job that is done at once."""
+        self.end(self.start(description, caller), "finished")
+
     def end(self, job: Job | None, status: str) -> None:
         """Close the job, if there is one and it is still open: finished, failed or aborted."""
         if job is not None and self.by_id[job.id].status == "started":

@@ -54,22 +54,17 @@ class Maintenance:
                 return
             vms = [vm for vm in self._state.vms_on(host_id) if self._is_movable(vm)]
             groups = unified_groups(self._state, [vm.id for vm in vms])
-        failed: list[str] = []
+        failed = False
         for group in groups:
             request = Request(vm_ids=group, blacklist=frozenset({host_id}))
             try:
                 self._scheduler.schedule(request, partial(self._send, group, host_id, caller))
             except Rejected:
-                failed += group
+                failed = True
         if failed:
             with self._backend.lock:
-                names = ", ".join(self._state.vms[vm_id].name for vm_id in failed)
-                self._backend.audit_log.log(
-                    EventCode.USER_VDS_MAINTENANCE_MIGRATION_FAILED,
-                    caller,
-                    host=self._state.hosts[host_id],
-                    words={"vms": names},
-                )
+                code = EventCode.USER_VDS_MAINTENANCE_MIGRATION_FAILED
+                self._backend.audit_log.log(code, caller, host=self._state.hosts[host_id])
 
     def _send(self, group: tuple[str, ...], host_id: str, caller: Caller, target: str) -> None:
         for vm_id in group:

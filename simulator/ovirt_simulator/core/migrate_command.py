@@ -18,6 +18,7 @@ from .entities import Caller, Job, Vm
 from .event_codes import EventCode
 from .migrations import Migration, Migrations
 from .rejections import Rejected
+from .vm_snapshot import check_not_during
 
 _STATUSES = {"up", "powering_up", "paused", "reboot_in_progress"}
 
@@ -57,7 +58,7 @@ class MigrateCommand:
             request = self._validated(order, vms)
             for vm in vms:
                 self._backend.vm_locks[vm.id] = refusals.vm_being_migrated(vm.name)
-            job = self._backend.jobs.start(f"Migrating VM {vms[0].name}", order.caller)
+            job = self._backend.jobs.start(self._description(order, vms[0]), order.caller)
         try:
             self._scheduler.schedule(request, lambda target: self._begin(order, vms, target, job))
         except Rejected:
@@ -72,6 +73,10 @@ class MigrateCommand:
                         self._backend.vm_locks.pop(vm.id, None)
         return job
 
+    def _description(self, order: Order, vm: Vm) -> str:
+        host = None if order.host_id is None else self._state.hosts[order.host_id]
+        return f"Migrating VM {vm.name}" + (f" to Host {host.name}" if host is not None else "")
+
     def _vms(self, order: Order) -> list[Vm]:
         if order.vm_id not in self._state.vms:
             raise refusals.vm_not_found("migrate")
@@ -84,6 +89,7 @@ class MigrateCommand:
             self._check_host(order, vms[0])
             for vm in vms:
                 _check_vm(vm, force=order.force)
+                check_not_during(self._state.vm_snapshots.values(), vm, "migrate")
             request = self._request(order, vms)
             self._scheduler.validate(request, "migrate")
             if order.host_id is not None and order.host_id == vms[0].host:

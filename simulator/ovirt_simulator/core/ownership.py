@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ovirt_placement import model
 
+from .access import Permission
 from .built_in_roles import USER_ROLE, USER_VM_MANAGER
-from .entities import Permission, Vm, stable_id
+from .entities import Vm, stable_id
 from .state import State
 
 #: What stands after it in the name of a VM's tag is the owner, whoever has permissions.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 
 
@@ -25,3 +28,15 @@ class Particulars(msgspec.Struct, frozen=True, kw_only=True):
     soundcard: bool = True
     #: The markup inside of the element `initialization`.
     initialization: str = ""
+    #: The id of the disk that is in the CD-ROM at each start; the empty word for none.
+    cdrom: str = ""
+    #: The REST API's GraphicsType of each console: vnc, spice.
+    consoles: tuple[str, ...] = ("vnc",)
+    #: The id of the storage domain with its lease; the empty word for none.
+    lease: str = ""
+    #: Which of pinned and user_migratable a client has made of the VM, if it is not to migrate by itself.
+    immovable: str | None = None
+    #: Whether it must not be removed.
+    delete_protected: bool = False
+    #: The markup of elements on which nothing here depends, as clients gave them, by their names.
+    others: Mapping[str, str] = MappingProxyType({})

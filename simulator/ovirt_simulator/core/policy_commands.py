@@ -11,8 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import built_in_policies as built_in
-from . import host_refusals, refusals
+from . import cluster_removal, host_refusals, refusals
 from .backend import Backend
+from .cluster_edit import ClusterEdit
 from .entities import (
     ADMIN,
     Caller,
@@ -23,6 +24,7 @@ from .entities import (
     SchedulingPolicy,
 )
 from .event_codes import EventCode
+from .network_commands import MANAGEMENT_NETWORK
 from .policy_rules import check_policy, check_properties, known_properties
 from .rejections import NotFound
 
@@ -39,22 +41,39 @@ class PolicyCommands:
         self._state = backend.state
 
     def add_cluster(
-        self, name: str, data_center_id: str, *, description: str = "", caller: Caller = ADMIN
+        self,
+        name: str,
+        data_center_id: str,
+        *,
+        policy_id: str | None = None,
+        policy_name: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        mac_pool: str | None = None,
+        caller: Caller = ADMIN,
+        **changes: Any,
     ) -> Cluster:
-        """Add a cluster without hosts, with the default policy."""
+        """Add a cluster without hosts; its policy is the default one, unless a known one is named.
+
+        `changes` are of `ClusterEdit`.
+        """
         with self._backend.lock:
             if data_center_id not in self._state.data_centers:
                 raise NotFound(data_center_id)
-            if any(known.name == name for known in self._state.clusters.values()):
-                raise host_refusals.cluster_name_used()
+            self._check_name("add", name)
             cluster = Cluster(
                 id=self._backend.new_id(),
                 name=name,
                 ha_reservation=False,
                 data_center=data_center_id,
-                description=description,
-                policy_id=self._find(None, None).id,
+                policy_id=self._find(policy_id, policy_name).id,
+                networks={
+                    network.id: True
+                    for network in self._state.networks.values()
+                    if network.name == MANAGEMENT_NETWORK
+                },
             )
+            cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
+            cluster = ClusterEdit(**changes).applied(cluster)
             self._state.put(self._state.clusters, cluster)
             self._backend.audit_log.log(EventCode.USER_ADD_CLUSTER, caller, cluster=cluster)
             return cluster
@@ -63,16 +82,18 @@ class PolicyCommands:
         self,
         cluster_id: str,
         *,
+        name: str | None = None,
         policy_id: str | None = None,
         policy_name: str | None = None,
         properties: Mapping[str, str] | None = None,
-        ha_reservation: bool | None = None,
-        description: str | None = None,
+        mac_pool: str | None = None,
         caller: Caller = ADMIN,
+        **changes: Any,
     ) -> Cluster:
         """Assign a policy (if unknown, the default), and merge properties into the present ones.
 
         Properties that no unit of the policy knows are dropped; the others must match their expression.
+        `changes` are of `ClusterEdit`.
         """
         with self._backend.lock:
             cluster = self._state.clusters.get(cluster_id)
@@ -80,17 +101,44 @@ class PolicyCommands:
                 raise NotFound(cluster_id)
             if policy_id is not None or policy_name is not None:
                 cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
-            policy = self._state.policies[cluster.policy_id]
-            known = known_properties(policy, self._state.units)
-            merged = {**policy.properties, **cluster.scheduling_properties, **(properties or {})}
-            kept = {name: value for name, value in merged.items() if name in known}
-            check_properties(kept, known)
-            changes = {"ha_reservation": ha_reservation, "description": description}
-            given: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
-            cluster = replace(cluster, scheduling_properties=kept, **given)
+            cluster = self._with_properties(cluster, properties)
+            if name is not None and name != cluster.name:
+                self._check_name("edit", name)
+            cluster = ClusterEdit(**changes).applied(self._with_mac_pool(cluster, mac_pool))
+            cluster = replace(cluster, name=name or cluster.name)
             self._state.put(self._state.clusters, cluster)
             self._backend.audit_log.log(EventCode.USER_UPDATE_CLUSTER, caller, cluster=cluster)
             return cluster
+
+    def remove_cluster(self, cluster_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a cluster in which nothing is; its affinity groups and permissions go with it."""
+        with self._backend.lock:
+            cluster = self._state.clusters.get(cluster_id)
+            if cluster is None:
+                raise NotFound(cluster_id)
+            cluster_removal.check(self._state, cluster)
+            cluster_removal.remove(self._state, cluster)
+            self._backend.audit_log.log(EventCode.USER_REMOVE_CLUSTER, caller, cluster=cluster)
+
+    def _check_name(self, verb: str, name: str) -> None:
+        if any(known.name == name for known in self._state.clusters.values()):
+            raise host_refusals.cluster_name_used(verb)
+
+    def _with_mac_pool(self, cluster: Cluster, mac_pool: str | None) -> Cluster:
+        if mac_pool is None:
+            return cluster
+        if mac_pool not in self._state.mac_pools:
+            raise NotFound(mac_pool)
+        return replace(cluster, mac_pool=mac_pool)
+
+    def _with_properties(self, cluster: Cluster, given: Mapping[str, str] | None) -> Cluster:
+        """Merge properties into those that a cluster and its policy have; what no unit knows is dropped."""
+        policy = self._state.policies[cluster.policy_id]
+        known = known_properties(policy, self._state.units)
+        merged = {**policy.properties, **cluster.scheduling_properties, **(given or {})}
+        kept = {name: value for name, value in merged.items() if name in known}
+        check_properties(kept, known)
+        return replace(cluster, scheduling_properties=kept)
 
     def add(
         self,

@@ -13,8 +13,10 @@ from .backend import Backend
 from .entities import ADMIN, Caller, Job, Vm
 from .event_codes import EventCode
 from .rejections import Rejected
+from .restarts import Restarts
 from .running import Running
 
+_REBOOTABLE = {"up", "powering_up"}
 _RESETTABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"}
 _STOPPABLE = _RESETTABLE | {"wait_for_launch", "paused", "not_responding", "suspended"}
 _SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
@@ -23,15 +25,16 @@ _SAVING_OR_RESTORING = {"saving_state", "restoring_state"}
 class PowerCommands:
     """Each returns at once with its job, and raises `Rejected` as the engine refuses."""
 
-    def __init__(self, backend: Backend, running: Running) -> None:
+    def __init__(self, backend: Backend, running: Running, restarts: Restarts) -> None:
         self._backend = backend
         self._state = backend.state
         self._running = running
+        self._restarts = restarts
 
     def stop(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Power the VM off; one that is down stays so, which an event tells."""
         seconds = self._backend.settings.stop_seconds
-        return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Powering Off", caller)
+        return self._end(vm_id, "stop", EventCode.USER_STOP_VM, seconds, "Stopping", caller)
 
     def shutdown(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Ask the guest to shut down; one that is down stays so, which an event tells."""
@@ -50,13 +53,22 @@ class PowerCommands:
             if vm.status != "up":
                 raise refusals.vm_status_illegal("suspend", vm.engine_status)
             self._log(EventCode.USER_SUSPEND_VM, vm, caller)
-            job = self._backend.jobs.start(f"Suspending VM {vm.name}", caller)
+            job = self._backend.jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
             self._running.suspend(vm_id, job, caller)
             return job
 
     def reboot(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
-        """Let the guest restart where it is."""
-        return self._restart(vm_id, "restart", EventCode.USER_REBOOT_VM, {"up", "powering_up"}, caller)
+        """Let the guest restart where it is; what is to change with its next start needs another start."""
+        with self._backend.lock:
+            vm = self._state.vms.get(vm_id)
+            if vm is None or vm.next_run is None or vm.status not in _REBOOTABLE:
+                return self._restart(vm_id, "restart", EventCode.USER_REBOOT_VM, _REBOOTABLE, caller)
+            self._unlocked_vm(vm_id, "restart")
+            self._log(EventCode.USER_INITIATED_SHUTDOWN_VM, vm, caller)
+            self._log(EventCode.USER_REBOOT_VM, vm, caller)
+            job = self._backend.jobs.start(f"Rebooting VM {vm.name}", caller)
+            self._running.start_anew(vm_id, job, caller, lambda: self._restarts.begin(vm_id))
+            return job
 
     def reset(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Restart the VM where it is, whatever the guest says."""

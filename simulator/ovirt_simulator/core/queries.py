@@ -10,7 +10,8 @@ from ovirt_placement import model
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import affinity, statistics
+from . import affinity, mac_addresses, statistics, storage_domains
+from .access import Permission, Principal, Role
 from .backend import Backend
 from .entities import (
     AffinityGroup,
@@ -21,15 +22,21 @@ from .entities import (
     Host,
     HostSummary,
     Job,
-    Permission,
     PolicyUnit,
     SchedulingPolicy,
     Statistic,
     Tag,
     Vm,
 )
+from .fence_agent import FenceAgent
 from .images import DiskImage, Template, plain_template
+from .instance_type import InstanceType
+from .mac_pool import MacPool
+from .network_commands import networks_of
 from .rejections import NotFound, Rejected
+from .storage_domain import StorageDomain
+from .vm_pool import VmPool
+from .vm_snapshot import VmSnapshot
 
 Named = TypeVar("Named", Cluster, Host, Vm, AffinityGroup, AffinityLabel, Tag, Template, DiskImage)
 
@@ -54,6 +61,11 @@ class Queries:
 
     def data_center(self, data_center_id: str) -> DataCenter | None:
         return self._state.data_centers.get(data_center_id)
+
+    def fence_agents(self) -> tuple[FenceAgent, ...]:
+        """All fence agents, in the order in which those of a host are tried."""
+        with self._backend.lock:
+            return tuple(sorted(self._state.fence_agents.values(), key=lambda agent: agent.order))
 
     def clusters(self) -> tuple[Cluster, ...]:
         with self._backend.lock:
@@ -144,10 +156,50 @@ class Queries:
         with self._backend.lock:
             return _by_name(self._state.tags.values())
 
+    def storage_domains(self) -> list[StorageDomain]:
+        with self._backend.lock:
+            return storage_domains.all_of(self._state)
+
+    def networks_of(self, cluster: Cluster) -> dict[str, bool]:
+        """The ids of a cluster's networks, with whether its hosts must have them."""
+        with self._backend.lock:
+            return networks_of(self._state, cluster)
+
+    def mac_address(self, nic_id: str) -> str:
+        with self._backend.lock:
+            return mac_addresses.mac_address(self._state, nic_id)
+
+    def mac_pools(self) -> tuple[MacPool, ...]:
+        with self._backend.lock:
+            return tuple(self._state.mac_pools.values())
+
+    def roles(self) -> tuple[Role, ...]:
+        with self._backend.lock:
+            return tuple(self._state.roles.values())
+
+    def principals(self) -> tuple[Principal, ...]:
+        """Users and groups that were taken from a directory."""
+        with self._backend.lock:
+            return tuple(self._state.principals.values())
+
     def permissions(self) -> tuple[Permission, ...]:
-        """All permissions on VMs and clusters; those of users on the whole system are not among them."""
+        """All permissions on something; those of users on the whole system are not among them."""
         with self._backend.lock:
             return tuple(self._state.permissions.values())
+
+    def instance_types(self) -> tuple[InstanceType, ...]:
+        """Instance types that were added; the state file knows its own by their ids alone."""
+        with self._backend.lock:
+            return tuple(self._state.instance_types.values())
+
+    def vm_pools(self) -> tuple[VmPool, ...]:
+        with self._backend.lock:
+            return tuple(self._state.vm_pools.values())
+
+    def vm_snapshots(self, vm_id: str) -> tuple[VmSnapshot, ...]:
+        """A VM's snapshots but the active one, oldest first."""
+        with self._backend.lock:
+            return tuple(one for one in self._state.vm_snapshots.values() if one.vm.id == vm_id)
 
     def templates(self) -> tuple[Template, ...]:
         """All templates; those that the state file knows by their ids alone are named like these."""

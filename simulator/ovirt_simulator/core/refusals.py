@@ -63,11 +63,11 @@ def memory_above_maximum(action: str, memory_mb: int, most_mb: int) -> Rejected:
     )
 
 
-def vm_must_be_down_for_field() -> Rejected:
-    return bad_parameters(
-        "VM_CANNOT_UPDATE_ILLEGAL_FIELD",
-        "There was an attempt to change VM values while the VM is not down."
-        " Please shut down the VM in order to modify these properties.",
+def vm_delete_protected() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_DELETE_PROTECTION_ENABLED",
+        "Cannot remove VM. Delete protection is enabled."
+        " In order to delete, disable Delete protection first.",
     )
 
 

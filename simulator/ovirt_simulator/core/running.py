@@ -11,6 +11,7 @@ from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import SYSTEM, Caller, Job, Vm
 from .event_codes import EventCode
+from .next_run import configured
 from .timeline import Action
 
 
@@ -64,6 +65,19 @@ class Running:
         self._set_status(vm_id, "reboot_in_progress")
         self.later(vm_id, course, self._backend.settings.boot_seconds, lambda: self._set_up(vm_id, course))
 
+    def start_anew(self, vm_id: str, job: Job | None, caller: Caller, start: Action) -> None:
+        """Let a VM's guest go down, and begin it again as it is to be from now on."""
+        course = self.begin(vm_id, job)
+        self._set_status(vm_id, "reboot_in_progress")
+
+        def down() -> None:
+            self._log(EventCode.VM_DOWN, vm_id, caller, words={"exit": ""})
+            self._log(EventCode.COLD_REBOOT_VM_DOWN, vm_id, SYSTEM)
+            self.set_down(vm_id)
+            start()
+
+        self.later(vm_id, course, self._backend.settings.shutdown_seconds, down)
+
     def suspend(self, vm_id: str, job: Job | None, caller: Caller) -> None:
         course = self.begin(vm_id, job)
         self._set_status(vm_id, "saving_state")
@@ -112,18 +126,27 @@ class Running:
 
     def set_down(self, vm_id: str, *, ended: str = "finished") -> None:
         """Record that the VM is down; its host's memory is free again, and its last job ended so."""
+        self._leave_host(vm_id, "down", ended=ended)
+        vm = self._state.vms[vm_id]
+        if vm.next_run is not None:
+            self._state.put_vm(configured(vm, vm.next_run))
+            self._log(EventCode.SYSTEM_UPDATE_VM, vm_id, SYSTEM)
+
+    def _leave_host(self, vm_id: str, status: str, *, ended: str) -> None:
         vm = self._state.vms[vm_id]
         self.begin(vm_id, ended=ended)
         self._state.drop_pending(vm_id)
         self._state.put_vm(
             replace(
                 vm,
-                status="down",
+                status=status,
                 host=None,
                 migrating_to=None,
                 handed_over=False,
                 started=None,
                 stopped=self._backend.now,
+                cdrom_now=None,
+                plugged_mb=0 if status == "down" else vm.plugged_mb,
             )
         )
 
@@ -143,11 +166,7 @@ class Running:
     def _suspended(self, vm_id: str, course: Course, caller: Caller) -> None:
         self._log(EventCode.USER_SUSPEND_VM_OK, vm_id, caller)
 
-        def suspended() -> None:
-            self.set_down(vm_id)
-            self._set_status(vm_id, "suspended")
-
-        self.after_event(vm_id, course, suspended)
+        self.after_event(vm_id, course, lambda: self._leave_host(vm_id, "suspended", ended="finished"))
 
     def _set_status(self, vm_id: str, status: str) -> None:
         self._state.put_vm(replace(self._state.vms[vm_id], status=status))

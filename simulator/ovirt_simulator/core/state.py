@@ -8,20 +8,27 @@ from msgspec.structs import replace
 
 from ovirt_placement import model
 
+from .access import Permission, Principal, Role
+from .built_in_roles import ROLES
 from .entities import (
     AffinityGroup,
     AffinityLabel,
     Cluster,
     DataCenter,
     Host,
-    Permission,
     PolicyUnit,
     SchedulingPolicy,
     Tag,
     Vm,
 )
+from .fence_agent import FenceAgent
 from .images import BLANK_TEMPLATE, DiskImage, Template, plain_template
+from .instance_type import InstanceType
+from .mac_pool import DEFAULT_POOL, MacPool
 from .occupancy import Occupancy
+from .storage_domain import StorageDomain
+from .vm_pool import VmPool
+from .vm_snapshot import VmSnapshot
 
 
 class Identified(Protocol):
@@ -29,6 +36,13 @@ class Identified(Protocol):
 
     @property
     def id(self) -> str: ...
+
+
+class Named(Identified, Protocol):
+    """A record with an id and a name."""
+
+    @property
+    def name(self) -> str: ...
 
 
 Kept = TypeVar("Kept", bound=Identified)
@@ -47,10 +61,21 @@ class State:
         self.policies: dict[str, SchedulingPolicy] = {}
         self.units: dict[str, PolicyUnit] = {}
         self.tags: dict[str, Tag] = {}
+        self.roles: dict[str, Role] = dict(ROLES)
+        self.principals: dict[str, Principal] = {}
         self.permissions: dict[str, Permission] = {}
+        self.fence_agents: dict[str, FenceAgent] = {}
         #: Without those that the state file knows by their ids alone.
         self.templates: dict[str, Template] = {BLANK_TEMPLATE: plain_template(BLANK_TEMPLATE, "Blank")}
         self.images: dict[str, DiskImage] = {}
+        #: Those that are no more as they were when the engine began.
+        self.storage_domains: dict[str, StorageDomain] = {}
+        self.instance_types: dict[str, InstanceType] = {}
+        self.vm_pools: dict[str, VmPool] = {}
+        self.vm_snapshots: dict[str, VmSnapshot] = {}
+        self.mac_pools: dict[str, MacPool] = {DEFAULT_POOL.id: DEFAULT_POOL}
+        #: The addresses that clients gave to NICs, by the ids of these.
+        self.macs: dict[str, str] = {}
         self.networks: dict[str, model.Network] = {}
         self.vnic_profiles: dict[str, model.VnicProfile] = {}
         #: Starts that are decided and do not show yet, by VM id.
@@ -67,6 +92,11 @@ class State:
         """Take the present figures of all hosts as what their present VMs leave over."""
         for host in self.hosts.values():
             self._occupancy.calibrate(host)
+
+    def put_installed(self, host: Host) -> None:
+        """Change a host that has just told its figures: they are what its VMs, if any, leave over."""
+        self.put(self.hosts, host)
+        self._occupancy.calibrate(host)
 
     def put(self, table: dict[str, Kept], record: Kept) -> None:
         """Add or change a record of any table but hosts' figures and VMs, which have methods of their own."""
@@ -91,11 +121,20 @@ class State:
         for label in tuple(self.labels.values()):
             if host_id in label.hosts:
                 self.put(self.labels, replace(label, hosts=_without(label.hosts, host_id)))
+        for agent in tuple(self.fence_agents.values()):
+            if agent.host == host_id:
+                self.drop(self.fence_agents, agent.id)
+        for permission in tuple(self.permissions.values()):
+            if permission.host == host_id:
+                self.drop(self.permissions, permission.id)
         self.drop(self.hosts, host_id)
 
     def drop_vm(self, vm_id: str) -> None:
         """Forget a VM that is down."""
         self.drop_pending(vm_id)
+        for snapshot in tuple(self.vm_snapshots.values()):
+            if snapshot.vm.id == vm_id:
+                self.drop(self.vm_snapshots, snapshot.id)
         self.drop(self.vms, vm_id)
 
     def put_pending(self, pending: model.Pending) -> None:
@@ -139,6 +178,11 @@ class State:
         if disk_id in self.images:
             return self.images[disk_id]
         return DiskImage(id=disk_id, name=disk_id) if self.disk_owners(disk_id) else None
+
+    def template_of_disk(self, disk_id: str) -> Template | None:
+        """The template that the disk belongs to."""
+        templates = self.templates.values()
+        return next((one for one in templates if any(disk.id == disk_id for disk in one.vm.disks)), None)
 
     def disk_owners(self, disk_id: str) -> tuple[Vm, ...]:
         """The VMs that have the disk attached: one, unless the state file says otherwise."""

@@ -10,7 +10,7 @@ from ovirt_placement import model
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import ownership, refusals, vm_edit
+from . import next_run, ownership, refusals, vm_edit
 from .backend import Backend
 from .change_cluster_command import ChangeClusterCommand
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
@@ -21,8 +21,10 @@ from .power_commands import PowerCommands
 from .rejections import Rejected
 from .restarts import Restarts
 from .running import Running
+from .storage_domain_commands import check_storage
 from .vm_creation import NewVm, VmCreation
 from .vm_edit import VmEdit
+from .vm_snapshot import check_not_during
 
 _DOWN = {"down", "suspended"}
 
@@ -41,9 +43,8 @@ class VmCommands(PowerCommands):
         restarts: Restarts,
         scheduler: Scheduler,
     ) -> None:
-        super().__init__(backend, running)
+        super().__init__(backend, running, restarts)
         self._migrations = migrations
-        self._restarts = restarts
         self._scheduler = scheduler
         self._migrate = MigrateCommand(backend, migrations, scheduler)
         self._change_cluster = ChangeClusterCommand(backend)
@@ -71,13 +72,21 @@ class VmCommands(PowerCommands):
         with self._backend.lock:
             self._creation.remove(self._unlocked_vm(vm_id, "remove"), disks=disks, caller=caller)
 
-    def edit(self, vm_id: str, edit: VmEdit, *, caller: Caller = ADMIN) -> Vm:
-        """Change what the edit names, at once, whether the VM runs or not."""
+    def edit(self, vm_id: str, edit: VmEdit, *, later: bool = False, caller: Caller = ADMIN) -> Vm:
+        """Change what the edit names: what a VM that runs cannot take, when it starts anew.
+
+        `later` keeps all for then that is not only administration.
+        """
         with self._backend.lock:
-            vm = self._unlocked_vm(vm_id, "edit")
-            before, vm = vm, edit.applied(vm)
-            vm_edit.check(self._state, before, vm, "edit")
+            before = self._unlocked_vm(vm_id, "edit")
+            kept = before.next_run if later else None
+            wanted = edit.applied(before if kept is None else next_run.configured(before, kept))
+            vm_edit.check(self._state, before, wanted, "edit")
+            vm = next_run.divided(before, wanted, later=later)
             self._state.put_vm(vm)
+            for code, words in next_run.plugged(before, vm).items():
+                self._log(code, vm, caller, {"device": self._backend.new_id(), **words})
+            self._backend.jobs.note(f"Editing VM {vm.name} properties", caller)
             self._log(EventCode.USER_UPDATE_VM, vm, caller)
             return vm
 
@@ -163,6 +172,8 @@ class VmCommands(PowerCommands):
             words = {"exit": "Lost connection with qemu process"}
             self._log(EventCode.VM_DOWN_ERROR, vm, SYSTEM, words)
             self._running.set_down(vm_id, ended="failed")
+            if vm.ha:
+                self._log(EventCode.HA_VM_FAILED, self._vm(vm_id, "crash"), SYSTEM)
             self._restarts.restart(vm_id)
 
     def _validated_start(self, vm: Vm, host_id: str | None, caller: Caller) -> Request:
@@ -170,8 +181,10 @@ class VmCommands(PowerCommands):
         try:
             if vm.runs:
                 raise refusals.vm_running("run")
+            check_not_during(self._state.vm_snapshots.values(), vm, "run")
             if vm.status not in _DOWN:
                 raise refusals.vm_status_illegal("run", vm.engine_status)
+            check_storage(self._state, vm)
             if host_id is not None and host_id not in self._state.hosts:
                 raise refusals.invalid_host("run")
             whitelist = frozenset() if host_id is None else frozenset({host_id})

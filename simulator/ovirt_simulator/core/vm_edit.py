@@ -5,12 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import asdict, replace
 
-from . import refusals
+from . import refusals, vm_lease
 from .entities import Vm
 from .state import State
 
-#: What can be changed of a VM's hardware only while it is down; its memory and sockets are plugged in.
-_COLD = ("cores", "threads", "cpu_mode", "type", "os")
 _OF_THE_VM = (
     "name",
     "description",
@@ -24,6 +22,8 @@ _OF_THE_VM = (
     "quota",
     "instance_type",
 )
+#: The fields of a VM that are its configuration: what edits change.
+CONFIGURATION = (*_OF_THE_VM, "vcpus", "particulars")
 
 
 class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +52,11 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
     console: bool | None = None
     soundcard: bool | None = None
     initialization: str | None = None
+    lease: str | None = None
+    immovable: str | None = None
+    delete_protected: bool | None = None
+    #: By their paths, what is given of elements on which nothing depends.
+    others: dict[str, str] | None = None
 
     def applied(self, vm: Vm) -> Vm:
         """Give the VM as it is after the change."""
@@ -62,6 +67,7 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
         if self.description == "":
             plain["description"] = ""
         others = {name: value for name, value in given.items() if name not in _OF_THE_VM}
+        others["others"] = {**vm.particulars.others, **(self.others or {})}
         particulars = replace(vm.particulars, **others)
         vcpus = sockets * particulars.cores * particulars.threads
         return replace(vm, **plain, particulars=particulars, vcpus=vcpus)
@@ -75,10 +81,7 @@ def check(state: State, before: Vm | None, vm: Vm, action: str) -> None:
         _check_hosts(state, vm, action)
     if before is None or _memory(before) != _memory(vm):
         _check_memory(vm, action)
-    if before is not None and before.status != "down":
-        for name in _COLD:
-            if getattr(before.particulars, name) != getattr(vm.particulars, name):
-                raise refusals.vm_must_be_down_for_field()
+    vm_lease.check(state, before, vm, action)
 
 
 def _memory(vm: Vm) -> tuple[int, int, int | None]:

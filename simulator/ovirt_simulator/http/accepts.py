@@ -1,8 +1,14 @@
-"""The form that a client asks for its answers in: XML, unless it would rather have JSON."""
+"""The form that a client asks for its answers in: XML, unless it would rather have JSON.
+
+It says so in `Accept`, of which parameters of types such as `charset` count for nothing, or in the parameter
+`accept` of the address, which stands before that.
+"""
 
 from __future__ import annotations
 
 from werkzeug import Request, Response
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
 
 from ovirt_simulator.http.json_form import JSON_TYPE, XML_TYPE, to_json
 
@@ -21,6 +27,10 @@ def in_its_form(request: Request, response: Response) -> Response:
 
 
 def _best(request: Request) -> str | None:
-    if not request.accept_mimetypes:
+    asked = request.accept_mimetypes
+    if "accept" in request.args:
+        asked = parse_accept_header(request.args["accept"], MIMEAccept)
+    if not asked:
         return XML_TYPE
-    return request.accept_mimetypes.best_match([XML_TYPE, JSON_TYPE])
+    plain = MIMEAccept([(kind.partition(";")[0].strip(), quality) for kind, quality in asked])
+    return plain.best_match([XML_TYPE, JSON_TYPE])

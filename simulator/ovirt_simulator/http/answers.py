@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 
 from werkzeug import Response
@@ -51,10 +52,20 @@ def incomplete(type_name: str, *missing: str, verb: str = "add") -> Refusal:
     return fault(400, f"{type_name} [{', '.join(missing)}] required for {verb}", INCOMPLETE)
 
 
+def plain(status: int, text: str) -> Refusal:
+    """Refuse with a line of text that is no fault, as some of the engine's resources do."""
+    return Refusal(Response(text, status, content_type="text/plain;charset=UTF-8"))
+
+
 def usage() -> Refusal:
     """Refuse a body that cannot be read: a usage message, not a fault, which no client expects."""
     message = "Request syntactically incorrect."
     return Refusal(document(markup.element("usage_message", markup.text("message", message)), 400))
+
+
+def not_simulated(what: str) -> Refusal:
+    """Refuse what an engine has and the simulator has not."""
+    return fault(501, f"The simulator does not know {what}; see its documentation.", "Not simulated")
 
 
 def denied() -> Refusal:
@@ -65,6 +76,21 @@ def denied() -> Refusal:
 def status_line(status: int) -> str:
     """Give a status with its phrase as an engine writes it: 409 Conflict."""
     return f"{status} {HTTPStatus(status).phrase}"
+
+
+def options(methods: Iterable[str]) -> Response:
+    """Answer what can be done at an address; 404 where there is nothing."""
+    words = ", ".join(sorted({*methods, "OPTIONS"}))
+    if words == "OPTIONS":
+        return absent().response
+    return Response(words, headers={"Allow": words}, content_type="text/plain;charset=UTF-8")
+
+
+def allowing(methods: Iterable[str]) -> Response:
+    """Refuse a method that an address has not, saying which it has."""
+    response = page(405)
+    response.headers["Allow"] = ", ".join(sorted({*methods, "OPTIONS"}))
+    return response
 
 
 def page(status: int, text: str = "") -> Response:

@@ -12,7 +12,7 @@ from werkzeug.routing import MapAdapter
 
 from ovirt_simulator.core import rejections
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http import answers, limits, markup
+from ovirt_simulator.http import answers, limits, markup, restricted
 from ovirt_simulator.http.cache import RenderCache
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Follow, FollowError
@@ -35,8 +35,6 @@ class Api:
 
     def answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
         """Answer a request; `path` is what follows /ovirt-engine/api."""
-        if request.headers.get("Version", "4") != "4":
-            return answers.fault(400, "Unsupported version.").response
         self._sessions.note(request, user_name)
         plain, matrix = _without_matrix(path)
         call = Call(self._engine, request, user_name, user, self._expand, self._cache, matrix)
@@ -47,7 +45,6 @@ class Api:
     def _guarded(self, call: Call, request: Request, path: str) -> Response:
         """Answer, with every way of failing turned into the answer that the engine has for it."""
         try:
-            limits.check_parameters(call.parameters)
             return self._dispatch(call, request, path)
         except answers.Refusal as refusal:
             return refusal.response
@@ -57,17 +54,24 @@ class Api:
             return answers.fault(404, str(missing)).response
         except NotFound:
             return answers.absent().response
-        except MethodNotAllowed:
-            return answers.page(405)
+        except MethodNotAllowed as other:
+            return answers.allowing(other.valid_methods or ())
         except FollowError as error:
             _LOG.info("%s %s: %s", request.method, request.full_path, error)
             return answers.page(500, "java.lang.IllegalStateException")
 
     def _dispatch(self, call: Call, request: Request, path: str) -> Response:
-        resource, arguments = self._match(re.sub("/+", "/", path) or "/", request.method)
+        path, method = re.sub("/+", "/", path) or "/", request.method
+        if method == "OPTIONS":
+            return answers.options(self._adapter.allowed_methods(path))
+        resource, arguments, pattern = self._match(path, method)
+        limits.check_parameters(method, pattern, call.parameter)
+        if method in ("GET", "HEAD"):
+            restricted.check_reading(call, pattern)
         result = resource.answer(call, **arguments)
         if isinstance(result, Response):
             return result
+        _check_followed(call, result, pattern)
         if resource.root is None:
             return answers.document(result)
         return answers.document(markup.collection(resource.root, _at_most(result, call.number("max"))))
@@ -75,15 +79,26 @@ class Api:
     def _expand(self, call: Call, address: str, tag: str, follow: Follow) -> str:
         """Render what an entity links to, under the name that the entity has for it."""
         try:
-            resource, arguments = self._match(unquote(address.removeprefix(markup.API)), "GET")
-            result = resource.answer(call.below(follow), **arguments)
+            resource, arguments, _ = self._match(unquote(address.removeprefix(markup.API)), "GET")
+            below = call.below(follow)
+            result = resource.answer(below, **arguments)
         except (answers.Refusal, NotFound) as missing:
+            if isinstance(missing, answers.Refusal) and missing.response.status_code == 501:
+                raise
             raise FollowError(f"{address}: {missing}") from missing
+        _check_followed(below, result, address)
         return result if resource.root is None else markup.collection(tag, result)
 
-    def _match(self, path: str, method: str) -> tuple[Resource, dict[str, str]]:
-        resource, arguments = self._adapter.match(path, method)
-        return resource, dict(arguments)
+    def _match(self, path: str, method: str) -> tuple[Resource, dict[str, str], str]:
+        """Give the resource at a path, what it is asked with, and the pattern of its address."""
+        rule, arguments = self._adapter.match(path, method, return_rule=True)
+        return rule.endpoint, dict(arguments), rule.rule
+
+
+def _check_followed(call: Call, result: str | list[str], address: str) -> None:
+    """Refuse to follow what nobody looked at: an answer that is rendered without its links."""
+    if call.follow and result and not call.linked:
+        raise answers.not_simulated(f"what can be followed at {address}")
 
 
 def _without_matrix(path: str) -> tuple[str, dict[str, str]]:

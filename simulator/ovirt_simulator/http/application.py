@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Protocol
 
 from werkzeug import Request, Response
 from werkzeug.utils import redirect
 
-from ovirt_simulator.http import accepts, answers, persistent_auth, sso
+from ovirt_simulator.http import accepts, answers, persistent_auth, services, sso
 from ovirt_simulator.http.disturbances import Disturbances
 from ovirt_simulator.http.markup import API
 from ovirt_simulator.http.resources.transfers import IMAGES
@@ -29,6 +31,7 @@ _WELCOME = {
     "/ovirt-engine/sso/oauth/authorize": "/ovirt-engine/",
 }
 _CHUNK = 1 << 20
+_VERSION = re.compile("/v([0-9]+)(|/.*)")
 _LOGOUT_PATH = "/ovirt-engine/services/sso-logout"
 CONTROL = "/simulator"
 
@@ -49,12 +52,14 @@ class Application:
         disturbances: Disturbances,
         tally: Tally,
         control: Callable[[Request, str], Response],
+        certificates: Path | None,
     ) -> None:
         self._api = api
         self._tokens = tokens
         self._disturbances = disturbances
         self._tally = tally
         self._control = control
+        self._certificates = certificates
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -94,6 +99,10 @@ class Application:
             return sso.token_servlet(request, self._tokens)
         if path == _LOGOUT_PATH:
             return sso.logout_servlet(request, self._tokens)
+        if path == services.HEALTH:
+            return services.health()
+        if path == services.CERTIFICATES:
+            return services.pki_resource(request, self._certificates)
         if path in _WELCOME:
             return redirect(_WELCOME[path])
         if path.startswith(f"{IMAGES}/") and request.method in ("OPTIONS", "PUT"):
@@ -109,8 +118,9 @@ class Application:
             response.headers["WWW-Authenticate"] = 'Basic realm="RESTAPI"'
             return response
         self._tally.add(identity[0])
-        if path == "/v4" or path.startswith("/v4/"):
-            path = path.removeprefix("/v4")
+        version, path = _version(request, path)
+        if version != "4":
+            return answers.page(400)
         if not accepts.anything_here(request):
             return answers.page(406)
         response = accepts.in_its_form(request, self._api.answer(request, path, *identity))
@@ -131,6 +141,14 @@ class Application:
             return name, self._tokens.check(name, password)
         except LoginError:
             return None
+
+
+def _version(request: Request, path: str) -> tuple[str, str]:
+    """Give the version of the API that the address or else a header names, and the path without it."""
+    found = _VERSION.fullmatch(path)
+    if found is not None:
+        return found[1], found[2]
+    return request.headers.get("Version") or "4", path
 
 
 def _swallowed(request: Request) -> Response:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from lxml import etree
 
 from ovirt_placement.model import Rule
-from ovirt_simulator.http import json_form, limits
+from ovirt_simulator.http import guids, json_form, limits
 from ovirt_simulator.http.answers import fault, usage
 
 Value = TypeVar("Value")
@@ -23,26 +23,33 @@ class Body:
         self._node = node
 
     @classmethod
-    def parse(cls, document: bytes, tag: str) -> Body:
-        """Read a document whose root is `tag`; refuse others with a usage message."""
+    def parse(cls, document: bytes, tag: str, step: str = "") -> Body:
+        """Read a document whose root is `tag`; refuse others with a usage message.
+
+        `step` is the last one of the address, of which it depends what an action may say.
+        """
         try:
             node = etree.fromstring(document, _PARSER)
         except etree.XMLSyntaxError:
             raise usage() from None
         if node.tag != tag:
             raise usage()
-        limits.check_body(node)
+        limits.check_body(node, step)
         return cls(node)
 
     @classmethod
-    def parse_json(cls, document: bytes, tag: str) -> Body:
+    def parse_json(cls, document: bytes, tag: str, step: str = "") -> Body:
         """Read a JSON object that stands for the element `tag`; refuse others with a usage message."""
         try:
             node = json_form.from_json(document, tag)
         except json_form.NotJson:
             raise usage() from None
-        limits.check_body(node)
+        limits.check_body(node, step)
         return cls(node)
+
+    def check_ids(self) -> None:
+        """Refuse ids that are no UUIDs."""
+        guids.check(self._node)
 
     @property
     def id(self) -> str | None:

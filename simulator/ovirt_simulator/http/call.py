@@ -13,7 +13,7 @@ from werkzeug import Request
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http import json_form, markup
+from ovirt_simulator.http import guids, json_form, markup
 from ovirt_simulator.http.answers import Refusal, denied, fault, page
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.cache import RenderCache
@@ -62,6 +62,8 @@ class Call:
         #: Whether this call renders what another one follows; then `search` and `max` are not its own.
         self.followed = follow is not None
         self.follow = parse_follow(self.parameter("follow") or "") if follow is None else follow
+        #: Whether links were asked for, of which some may be followed.
+        self.linked = False
 
     @property
     def server_url(self) -> str:
@@ -71,11 +73,6 @@ class Call:
     @property
     def queries(self) -> Queries:
         return self.engine.queries
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """All parameters of the query and behind the path."""
-        return {**self._matrix, **self._request.args.to_dict()}
 
     def parameter(self, name: str) -> str | None:
         """Give a parameter of the query or behind the path, or for some the header that may stand for it."""
@@ -99,7 +96,7 @@ class Call:
     @cached_property
     def correlation_id(self) -> str:
         """What the events of this request carry: what the client gave, cleaned and cut, or a random id."""
-        given = self._request.headers.get("Correlation-Id") or self._request.args.get("correlation_id", "")
+        given = self._request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
         cleaned = re.sub("[^0-9a-zA-Z_-]", "", given)[:_CORRELATION_LENGTH]
         return cleaned or str(uuid.uuid4())
 
@@ -113,8 +110,8 @@ class Call:
         asked = self.flag("filter")
         if asked is None:
             return not self.user.admin
-        if not asked:
-            self.need_admin()
+        if not asked and not self.user.admin:
+            raise denied()
         return asked
 
     @cached_property
@@ -132,15 +129,20 @@ class Call:
     def body(self, tag: str) -> Body:
         """Read the body, XML or JSON; an XML root must be `tag`."""
         document, kind = self._request.get_data(), self._request.mimetype
-        if kind == json_form.JSON_TYPE:
-            return Body.parse_json(document, tag)
-        if kind not in ("", json_form.XML_TYPE):
+        step = self._request.path.rstrip("/").rpartition("/")[2].partition(";")[0]
+        if kind not in ("", json_form.JSON_TYPE, json_form.XML_TYPE):
             raise Refusal(page(415))
-        return Body.parse(document, tag)
+        parse = Body.parse_json if kind == json_form.JSON_TYPE else Body.parse
+        body = parse(document, tag, step)
+        if self._request.method == "PUT" and body.id not in (None, step):
+            raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
+        if guids.are_uuids(cluster.id for cluster in self.queries.clusters()):
+            body.check_ids()
+        return body
 
     def need_admin(self) -> None:
-        """Refuse a query that only admins may make."""
-        if not self.user.admin:
+        """Refuse a query that only admins may make, and not filtered."""
+        if self.filtered:
             raise denied()
 
     def need(self, permit: Permit) -> None:
@@ -153,6 +155,7 @@ class Call:
         return self.links_at(markup.path(*segments))
 
     def links_at(self, href: str) -> Links:
+        self.linked = True
         return Links(href, self.follow, self._expansion)
 
     def plain_links(self, *segments: str) -> Links:

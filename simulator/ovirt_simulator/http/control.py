@@ -4,6 +4,7 @@ GET    /state                  the present state, as a state file
 POST   /advance                {"seconds": 5}
 POST   /hosts/ID/fail          the host crashes
 POST   /hosts/ID/recover       ... and comes back
+POST   /hosts/ID/updates       there are updates for the host
 POST   /vms/ID/crash           the VM dies
 POST   /migrations/faults      {"fail": true} or hang, refuse, slow; with "count" and "vm": the next ones
 DELETE /migrations/faults      migrations go well again
@@ -112,6 +113,7 @@ class EngineControl(Control):
             Rule("/advance", endpoint=self._advance, methods=["POST"]),
             Rule("/hosts/<host_id>/fail", endpoint=self._fail, methods=["POST"]),
             Rule("/hosts/<host_id>/recover", endpoint=self._recover, methods=["POST"]),
+            Rule("/hosts/<host_id>/updates", endpoint=self._offer_updates, methods=["POST"]),
             Rule("/vms/<vm_id>/crash", endpoint=self._crash, methods=["POST"]),
             Rule("/migrations/faults", endpoint=self._fail_migrations, methods=["POST"]),
             Rule("/migrations/faults", endpoint=self._clear_migration_faults, methods=["DELETE"]),
@@ -131,6 +133,10 @@ class EngineControl(Control):
 
     def _recover(self, _: Request, host_id: str) -> Response:
         self._engine.hosts.recover(host_id)
+        return _json({})
+
+    def _offer_updates(self, _: Request, host_id: str) -> Response:
+        self._engine.host_upgrades.offer(host_id)
         return _json({})
 
     def _crash(self, _: Request, vm_id: str) -> Response:

@@ -118,7 +118,8 @@ def _serve(
     tokens: Tokens,
     disturbances: Disturbances,
 ) -> Server:
-    application = Application(api, tokens, disturbances, control.tally, control)
+    chain = None if certificate is None else certificate.chain
+    application = Application(api, tokens, disturbances, control.tally, control, chain)
     return Server(application, listen, certificate, tokens, disturbances)
 
 

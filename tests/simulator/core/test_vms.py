@@ -140,4 +140,4 @@ def test_a_crashed_vm_restarts_if_it_is_highly_available() -> None:
     engine.advance(20)
     assert engines.where(engine, "ha") == ("up", "h1")
     assert engines.where(engine, "other") == ("down", None)
-    assert engines.codes(engine) == [119, 119, 506, 32]
+    assert engines.codes(engine) == [119, 9602, 119, 506, 32]

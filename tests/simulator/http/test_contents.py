@@ -70,14 +70,23 @@ def test_templates_and_disks(sdk: Connection) -> None:
     assert (blank.name, other.version.base_template.id) == ("Blank", other.id)
     assert (blank.cpu.topology.cores, blank.version.version_number) == (1, 1)
     disk = system.disks_service().disk_service("disk1").get()
-    domains = system.storage_domains_service().list()
-    assert [domain.id for domain in disk.storage_domains] == [domain.id for domain in domains]
+    (master,) = (domain for domain in system.storage_domains_service().list() if domain.master)
+    assert [domain.id for domain in disk.storage_domains] == [master.id]
+
+
+def test_the_root_names_what_is_special(sdk: Connection) -> None:
+    system = sdk.system_service()
+    root = system.get()
+    assert root.special_objects.root_tag.id == root.special_objects.blank_template.id
+    assert system.tags_service().tag_service(root.special_objects.root_tag.id).get().name == "root"
+    assert sdk.follow_link(root.authenticated_user).user_name.startswith("admin@")
+    assert (root.engine_backup.last_db_backup, len(root.product_info.instance_id)) == (None, 36)
 
 
 def test_the_summary(sdk: Connection, server: Server) -> None:
     summary = sdk.system_service().get().summary
     assert (summary.vms.total, summary.hosts.active) == (11, 3)
-    assert (summary.storage_domains.total, summary.users.total) == (1, 1)
+    assert (summary.storage_domains.total, summary.users.total) == (2, 1)
     assert request(f"{server.api_url}", user="user@internal:password").xml.find("summary") is None
 
 

@@ -19,14 +19,39 @@ def test_nics_come_change_and_go(sdk: Connection, engine: Engine) -> None:
     nics = sdk.system_service().vms_service().vm_service("web1").nics_service()
     nic = nics.add(types.Nic(name="nic1", vnic_profile=types.VnicProfile(id="vp1")))
     assert (nic.vnic_profile.id, told(engine)) == ("vp1", (932, "web1"))
-    assert nics.nic_service(nic.id).update(types.Nic(name="renamed")).vnic_profile.id == "vp1"
-    assert told(engine)[0] == 932, "what is read past changes nothing"
+    renamed = nics.nic_service(nic.id).update(types.Nic(name="renamed"))
+    assert (renamed.name, renamed.vnic_profile.id) == ("renamed", "vp1")
+    with pytest.raises(Error, match="name is already in use"):
+        nics.add(types.Nic(name="renamed"))
     assert nics.nic_service(nic.id).update(types.Nic(vnic_profile=types.VnicProfile())).vnic_profile is None
     assert told(engine) == (934, "web1")
     nics.nic_service(nic.id).remove()
     assert (nics.list(), told(engine)) == ([], (930, "web1"))
     with pytest.raises(NotFoundError):
         nics.add(types.Nic(name="nic1", vnic_profile=types.VnicProfile(id="nowhere")))
+
+
+def test_nics_have_the_addresses_that_they_are_given(sdk: Connection) -> None:
+    vms = sdk.system_service().vms_service()
+    nics = vms.vm_service("web1").nics_service()
+    nic = nics.add(types.Nic(name="own", mac=types.Mac(address="56:6F:00:00:00:01")))
+    assert nic.mac.address == "56:6F:00:00:00:01"
+    service = nics.nic_service(nic.id)
+    assert service.update(service.get()).mac.address == nic.mac.address
+    assert (
+        service.update(types.Nic(mac=types.Mac(address="02:00:00:00:00:02"))).mac.address
+        == "02:00:00:00:00:02"
+    )
+    assert [vm.id for vm in vms.list(search="vnic.mac=02:00:00:00:00:02")] == ["web1"]
+    for address, refusal, code in (
+        ("02:00:00:00:00:02", "already in use by VM or snapshot: web1", 409),
+        ("03:00:00:00:00:02", "Multi-cast", 400),
+        ("02:00", "must be in format", 400),
+    ):
+        with pytest.raises(Error, match=refusal) as caught:
+            nics.add(types.Nic(name="other", mac=types.Mac(address=address)))
+        assert caught.value.code == code
+    assert [one.name for one in nics.list()] == ["own"]
 
 
 def test_disks_come_change_and_go(sdk: Connection, engine: Engine) -> None:

@@ -100,7 +100,6 @@ def test_name_memory_and_cpus_change(update: Callable[..., types.Vm], engine: En
         ("idle", {"name": "web1"}, 409, "already in use"),
         ("idle", {"memory": 1 << 20}, 400, "Guaranteed cannot exceed"),
         ("idle", {"memory_policy": types.MemoryPolicy(max=1 << 20)}, 409, "exceed maximum memory size"),
-        ("web1", {"cpu": types.Cpu(topology=types.CpuTopology(cores=2))}, 400, "while the VM is not down"),
         ("idle", {"cpu": types.Cpu(topology=types.CpuTopology(cores=0))}, 400, "not a valid cores"),
     ],
 )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import closing
+
 import pytest
 from ovirtsdk4 import Connection, Error, NotFoundError, types
 
-from ovirt_simulator.http.server import Server
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import cluster, host, vm
+from tests.simulator.core import engines
 from tests.simulator.http.plain import request
 
 GROUPS = "clusters/cluster1/affinitygroups"
@@ -85,7 +90,9 @@ def test_spellings_of_an_address(server: Server, path: str) -> None:
 
 def test_versions(server: Server) -> None:
     assert request(f"{server.api_url}/vms", headers={"Version": "4"}).status == 200
-    assert request(f"{server.api_url}/vms", headers={"Version": "3"}).status == 400
+    for path, version in [("vms", "3"), ("v3/vms", "4"), ("v3", "4")]:
+        reply = request(f"{server.api_url}/{path}", headers={"Version": version})
+        assert (reply.status, reply.xml.tag) == (400, "html")
 
 
 @pytest.mark.parametrize(
@@ -116,3 +123,35 @@ def test_names_come_through_whatever_they_hold(sdk: Connection) -> None:
     for name in ("<a> & \"b\" 'c'", "ünïcödé ✓ 𝄞", "]]>"):
         label = labels.add(types.AffinityLabel(name=name))
         assert labels.label_service(label.id).get().name == name
+
+
+def test_what_can_be_done_at_an_address(server: Server) -> None:
+    reply = request(f"{server.api_url}/vms", "OPTIONS")
+    assert (reply.status, reply.headers["allow"]) == (200, "GET, HEAD, OPTIONS, POST")
+    assert request(f"{server.api_url}/vms", "DELETE").headers["allow"] == "GET, HEAD, OPTIONS, POST"
+    assert request(f"{server.api_url}/nonsense", "OPTIONS").status == 404
+    head = request(f"{server.api_url}/vms/web1", "HEAD")
+    assert (head.status, head.body) == (200, b"")
+
+
+def test_an_id_cannot_be_changed(server: Server) -> None:
+    reply = request(f"{server.api_url}/vms/spare", "PUT", '<vm id="web1"><description>x</description></vm>')
+    assert (reply.status, reply.xml.findtext("detail")) == (409, "Attempt to set immutable field: id")
+    assert request(f"{server.api_url}/vms/spare", "PUT", '<vm id="spare"/>').status == 200
+
+
+def test_an_id_that_is_none_cannot_be_read() -> None:
+    """Where ids are UUIDs, others are refused before anything is looked for."""
+    ids = {name: str(uuid.uuid4()) for name in ("cluster", "host", "vm")}
+    state = (
+        cluster(ids["cluster"]),
+        host(ids["host"], cluster=ids["cluster"]),
+        vm(ids["vm"], ids["host"], cluster=ids["cluster"]),
+    )
+    with closing(serve(engines.engine(*state))) as running:
+        migrate = f"{running.api_url}/vms/{ids['vm']}/migrate"
+        reply = request(migrate, "POST", '<action><host id="beta"/></action>')
+        assert (reply.status, reply.xml.findtext("reason")) == (400, "Operation failed")
+        assert reply.xml.findtext("detail") == "Invalid UUID string: beta"
+        reply = request(migrate, "POST", f'<action><host id="{uuid.uuid4()}"/></action>')
+        assert "Invalid Host Id" in reply.xml.findtext(".//detail", "")

@@ -76,9 +76,9 @@ def test_sub_collections_that_the_state_lacks_are_empty(sdk: Connection) -> None
         sdk.system_service()
         .vms_service()
         .vm_service("web1")
-        .get(follow="applications,numa_nodes,cdroms,sessions")
+        .get(follow="applications,numa_nodes,watchdogs,sessions")
     )
-    assert [list(each) for each in (vm.applications, vm.cdroms, vm.sessions)] == [[], [], []]
+    assert [list(each) for each in (vm.applications, vm.watchdogs, vm.sessions)] == [[], [], []]
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,10 @@ def test_a_reference_can_be_followed_where_it_is_there(sdk: Connection) -> None:
     assert service.list(search="name=web1", follow="host")[0].host.name == "alpha"
     with pytest.raises(Error, match="isn't the expected XML"):
         service.list(follow="host")
+
+
+@pytest.mark.parametrize("path", ["affinitylabels?follow=vms.nics", "vms?follow=affinity_labels.vms.nics"])
+def test_what_the_simulator_cannot_follow_it_refuses(server: Server, path: str) -> None:
+    """An engine follows these; here a label's members are no more than their ids."""
+    reply = request(f"{server.api_url}/{path}")
+    assert (reply.status, reply.xml.findtext("reason")) == (501, "Not simulated")

@@ -109,3 +109,24 @@ def test_an_option(sdk: Connection) -> None:
     with pytest.raises(Error, match="does not know the option 'Other'") as caught:
         options.option_service("Other").get()
     assert caught.value.code == 501
+
+
+def test_what_is_done_to_vms_and_hosts_is_known_by_its_correlation_id(sdk: Connection) -> None:
+    system = sdk.system_service()
+    spare = system.vms_service().vm_service("spare")
+    host = system.hosts_service().host_service("host3")
+
+    def found(correlation_id: str) -> list[str]:
+        jobs = system.jobs_service().list(search=f"correlation_id={correlation_id}")
+        return [job.description for job in jobs]
+
+    spare.update(types.Vm(comment="x"), query={"correlation_id": "edit"})
+    spare.start(query={"correlation_id": "start"})
+    spare.stop(query={"correlation_id": "stop"})
+    host.activate(query={"correlation_id": "activate"})
+    system.tags_service().add(types.Tag(name="new"), query={"correlation_id": "tag"})
+    assert found("edit") == ["Editing VM spare properties"]
+    assert found("start") == ["Launching VM spare"]
+    assert found("stop") == ["Stopping VM spare"]
+    assert found("activate") == ["Invoking Activate Host gamma"]
+    assert found("tag") == [], "an engine keeps no jobs of tags, groups, labels and clusters"

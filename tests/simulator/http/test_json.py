@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from lxml import etree
+from ovirtsdk4 import writers
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http import json_form
@@ -67,9 +70,12 @@ def test_what_a_client_asks_for(server: Server) -> None:
         ("application/xml", "application/xml"),
         ("application/json, application/xml;q=0.5", JSON),
         ("text/html,application/xml;q=0.9,*/*;q=0.8", "application/xml"),
+        ("application/json; charset=utf-8", JSON),
+        ("application/xml; charset=UTF-8", "application/xml"),
     ]:
         assert ask(server, "vms/db1", accept).headers["content-type"].startswith(given)
     assert ask(server, "vms/db1", "image/png").status == 406
+    assert ask(server, f"vms/db1?accept={JSON}", "application/xml").headers["content-type"] == JSON
 
 
 def send(server: Server, path: str, body: object, method: str = "POST") -> Reply:
@@ -96,7 +102,18 @@ def test_bodies(server: Server, engine: Engine) -> None:
     assert json.loads(send(server, "vms/spare/start", {}).body)["status"] == "complete"
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "3", '"x"', '{"name": {"a": "\\u0000"}}', '{"a b": "x"}'])
+def test_times_are_milliseconds_in_bodies_too(server: Server) -> None:
+    event = {"origin": "x", "severity": "normal", "custom_id": "1", "description": "d", "time": 1772366400000}
+    assert json.loads(send(server, "events", event).body)["time"] == 1772366400000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("", "{", "[]", "3", '"x"', '{"name": {"a": "\\u0000"}}', '{"a b": "x"}'),
+        *('{"name": ["x"]}', '{"name": "x", "parent": [{"id": "y"}]}', '{"name": "x", "link": {}}'),
+    ],
+)
 def test_what_is_no_json_is_answered_with_a_usage_message(server: Server, body: str) -> None:
     reply = send(server, "tags", body)
     assert reply.status == 400
@@ -130,3 +147,16 @@ def leaves(root: etree._Element) -> list[tuple[str, str]]:
         ):
             found.append((path, node.text))
     return sorted(found)
+
+
+def test_lists_and_times_are_those_of_the_api() -> None:
+    """The SDK's writers know which elements are lists, whatever is in them, and which are times."""
+    source = inspect.getsource(writers)
+    for item, items in re.findall(r"write_many\([^,]+, writer, '(\w+)', '(\w+)'\)", source):
+        told = json.loads(json_form.to_json(f"<x><{items}><{item} id='a'/></{items}></x>".encode()))
+        assert told == {items: {item: [{"id": "a"}]}}
+    for name in re.findall(r"write_date\(writer, '(\w+)'", source):
+        moment = "2026-03-01T12:00:00.000Z"
+        assert json.loads(json_form.to_json(f"<x><{name}>{moment}</{name}></x>".encode())) == {
+            name: 1772366400000
+        }

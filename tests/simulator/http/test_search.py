@@ -38,7 +38,14 @@ VMS = "Engine db1 idle manual remote silent spare stuck web1 web2 web3"
         ("guaranteed_memory=4096", "db1"),
         ("vcpus=4", "db1"),
         ("type=server and architecture=x86_64 and os=other and vcpus!=1", "db1"),
+        # The engine holds nothing for a VM that has no next run, so it is not false either.
         ("next_run_config_exists=true", ""),
+        ("next_run_config_exists=false", ""),
+        ("next_run_config_exists!=false and name=web1", "web1"),
+        ("has_illegal_images=false", "db1"),
+        # Only a guest agent would tell addresses.
+        ("ip=10.*", ""),
+        ("ip!=10.* and fqdn!=web* and name=web*", "web1 web2 web3"),
         ("quota=quota1", "db1"),
         ("quota!=null", "db1"),
         ("name=web* sortby name desc", "web3 web2 web1"),
@@ -46,6 +53,10 @@ VMS = "Engine db1 idle manual remote silent spare stuck web1 web2 web3"
         ("name=web* sortby on_host", "web1 web3 web2"),
         ("sortby status desc", "silent stuck Engine db1 manual remote web1 web2 web3 idle spare"),
         ("creationdate>1/31/26 and creationdate<3/2/2026 and name=web1", "web1"),
+        # Of these the engine reads a time as well; the clock showed noon when all were created.
+        ('creationdate>"3/1/26 11:59 AM" and name=web1', "web1"),
+        ('creationdate>"3/1/26 12:01 PM"', ""),
+        ('creationdate<"Mar 2, 26" and name=web1', "web1"),
         ("uptime<00:01:00 and on_host=beta", "db1 manual web2"),
         ("uptime<1 and status=down", "idle spare"),
         ("uptime>1", ""),
@@ -87,6 +98,9 @@ def test_vms(server: Server, search: str, found: str) -> None:
         "name=web1;",
         'name="web1',
         "uptime=1",
+        "uptime>99999999999",
+        "uptime>1 12:00:00",
+        "name=web1\u00a0",
         "os=Other",
         # Brackets mean nothing, and are part of words.
         "(name=web1",
@@ -114,12 +128,49 @@ def test_what_makes_no_sense_finds_nothing(server: Server, search: str) -> None:
 @pytest.mark.parametrize(
     ("collection", "search", "status", "detail"),
     [
+        ("hosts", "template.name=tpl1", 400, 'ERROR: missing FROM-clause entry for table "vms"'),
+        ("templates", "event.severity=error", 400, 'ERROR: missing FROM-clause entry for table "vms"'),
+        ("vms", "TAG=red", 400, 'ERROR: missing FROM-clause entry for table "vms_with_tags"'),
+        ("users", "VM.name=web1", 400, "ERROR: column vdc_users.vm_guid does not exist"),
+        ("users", "host.name=alpha", 400, "ERROR: column vdc_users.vm_guid does not exist"),
+        ("users", "pool=x", 400, "ERROR: column vdc_users.vm_pool_name does not exist"),
+        ("events", "hosts.name=alpha", 400, 'ERROR: missing FROM-clause entry for table "vds_with_tags"'),
+        ("events", "time>1/1/99999", 400, 'ERROR: date/time field value out of range: "1/1/99999"'),
+        (
+            "templates",
+            "vms.name=db1 sortby name",
+            400,
+            "ERROR: for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+        ),
+        (
+            "vms",
+            "migration_progress_percent>0",
+            400,
+            "ERROR: column vms.migration_progress_percent does not exist",
+        ),
+        (
+            "clusters",
+            "storage.status=active",
+            400,
+            "ERROR: column storage_domains_with_hosts_view.status does not exist",
+        ),
+        (
+            "instancetypes",
+            "small",
+            400,
+            "ERROR: column instance_types_storage_domain.tag_name does not exist",
+        ),
+        ("jobs", "upgrade", 400, 'ERROR: syntax error at or near ")"'),
+        ("vms", "memory=\u0663", 400, 'ERROR: invalid input syntax for type integer: "\u0663"'),
+        ("vms", "vnics=x", 500, ""),
+        ("instancetypes", "vm.name=db1", 500, ""),
         ("vms", "id=web*", 400, 'ERROR: invalid input syntax for type uuid: "web*"'),
         ("disks", "size>big", 400, 'ERROR: invalid input syntax for type bigint: "big"'),
         ("templates", "sealed=perhaps", 400, 'ERROR: invalid input syntax for type boolean: "perhaps"'),
         ("templates", "sortby tag", 400, 'ERROR: column "tag_name" does not exist'),
         ("events", "host.status=up", 400, "ERROR: column vds_with_tags_temp.status does not exist"),
         ("vms", "creationdate>today", 500, ""),
+        ("vms", "page 0", 400, "ERROR: OFFSET must not be negative"),
     ],
 )
 def test_what_the_database_fails_on_is_a_fault(
@@ -139,8 +190,9 @@ def test_pages(server: Server) -> None:
     assert ids(server, "vms", "sortby name desc page 2", max="2") == ["web1", "stuck"]
     assert ids(server, "vms", "page 1") == VMS.split()
     assert ids(server, "vms", "page 2") == [], "without max the first page holds all that there can be"
+    assert ids(server, "disks", "page 1", max="1") == ["disk1"]
+    assert ids(server, "disks", "page 2", max="1") == [], "the engine takes `max` of all disks that it finds"
     assert ids(server, "vms", "page 2 ", max="4") == VMS.split()[:4], "a blank behind it makes it the first"
-    assert ids(server, "vms", "page 0", max="4") == []
 
 
 @pytest.mark.parametrize("collection", ["vms", "hosts", "events", "users"])

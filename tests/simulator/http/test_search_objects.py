@@ -30,7 +30,7 @@ from tests.simulator.http.searching import ask, ids
         ("hosts", "vms.status=paused", "host1"),
         ("hosts", "vm.name=web1 and vm.name=web3", ""),
         ("hosts", "vm.tag=red and status=up", "host1 host2"),
-        ("hosts", "template.name=tpl1", "host2"),
+        ("hosts", "template=tpl1", "host2"),
         ("clusters", "datacenter.name=DC", "cluster1 cluster2"),
         ("clusters", "cluster_network.network_name=storage", "cluster1 cluster2"),
         ("datacenters", "Clusters.name=Default", "dc1"),
@@ -106,6 +106,16 @@ def _grant(sdk: Connection, name: str) -> None:
     permissions.add(types.Permission(role=types.Role(name="UserRole"), user=types.User(id=name)))
 
 
+def test_a_role_goes_to_the_user_that_was_searched(server: Server, sdk: Connection, engine: Engine) -> None:
+    for name in ("alice", "bob"):
+        _grant(sdk, name)
+    users = sdk.system_service().users_service().list(search="usrname=bob@internal-authz")
+    permission = sdk.system_service().vms_service().vm_service("web2").permissions_service()
+    permission.add(types.Permission(role=types.Role(name="UserVmManager"), user=types.User(id=users[0].id)))
+    holders = {one.holder for one in engine.queries.permissions() if one.vm == "web2"}
+    assert holders == {"bob"}
+
+
 def test_any_search_of_vnic_profiles_finds_nothing(server: Server) -> None:
     assert len(request(f"{server.api_url}/vnicprofiles").xml) == 1
     assert ids(server, "vnicprofiles", "name=mgmt") == ids(server, "vnicprofiles", "") == []
@@ -133,6 +143,8 @@ def test_events(server: Server, sdk: Connection, engine: Engine) -> None:
     assert numbers("severity>=warning and severity!=alert") == ["2", "1"]
     assert numbers("vm.name=web1") == numbers("event_vm=web1") == ["2"]
     assert numbers("message=*3") == ["3"]
+    assert numbers('event_vm!=""') == ["2"], "where there is no VM, the engine has an empty name"
+    assert numbers("vm.id!=web1") == ["3", "1", "0"]
     assert numbers("vm.cluster=Default and origin=test") == ["2"]
     assert ids(server, "events", "host.name=alpha or host.name=beta") == ids(
         server, "events", "event_host=*a"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
+from base64 import b64encode
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import ovirtsdk4
 import pytest
@@ -29,6 +32,9 @@ def test_tls(engine: Engine, tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     server = serve(engine, certificate=certificate)
     assert server.url.startswith("https://")
+    shown = f"{server.url}/ovirt-engine/services/pki-resource?resource=engine-certificate"
+    with urlopen(shown, context=ssl.create_default_context(cafile=tmp_path / "ca.pem")) as reply:
+        assert reply.read().strip() == certificate.chain.read_bytes().strip()
     arguments = {"url": server.api_url, "username": "admin@internal", "password": "password"}
     trusting = ovirtsdk4.Connection(ca_file=str(tmp_path / "ca.pem"), **arguments)
     assert len(trusting.system_service().vms_service().list()) == 11
@@ -145,3 +151,34 @@ def test_max_cuts_every_list(server: Server, path: str) -> None:
     assert whole > 1
     assert [len(request(f"{server.api_url}/{path}?max={most}").xml) for most in (1, 0, -1)] == [1, 0, whole]
     assert request(f"{server.api_url}/{path}?max=-2").status == 500
+
+
+def test_pages_that_need_no_log_in(server: Server) -> None:
+    def page(path: str) -> tuple[int, bytes]:
+        reply = request(f"{server.url}/ovirt-engine/services/{path}", user=None)
+        return reply.status, reply.body
+
+    assert page("health") == (200, b"DB Up!Welcome to Health Status!")
+    assert page("pki-resource?resource=ca-certificate")[0] == 404, "without TLS there is none"
+    assert page("pki-resource?resource=nonsense")[0] == 400
+
+
+def test_requests_in_a_row_on_one_connection_and_bodies_in_chunks(server: Server) -> None:
+    host = server.url.removeprefix("http://")
+    name, _, port = host.rpartition(":")
+    login = f"Host: {host}\r\nAuthorization: Basic {b64encode(b'admin@internal:password').decode()}\r\n"
+    get = f"GET /ovirt-engine/api/vms/web1 HTTP/1.1\r\n{login}\r\n"
+    body = "<tag><name>pieces</name></tag>"
+    post = (
+        f"POST /ovirt-engine/api/tags HTTP/1.1\r\n{login}Content-Type: application/xml\r\n"
+        f"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    )
+    with socket.create_connection((name, int(port)), timeout=30) as connection:
+        connection.sendall(f"{get}{get}{post}".encode())
+        reply = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert [line[9:12] for line in reply.splitlines() if line.startswith(b"HTTP/1.1")] == [
+        b"200",
+        b"200",
+        b"201",
+    ]
+    assert b"<name>pieces</name>" in reply

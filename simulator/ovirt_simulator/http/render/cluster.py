@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.entities import Cluster
+from ovirt_simulator.core.mac_pool import DEFAULT_POOL
 from ovirt_simulator.http.links import Links
-from ovirt_simulator.http.mac_pool import MAC_POOL
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
+from ovirt_simulator.http.render.particulars import shown, with_given
 
 #: Sub-collections, and what `follow` calls them.
 LINKS = {
@@ -20,26 +21,34 @@ LINKS = {
     "permissions": "permissions",
 }
 
-_FENCING = (
-    "<fencing_policy><enabled>true</enabled>"
+#: What stands inside of each element if nobody has said anything of it.
+_USUAL = {
+    "ballooning_enabled": "true",
+    "bios_type": "q35_sea_bios",
+    "cpu": "<architecture>x86_64</architecture><type>Intel Skylake Server Family</type>",
+    "error_handling": "<on_error>migrate</on_error>",
+    "fencing_policy": "<enabled>true</enabled>"
     "<skip_if_connectivity_broken><enabled>false</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
     "<skip_if_gluster_bricks_up>false</skip_if_gluster_bricks_up>"
     "<skip_if_gluster_quorum_not_met>false</skip_if_gluster_quorum_not_met>"
-    "<skip_if_sd_active><enabled>false</enabled></skip_if_sd_active></fencing_policy>"
-)
-_MIGRATION = (
-    "<migration><auto_converge>inherit</auto_converge>"
+    "<skip_if_sd_active><enabled>false</enabled></skip_if_sd_active>",
+    "fips_mode": "disabled",
+    "firewall_type": "firewalld",
+    "gluster_service": "false",
+    "ksm": "<enabled>true</enabled><merge_across_nodes>true</merge_across_nodes>",
+    "log_max_memory_used_threshold": "95",
+    "log_max_memory_used_threshold_type": "percentage",
+    "migration": "<auto_converge>inherit</auto_converge>"
     "<bandwidth><assignment_method>auto</assignment_method></bandwidth>"
     "<compressed>inherit</compressed><encrypted>inherit</encrypted>"
-    '<policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/></migration>'
-)
-_THRESHOLD = (
-    "<log_max_memory_used_threshold>95</log_max_memory_used_threshold>\n"
-    "<log_max_memory_used_threshold_type>percentage</log_max_memory_used_threshold_type>"
-)
-_RANDOM_SOURCES = (
-    "<required_rng_sources><required_rng_source>urandom</required_rng_source></required_rng_sources>"
-)
+    '<policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/>',
+    "required_rng_sources": "<required_rng_source>urandom</required_rng_source>",
+    "switch_type": "legacy",
+    "trusted_service": "false",
+    "tunnel_migration": "false",
+    "virt_service": "true",
+    "vnc_encryption": "false",
+}
 
 
 def cluster(record: Cluster, links: Links, *, management_network: str | None) -> str:
@@ -50,11 +59,11 @@ def cluster(record: Cluster, links: Links, *, management_network: str | None) ->
         links.actions("resetemulatedmachine", "upgrade", "syncallnetworks"),
         text("name", record.name),
         text("description", record.description),
-        text("comment", ""),
+        text("comment", record.comment),
         links.links(LINKS),
         _configuration(record),
         links.reference("data_center", "datacenters", record.data_center),
-        links.reference("mac_pool", "macpools", MAC_POOL),
+        links.reference("mac_pool", "macpools", record.mac_pool or DEFAULT_POOL.id),
         _management_network(management_network),
         links.reference("scheduling_policy", "schedulingpolicies", record.policy_id or None),
     )
@@ -67,36 +76,31 @@ def _management_network(network: str | None) -> str:
 
 
 def _configuration(record: Cluster) -> str:
+    memory = element("over_commit", text("percent", record.memory_overcommit_percent))
+    memory += "<transparent_hugepages><enabled>true</enabled></transparent_hugepages>"
     return lines(
-        text("ballooning_enabled", True),
-        text("bios_type", "q35_sea_bios"),
-        "<cpu><architecture>x86_64</architecture><type>Intel Skylake Server Family</type></cpu>",
+        _shown(record, "ballooning_enabled", "bios_type", "cpu"),
         properties("custom_scheduling_policy_properties", record.scheduling_properties),
-        "<error_handling><on_error>migrate</on_error></error_handling>",
-        _FENCING,
-        text("fips_mode", "disabled"),
-        text("firewall_type", "firewalld"),
-        text("gluster_service", False),
+        _shown(record, "display", "error_handling", "fencing_policy", "fips_mode", "firewall_type"),
+        _shown(record, "gluster_service"),
         text("ha_reservation", record.ha_reservation),
-        "<ksm><enabled>true</enabled><merge_across_nodes>true</merge_across_nodes></ksm>",
-        _THRESHOLD,
-        element(
-            "memory_policy",
-            element("over_commit", text("percent", record.memory_overcommit_percent)),
-            "<transparent_hugepages><enabled>true</enabled></transparent_hugepages>",
+        _shown(record, "ksm", "log_max_memory_used_threshold", "log_max_memory_used_threshold_type"),
+        _shown(record, "maintenance_reason_required"),
+        with_given(record.others, "memory_policy", memory),
+        _shown(
+            record, "migration", "optional_reason", "required_rng_sources", "serial_number", "switch_type"
         ),
-        _MIGRATION,
-        _RANDOM_SOURCES,
-        text("switch_type", "legacy"),
         text("threads_as_cores", record.count_threads_as_cores),
-        text("trusted_service", False),
-        text("tunnel_migration", False),
+        _shown(record, "trusted_service", "tunnel_migration"),
         text("upgrade_in_progress", record.upgrade_mode),
         text("upgrade_percent_complete", record.upgrade_percent),
         version(record.compatibility),
-        text("virt_service", True),
-        text("vnc_encryption", False),
+        _shown(record, "virt_service", "vnc_encryption"),
     )
+
+
+def _shown(record: Cluster, *tags: str) -> str:
+    return shown(record.others, _USUAL, *tags)
 
 
 def properties(tag: str, values: dict[str, str]) -> str:

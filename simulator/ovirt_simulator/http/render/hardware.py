@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ovirt_simulator.core.entities import Vm
 from ovirt_simulator.http.markup import element, lines, text
+from ovirt_simulator.http.render.particulars import shown, with_given
 
 _MIB = 1 << 20
 _BOOT = "<boot><devices><device>hd</device></devices></boot>"
@@ -17,7 +18,8 @@ def cpu(record: Vm) -> str:
         text("sockets", record.sockets),
         text("threads", particulars.threads),
     )
-    return element("cpu", "<architecture>x86_64</architecture>", text("mode", particulars.cpu_mode), topology)
+    usual = "<architecture>x86_64</architecture>" + text("mode", particulars.cpu_mode) + topology
+    return with_given(particulars.others, "cpu", usual)
 
 
 def memory(record: Vm) -> str:
@@ -33,7 +35,7 @@ def memory(record: Vm) -> str:
 
 
 def operating_system(record: Vm) -> str:
-    return element("os", _BOOT, text("type", record.particulars.os))
+    return with_given(record.particulars.others, "os", _BOOT + text("type", record.particulars.os))
 
 
 def initialization(record: Vm) -> str:
@@ -45,4 +47,5 @@ def initialization(record: Vm) -> str:
 def devices(record: Vm) -> str:
     """Render what only `all_content` shows."""
     console = element("console", text("enabled", record.particulars.console))
-    return lines(console, text("soundcard_enabled", record.particulars.soundcard))
+    soundcard = text("soundcard_enabled", record.particulars.soundcard)
+    return lines(console, soundcard, shown(record.particulars.others, {}, "rng_device", "virtio_scsi"))

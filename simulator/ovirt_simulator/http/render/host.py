@@ -56,10 +56,6 @@ _OS = (
     "<os><custom_kernel_cmdline></custom_kernel_cmdline><type>RHEL</type>"
     "<version><full_version>9.4 - 1.el9</full_version><major>9</major><minor>4</minor></version></os>"
 )
-_POWER_MANAGEMENT = (
-    "<power_management><automatic_pm_enabled>true</automatic_pm_enabled><enabled>false</enabled>"
-    "<kdump_detection>true</kdump_detection><pm_proxies/></power_management>"
-)
 _VERSION = (
     "<version><build>6</build><full_version>vdsm-4.50.5-1.el9</full_version>"
     "<major>4</major><minor>50</minor><revision>0</revision></version>"
@@ -73,7 +69,7 @@ def host(record: Host, links: Links, summary: HostSummary, *, extra: str = "") -
         record.id,
         links.actions(*_ACTIONS),
         text("name", record.name),
-        text("comment", ""),
+        text("comment", record.comment),
         links.links(LINKS),
         _facts(record),
         _state(record, summary),
@@ -103,7 +99,13 @@ def _facts(record: Host) -> str:
         _OS,
         text("ovn_configured", False),
         text("port", 54321),
-        _POWER_MANAGEMENT,
+        element(
+            "power_management",
+            text("automatic_pm_enabled", record.automatic_power_management),
+            text("enabled", record.power_management),
+            text("kdump_detection", record.kdump_detection),
+            "<pm_proxies/>",
+        ),
     )
 
 
@@ -117,7 +119,7 @@ def _topology(record: Host) -> str:
 def _state(record: Host, summary: HostSummary) -> str:
     return lines(
         text("protocol", "stomp"),
-        text("reinstallation_required", False),
+        text("reinstallation_required", record.reinstallation_required),
         "<se_linux><mode>enforcing</mode></se_linux>",
         element("spm", "<priority>5</priority>", text("status", "spm" if record.spm else "none")),
         "<ssh><port>22</port></ssh>",
@@ -131,7 +133,7 @@ def _state(record: Host, summary: HostSummary) -> str:
         ),
         "<transparent_hugepages><enabled>true</enabled></transparent_hugepages>",
         text("type", "rhel"),
-        text("update_available", False),
+        text("update_available", record.update_available),
         _VERSION,
         text("vgpu_placement", "consolidated"),
     )

@@ -31,7 +31,8 @@ def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
         "data_center",
         record.id,
         text("name", record.name),
-        text("description", ""),
+        text("description", record.description),
+        text("comment", record.comment),
         links.links(DATA_CENTER_LINKS),
         text("local", record.local_storage),
         text("quota_mode", "disabled"),
@@ -42,7 +43,15 @@ def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
     )
 
 
-def network(record: Network, links: Links, *, data_center: str | None) -> str:
+def network(
+    record: Network,
+    links: Links,
+    *,
+    data_center: str | None,
+    cluster: str | None = None,
+    required: bool | None = None,
+) -> str:
+    """Render a network, by itself or as a cluster has it."""
     return links.entity(
         "network",
         record.id,
@@ -51,8 +60,11 @@ def network(record: Network, links: Links, *, data_center: str | None) -> str:
         text("comment", ""),
         links.links(NETWORK_LINKS),
         text("mtu", 0),
+        text("required", required),
+        "" if cluster is None else text("status", "operational"),
         text("stp", False),
         "<usages><usage>vm</usage></usages>",
+        links.reference("cluster", "clusters", cluster),
         links.reference("data_center", "datacenters", data_center),
     )
 
@@ -67,10 +79,6 @@ def vnic_profile(record: VnicProfile, links: Links) -> str:
         text("port_mirroring", False),
         links.reference("network", "networks", record.network),
     )
-
-
-def instance_type(type_id: str, name: str, links: Links) -> str:
-    return links.entity("instance_type", type_id, text("name", name))
 
 
 def cpu_profile(profile_id: str, name: str, links: Links) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ovirt_simulator.core.entities import ROOT_TAG, stable_id
 from ovirt_simulator.core.images import BLANK_TEMPLATE
 from ovirt_simulator.http.markup import API, element, entity, lines, text
 from ovirt_simulator.http.render.moment import moment
@@ -73,23 +74,30 @@ _SEARCHABLE = (
     "vmpools",
     "vms",
 )
-_BLANK = f"{API}/templates/{BLANK_TEMPLATE}"
+#: Of which engine this is; any other has another.
+_INSTANCE = stable_id("engine", "simulator")
+_SPECIAL = element(
+    "special_objects",
+    entity("blank_template", f"{API}/templates/{BLANK_TEMPLATE}", BLANK_TEMPLATE),
+    entity("root_tag", f"{API}/tags/{ROOT_TAG.id}", ROOT_TAG.id),
+)
 
 
-def api(now: datetime, *, summary: dict[str, tuple[int, int]] | None, user: str, user_id: str) -> str:
-    """Render the root. `user` is who asks.
+def api(now: datetime, *, summary: dict[str, tuple[int, int]] | None, user_id: str) -> str:
+    """Render the root. `user_id` is who asks.
 
     The summary says of each type of things how many are active and how many there are; only administrators
-    are shown it.
+    are shown it, and when the engine was backed up, which here it never was.
     """
     children = lines(
         _links(),
+        "" if summary is None else "<engine_backup/>",
         _product(),
-        f'<special_objects><blank_template href="{_BLANK}" id="{BLANK_TEMPLATE}"/></special_objects>',
+        _SPECIAL,
         "" if summary is None else _summary(summary),
         text("time", moment(now)),
-        entity("authenticated_user", f"{API}/users/{user_id}", user_id, text("user_name", user)),
-        entity("effective_user", f"{API}/users/{user_id}", user_id, text("user_name", user)),
+        entity("authenticated_user", f"{API}/users/{user_id}", user_id),
+        entity("effective_user", f"{API}/users/{user_id}", user_id),
     )
     return f"<api>\n{children}\n</api>"
 
@@ -116,7 +124,13 @@ def _product() -> str:
         text("minor", minor),
         text("revision", 0),
     )
-    return element("product_info", text("name", "oVirt Engine"), text("vendor", "ovirt.org"), version)
+    return element(
+        "product_info",
+        text("instance_id", _INSTANCE),
+        text("name", "oVirt Engine"),
+        text("vendor", "ovirt.org"),
+        version,
+    )
 
 
 def _summary(counts: dict[str, tuple[int, int]]) -> str:

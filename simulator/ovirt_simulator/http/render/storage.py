@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ovirt_simulator.core.images import DiskImage
+from ovirt_simulator.core.storage_domain import StorageDomain
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, path, text
-from ovirt_simulator.http.search.records import StorageDomain
 
 #: Sub-collections, and what `follow` calls them.
 DISK_LINKS = {
@@ -23,15 +25,19 @@ STORAGE_DOMAIN_LINKS = {
     "vms": "vms",
 }
 
+_ACTIONS = ("copy", "move", "reduce", "sparsify")
+#: The same of one as its data center has it.
+ATTACHED_LINKS = {"disks": "disks"}
+
 _TIB = 1 << 40
 
 
-def disk(record: DiskImage, links: Links, *, profile: str | None, domain: str | None) -> str:
-    """Render a disk, which takes as much as it can hold; `domain` is the id of its storage domain."""
+def disk(record: DiskImage, links: Links, *, profile: str | None, domains: Iterable[StorageDomain]) -> str:
+    """Render a disk, which takes as much as it can hold, with the storage domains that it is on."""
     return links.entity(
         "disk",
         record.id,
-        links.actions("copy", "move", "reduce", "sparsify"),
+        links.actions(*_ACTIONS),
         text("name", record.name),
         text("description", record.description),
         links.links(DISK_LINKS),
@@ -49,18 +55,25 @@ def disk(record: DiskImage, links: Links, *, profile: str | None, domain: str | 
         text("total_size", record.size),
         text("wipe_after_delete", False),
         links.reference("disk_profile", "diskprofiles", profile),
-        "" if domain is None else element("storage_domains", _domain(domain)),
+        element("storage_domains", *(_domain(domain.id) for domain in domains)),
     )
 
 
-def storage_domain(record: StorageDomain, links: Links) -> str:
+def disk_outline(disk_id: str, links: Links) -> str:
+    """Render a disk as actions mention it."""
+    return links.entity("disk", disk_id, links.actions(*_ACTIONS), links.links(DISK_LINKS))
+
+
+def storage_domain(record: StorageDomain, links: Links, *, attached: bool = False) -> str:
+    """Render a storage domain, by itself or as its data center has it attached."""
     return links.entity(
         "storage_domain",
         record.id,
         text("name", record.name),
-        text("description", ""),
+        text("description", record.description),
         text("comment", ""),
-        links.links(STORAGE_DOMAIN_LINKS),
+        links.links(ATTACHED_LINKS if attached else STORAGE_DOMAIN_LINKS),
+        links.actions("activate", "deactivate") if attached else "",
         text("available", _TIB),
         text("backup", False),
         text("block_size", 512),
@@ -68,8 +81,11 @@ def storage_domain(record: StorageDomain, links: Links) -> str:
         text("critical_space_action_blocker", 5),
         text("discard_after_delete", False),
         text("external_status", "ok"),
-        text("master", True),
-        "<storage><address>127.0.0.1</address><path>/data</path><type>nfs</type></storage>",
+        text("master", record.master),
+        element(
+            "storage", text("address", "127.0.0.1"), text("path", f"/{record.name}"), text("type", "nfs")
+        ),
+        text("status", record.status) if attached else "",
         text("storage_format", "v5"),
         text("supports_discard", False),
         text("supports_discard_zeroes_data", False),

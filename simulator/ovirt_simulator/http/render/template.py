@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Disk
 from ovirt_simulator.core.images import Template
 from ovirt_simulator.http.links import Links
-from ovirt_simulator.http.markup import attribute, element, lines, path, text
-from ovirt_simulator.http.render import hardware
-from ovirt_simulator.http.render.moment import moment
+from ovirt_simulator.http.markup import attribute, element, path, text
+from ovirt_simulator.http.render import vm
 
 #: Sub-collections, and what `follow` calls them.
 LINKS = {
@@ -23,7 +24,8 @@ LINKS = {
 
 
 def template(record: Template, links: Links) -> str:
-    vm = record.vm
+    """Render a template: of what VMs of it begin as, all but names and devices."""
+    begun = replace(record.vm, created=record.created)
     return links.entity(
         "template",
         record.id,
@@ -32,19 +34,11 @@ def template(record: Template, links: Links) -> str:
         text("description", record.description),
         text("comment", ""),
         links.links(LINKS),
-        lines(
-            hardware.cpu(vm),
-            text("creation_time", moment(record.created)),
-            text("delete_protected", False),
-            element("high_availability", text("enabled", vm.ha), "<priority>1</priority>"),
-            hardware.initialization(vm),
-            hardware.memory(vm),
-            text("origin", "ovirt"),
-            hardware.operating_system(vm),
-            element("placement_policy", text("affinity", vm.affinity)),
-            text("type", vm.particulars.type),
-        ),
-        links.reference("cluster", "clusters", vm.cluster or None),
+        vm.configuration(begun, None),
+        vm.placement_policy(begun),
+        vm.behaviour(begun),
+        links.reference("cluster", "clusters", begun.cluster or None),
+        links.reference("cpu_profile", "cpuprofiles", begun.cpu_profile),
         text("status", "ok"),
         _version(record),
     )
@@ -66,6 +60,11 @@ def disk_attachment(record: Template, disk: Disk, links: Links) -> str:
 
 
 def _version(record: Template) -> str:
-    """Every template here is the first of its versions."""
-    base = f'<base_template href="{path("templates", record.id)}" id="{attribute(record.id)}"/>'
-    return element("version", base, text("version_name", "base version"), text("version_number", 1))
+    first = record.base or record.id
+    base = f'<base_template href="{path("templates", first)}" id="{attribute(first)}"/>'
+    return element(
+        "version",
+        base,
+        text("version_name", record.version_name),
+        text("version_number", record.version),
+    )

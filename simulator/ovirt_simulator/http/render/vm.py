@@ -6,10 +6,10 @@ from ovirt_placement.model import Disk, Nic
 from ovirt_simulator.core.entities import Vm
 from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskImage
 from ovirt_simulator.http.links import Links
-from ovirt_simulator.http.mac_pool import mac_address
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
 from ovirt_simulator.http.render import hardware
 from ovirt_simulator.http.render.moment import moment
+from ovirt_simulator.http.render.particulars import shown, with_given
 
 #: Statuses without a host, and without all that only a running VM has.
 _OFF = frozenset({"down", "suspended", "image_locked", "image_illegal"})
@@ -65,23 +65,31 @@ NIC_LINKS = {
     "statistics": "statistics",
 }
 
-_BIOS = "<bios><boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type></bios>"
 _DISPLAY = (
     "<allow_override>false</allow_override><copy_paste_enabled>true</copy_paste_enabled>"
     "<disconnect_action>LOCK_SCREEN</disconnect_action><file_transfer_enabled>true</file_transfer_enabled>"
     "<monitors>1</monitors>{port}<single_qxl_pci>false</single_qxl_pci>"
     "<smartcard_enabled>false</smartcard_enabled><type>vnc</type>"
 )
-_MIGRATION = (
-    "<migration><auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
-    "<encrypted>inherit</encrypted></migration>\n<migration_downtime>-1</migration_downtime>"
-)
-_START = (
-    '<sso><methods><method id="guest_agent"/></methods></sso>\n<start_paused>false</start_paused>\n'
-    "<stateless>false</stateless>\n"
-    "<storage_error_resume_behaviour>auto_resume</storage_error_resume_behaviour>\n"
-    "<time_zone><name>Etc/GMT</name></time_zone>"
-)
+
+
+#: What stands inside of each element if nobody has said anything of it.
+_USUAL = {
+    "bios": "<boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type>",
+    "cpu_shares": "0",
+    "io": "<threads>1</threads>",
+    "migration": "<auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
+    "<encrypted>inherit</encrypted>",
+    "migration_downtime": "-1",
+    "multi_queues_enabled": "true",
+    "numa_tune_mode": "interleave",
+    "sso": '<methods><method id="guest_agent"/></methods>',
+    "start_paused": "false",
+    "stateless": "false",
+    "storage_error_resume_behaviour": "auto_resume",
+    "time_zone": "<name>Etc/GMT</name>",
+    "usb": "<enabled>false</enabled>",
+}
 
 
 def vm(record: Vm, links: Links, *, address: str | None, restricted: bool, all_content: bool) -> str:
@@ -100,18 +108,16 @@ def vm(record: Vm, links: Links, *, address: str | None, restricted: bool, all_c
         text("description", record.description),
         text("comment", record.particulars.comment),
         links.links(LINKS),
-        _configuration(record, address if on else None),
+        configuration(record, address if on else None),
         hardware.devices(record) if all_content else "",
-        "" if restricted else _placement_policy(record),
-        _START,
-        text("type", record.particulars.type),
-        "<usb><enabled>false</enabled></usb>",
+        "" if restricted else placement_policy(record),
+        _lease(record),
+        behaviour(record),
         links.reference("cluster", "clusters", record.cluster),
         links.reference("cpu_profile", "cpuprofiles", record.cpu_profile),
         "" if record.quota is None else f'<quota id="{attribute(record.quota)}"/>',
-        text("has_illegal_images", False),
-        text("next_run_configuration_exists", False),
-        text("numa_tune_mode", "interleave"),
+        text("next_run_configuration_exists", record.next_run is not None),
+        _shown(record, "numa_tune_mode"),
         text("run_once", False) if on else "",
         text("start_time", moment(record.started)) if on else "",
         text("status", record.status),
@@ -122,6 +128,7 @@ def vm(record: Vm, links: Links, *, address: str | None, restricted: bool, all_c
         links.reference("instance_type", "instancetypes", record.instance_type),
         _original_template(record),
         links.reference("template", "templates", record.template or BLANK_TEMPLATE),
+        links.reference("vm_pool", "vmpools", record.pool),
     )
 
 
@@ -130,30 +137,60 @@ def outline(vm_id: str, links: Links, *, name: str | None = None) -> str:
     return links.entity("vm", vm_id, links.actions(*_ACTIONS), text("name", name), links.links(LINKS))
 
 
+def _lease(record: Vm) -> str:
+    if not record.particulars.lease:
+        return ""
+    domain = record.particulars.lease
+    reference = f'<storage_domain href="{path("storagedomains", domain)}" id="{attribute(domain)}"/>'
+    return element("lease", reference)
+
+
 def _original_template(record: Vm) -> str:
     template = record.template or BLANK_TEMPLATE
     return f'<original_template href="{path("templates", template)}" id="{attribute(template)}"/>'
 
 
-def _configuration(record: Vm, address: str | None) -> str:
+def configuration(record: Vm, address: str | None) -> str:
+    """Render what VMs and templates have: hardware, and what concerns migrations."""
     display = _DISPLAY.format(port="" if address is None else "<port>5900</port>")
     return lines(
-        _BIOS,
+        "<auto_pinning_policy>disabled</auto_pinning_policy>",
+        _shown(record, "bios"),
         hardware.cpu(record),
-        "<cpu_pinning_policy>none</cpu_pinning_policy>\n<cpu_shares>0</cpu_shares>",
+        "<cpu_pinning_policy>none</cpu_pinning_policy>",
+        _shown(record, "cpu_shares"),
         text("creation_time", moment(record.created)),
+        _shown(record, "custom_compatibility_version", "custom_cpu_model", "custom_emulated_machine"),
         _custom_properties(record.custom_properties),
-        "<delete_protected>false</delete_protected>",
-        element("display", text("address", address), display),
-        element("high_availability", text("enabled", record.ha), "<priority>1</priority>"),
+        text("delete_protected", record.particulars.delete_protected),
+        with_given(record.particulars.others, "display", text("address", address) + display),
+        _high_availability(record),
         hardware.initialization(record),
-        "<io><threads>1</threads></io>",
+        _shown(record, "io"),
         hardware.memory(record),
-        _MIGRATION,
-        "<multi_queues_enabled>true</multi_queues_enabled>",
+        _shown(record, "migration", "migration_downtime", "multi_queues_enabled"),
         text("origin", "managed_hosted_engine" if record.hosted_engine else "ovirt"),
         hardware.operating_system(record),
     )
+
+
+def behaviour(record: Vm) -> str:
+    """Render what VMs and templates have behind their placement policy."""
+    return lines(
+        _shown(record, "serial_number", "sso", "start_paused", "stateless", "storage_error_resume_behaviour"),
+        _shown(record, "time_zone", "tpm_enabled"),
+        text("type", record.particulars.type),
+        _shown(record, "usb", "virtio_scsi_multi_queues"),
+    )
+
+
+def _shown(record: Vm, *tags: str) -> str:
+    return shown(record.particulars.others, _USUAL, *tags)
+
+
+def _high_availability(record: Vm) -> str:
+    usual = text("enabled", record.ha) + "<priority>1</priority>"
+    return with_given(record.particulars.others, "high_availability", usual)
 
 
 def _custom_properties(properties: dict[str, str]) -> str:
@@ -166,7 +203,7 @@ def _custom_properties(properties: dict[str, str]) -> str:
     return element("custom_properties", *items)
 
 
-def _placement_policy(record: Vm) -> str:
+def placement_policy(record: Vm) -> str:
     hosts = [f'<host href="{path("hosts", host)}" id="{attribute(host)}"/>' for host in record.pinned_hosts]
     return element(
         "placement_policy",
@@ -190,7 +227,7 @@ def disk_attachment(record: Vm, disk: Disk, links: Links, image: DiskImage) -> s
     )
 
 
-def nic(record: Vm, card: Nic, links: Links) -> str:
+def nic(record: Vm, card: Nic, links: Links, *, mac: str) -> str:
     return links.entity(
         "nic",
         card.id,
@@ -200,7 +237,7 @@ def nic(record: Vm, card: Nic, links: Links) -> str:
         links.reference("vm", "vms", record.id),
         text("interface", "virtio"),
         text("linked", True),
-        element("mac", text("address", mac_address(card.id))),
+        element("mac", text("address", mac)),
         text("plugged", True),
         links.reference("vnic_profile", "vnicprofiles", card.vnic_profile),
     )

@@ -1,4 +1,4 @@
-"""Permissions on VMs and clusters: listed with those that they inherit, granted, taken away.
+"""Permissions on VMs, clusters and what else has them: listed with those inherited, granted, taken away.
 
 The engine shows an inherited permission as if it were on the object itself; only its id, which it has
 wherever it is shown, tells it from one that is.
@@ -7,11 +7,13 @@ wherever it is shown, tells it from one that is.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
 from werkzeug import Response
 
-from ovirt_simulator.core.built_in_roles import ROLES
-from ovirt_simulator.core.entities import Permission, Vm, stable_id
+from ovirt_simulator.core.access import Permission
+from ovirt_simulator.core.entities import Vm, stable_id
+from ovirt_simulator.core.state import Identified
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import incomplete
 from ovirt_simulator.http.bodies import Body
@@ -71,7 +73,55 @@ def delete(call: Call, permission_id: str, **_: str) -> Response:
     return done()
 
 
-def _granted(call: Call, vm: str | None = None, cluster: str | None = None) -> Permission:
+class PermissionsOf:
+    """Those on objects of one kind besides VMs and clusters."""
+
+    def __init__(self, tag: str, collection: str, known: Callable[[Call], Iterable[Identified]]) -> None:
+        self._tag = tag
+        self._collection = collection
+        self._known = known
+
+    def list_all(self, call: Call, **address: str) -> list[str]:
+        owner_id = self._owner(call, address)
+        return _shown(call, self._tag, self._collection, owner_id, self._found(call, owner_id))
+
+    def get(self, call: Call, permission_id: str, **address: str) -> str:
+        owner_id = self._owner(call, address)
+        links = call.links(self._collection, owner_id, "permissions", permission_id)
+        return _get(call, links, permission_id, self._found(call, owner_id))
+
+    def post(self, call: Call, **address: str) -> Response:
+        owner_id = self._owner(call, address)
+        granted = _granted(call, **{self._tag: owner_id})
+        links = call.plain_links(self._collection, owner_id, "permissions", granted.id)
+        return answers.document(_permission(granted, links, self._tag, self._collection, owner_id), 201)
+
+    def _owner(self, call: Call, address: Mapping[str, str]) -> str:
+        (owner_id,) = address.values()
+        known = () if call.filtered else self._known(call)
+        return present(next((one.id for one in known if one.id == owner_id), None))
+
+    def _found(self, call: Call, owner_id: str) -> list[Permission]:
+        host = call.queries.host(owner_id)
+        inherited = [] if host is None else _of_cluster(call, host.cluster)
+        return [*_by_object(call)[owner_id], *inherited]
+
+
+OF_HOST = PermissionsOf("host", "hosts", lambda call: call.queries.hosts())
+OF_DATA_CENTER = PermissionsOf("data_center", "datacenters", lambda call: call.queries.data_centers())
+OF_NETWORK = PermissionsOf("network", "networks", lambda call: call.queries.networks())
+_COLLECTIONS = {
+    "vm": "vms",
+    "cluster": "clusters",
+    "network": "networks",
+    "host": "hosts",
+    "data_center": "datacenters",
+}
+#: Of these a permission has no element: the engine's API cannot say that it is on one.
+_UNTOLD = frozenset({"network"})
+
+
+def _granted(call: Call, **on: str) -> Permission:
     """Grant what the body says: a role by id or name, and a user or a group by id."""
     body = call.body("permission")
     role, group = body.child("role"), body.child("group")
@@ -80,13 +130,13 @@ def _granted(call: Call, vm: str | None = None, cluster: str | None = None) -> P
         raise incomplete("Permission", "role.id|name" if role is None else "user|group.id")
     call.need(Permit.MANIPULATE_PERMISSIONS)
     return call.engine.access.grant(
-        _role_id(role), holder, vm=vm, cluster=cluster, is_group=group is not None, caller=call.caller
+        _role_id(call, role), holder, is_group=group is not None, caller=call.caller, **on
     )
 
 
-def _role_id(role: Body) -> str:
+def _role_id(call: Call, role: Body) -> str:
     name = role.text("name")
-    return role.id or next((known.id for known in ROLES.values() if known.name == name), name or "")
+    return role.id or next((known.id for known in call.queries.roles() if known.name == name), name or "")
 
 
 def _get(call: Call, links: Links, permission_id: str, found: list[Permission]) -> str:
@@ -98,9 +148,13 @@ def _get(call: Call, links: Links, permission_id: str, found: list[Permission]) 
 
 
 def _by_itself(one: Permission, links: Links) -> str:
-    if one.vm is not None:
-        return _permission(one, links, "vm", "vms", one.vm)
-    return _permission(one, links, "cluster", "clusters", one.cluster or "")
+    return _permission(one, links, *_object(one))
+
+
+def _object(one: Permission) -> tuple[str, str, str]:
+    """Give what a permission is on: the element for it, its collection, and its id."""
+    on = ((tag, collection, getattr(one, tag)) for tag, collection in _COLLECTIONS.items())
+    return next(found for found in on if found[2] is not None)
 
 
 def _of_vm(call: Call, vm: Vm) -> list[Permission]:
@@ -108,14 +162,17 @@ def _of_vm(call: Call, vm: Vm) -> list[Permission]:
 
 
 def _of_cluster(call: Call, cluster_id: str) -> list[Permission]:
-    return _by_object(call)[cluster_id]
+    """Give those on a cluster, with those on its data center."""
+    cluster, found = call.queries.cluster(cluster_id), _by_object(call)
+    center = cluster and cluster.data_center
+    return [*found[cluster_id], *(found[center] if center else ())]
 
 
 def _by_object(call: Call) -> defaultdict[str, list[Permission]]:
     def compute() -> defaultdict[str, list[Permission]]:
         found = defaultdict(list)
         for one in call.queries.permissions():
-            found[one.vm or one.cluster or ""].append(one)
+            found[_object(one)[2]].append(one)
         return found
 
     return call.once("permissions", compute)
@@ -129,7 +186,8 @@ def _shown(call: Call, tag: str, collection: str, owner_id: str, found: list[Per
         shown[one.id] = _permission(one, links, tag, collection, owner_id)
     own = stable_id("permission", call.user_name)
     links = call.links(collection, owner_id, "permissions", own)
-    shown[own] = permissions.of_system(call, links, links.reference(tag, collection, owner_id))
+    on = "" if tag in _UNTOLD else links.reference(tag, collection, owner_id)
+    shown[own] = permissions.of_system(call, links, on)
     return [shown[identity] for identity in sorted(shown)]
 
 
@@ -140,5 +198,5 @@ def _permission(one: Permission, links: Links, tag: str, collection: str, owner_
         one.id,
         links.reference("role", "roles", one.role),
         links.reference(*holder, one.holder),
-        links.reference(tag, collection, owner_id),
+        "" if tag in _UNTOLD else links.reference(tag, collection, owner_id),
     )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from werkzeug import Response
 
 from ovirt_simulator.core.entities import Cluster, Job
-from ovirt_simulator.http import answers, markup
-from ovirt_simulator.http.answers import incomplete
+from ovirt_simulator.http import answers, kept, markup
+from ovirt_simulator.http.answers import incomplete, not_simulated
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import cluster as render
-from ovirt_simulator.http.resources.actions import act
+from ovirt_simulator.http.resources import particulars
+from ovirt_simulator.http.resources.actions import act, done
 from ovirt_simulator.http.resources.find import named, present, visible_clusters
 from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
@@ -49,28 +52,58 @@ def post_cluster(call: Call) -> Response:
     cluster = call.engine.policies.add_cluster(
         name,
         named(data_center, call.queries.data_centers()),
-        description=body.text("description") or "",
         caller=call.caller,
+        **_settings(body),
     )
     return answers.document(render_cluster(call, cluster, call.plain_links("clusters", cluster.id)), 201)
 
 
 def put_cluster(call: Call, cluster_id: str) -> Response:
-    """Change policy, properties, HA reservation or description; the rest of a body is read past."""
-    present(call.queries.cluster(cluster_id))
+    """Change name, policy, properties, HA reservation, description or MAC pool."""
+    before = present(call.queries.cluster(cluster_id))
     body = call.body("cluster")
     call.need(Permit.EDIT_CLUSTER_CONFIGURATION)
-    policy = body.child("scheduling_policy")
+    data_center = body.child("data_center")
+    if data_center and named(data_center, call.queries.data_centers()) != before.data_center:
+        raise not_simulated("clusters that change their data center")
     cluster = call.engine.policies.update_cluster(
         cluster_id,
-        policy_id=None if policy is None else policy.id,
-        policy_name=None if policy is None else policy.text("name"),
-        properties=body.properties("custom_scheduling_policy_properties"),
-        ha_reservation=body.boolean("ha_reservation"),
-        description=body.text("description"),
+        name=body.text("name") or None,
         caller=call.caller,
+        **_settings(body),
     )
     return answers.document(render_cluster(call, cluster, call.plain_links("clusters", cluster_id)))
+
+
+def delete_cluster(call: Call, cluster_id: str) -> Response:
+    present(call.queries.cluster(cluster_id))
+    call.need(Permit.DELETE_CLUSTER)
+    call.engine.policies.remove_cluster(cluster_id, caller=call.caller)
+    return done()
+
+
+def _settings(body: Body) -> dict[str, Any]:
+    policy, memory, version = (body.child(tag) for tag in ("scheduling_policy", "memory_policy", "version"))
+    over_commit = memory and memory.child("over_commit")
+    return {
+        "description": body.text("description"),
+        "comment": body.text("comment"),
+        "compatibility": version and _level(version),
+        "ha_reservation": body.boolean("ha_reservation"),
+        "count_threads_as_cores": body.boolean("threads_as_cores"),
+        "memory_overcommit_percent": over_commit and over_commit.integer("percent"),
+        "others": particulars.given(body, kept.OF_CLUSTERS),
+        "policy_id": None if policy is None else policy.id,
+        "policy_name": None if policy is None else policy.text("name"),
+        "properties": body.properties("custom_scheduling_policy_properties"),
+        "mac_pool": body.child_id("mac_pool"),
+    }
+
+
+def _level(version: Body) -> str | None:
+    """Give the compatibility version; half of one says nothing."""
+    numbers = version.integer("major"), version.integer("minor")
+    return None if None in numbers else "{}.{}".format(*numbers)
 
 
 def upgrade(call: Call, cluster_id: str) -> Response:

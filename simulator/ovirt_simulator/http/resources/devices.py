@@ -11,11 +11,10 @@ from ovirt_simulator.http.answers import incomplete
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure
-from ovirt_simulator.http.render import vm as render
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
-from ovirt_simulator.http.resources.storage import disk_edit
-from ovirt_simulator.http.resources.vms import render_attachment
+from ovirt_simulator.http.resources.storage import disk_edit, new_disk
+from ovirt_simulator.http.resources.vms import render_attachment, render_nic
 from ovirt_simulator.http.users import Permit
 
 
@@ -27,20 +26,26 @@ def post_nic(call: Call, vm_id: str) -> Response:
         raise incomplete("Nic", "name")
     call.need(Permit.EDIT_VM_PROPERTIES)
     profile = body.child_id("vnic_profile")
-    nic = call.engine.devices.add_nic(vm_id, name, vnic_profile=profile, caller=call.caller)
+    nic = call.engine.devices.add_nic(vm_id, name, vnic_profile=profile, mac=_mac(body), caller=call.caller)
     return answers.document(_nic(call, vm, nic), 201)
 
 
 def put_nic(call: Call, vm_id: str, nic_id: str) -> Response:
-    """Change the vNIC profile, which an empty one takes away; the rest of a body is read past."""
+    """Change the name, the MAC address, and the vNIC profile, which an empty one takes away."""
     vm = _vm(call, vm_id)
     nic = present(next((nic for nic in vm.nics if nic.id == nic_id), None))
     body = call.body("nic")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    if body.child("vnic_profile") is not None:
-        profile = body.child_id("vnic_profile")
-        nic = call.engine.devices.edit_nic(vm_id, nic_id, vnic_profile=profile, caller=call.caller)
+    profile = nic.vnic_profile if body.child("vnic_profile") is None else body.child_id("vnic_profile")
+    nic = call.engine.devices.edit_nic(
+        vm_id, nic_id, name=body.text("name"), vnic_profile=profile, mac=_mac(body), caller=call.caller
+    )
     return answers.document(_nic(call, vm, nic))
+
+
+def _mac(body: Body) -> str | None:
+    mac = body.child("mac")
+    return None if mac is None else mac.text("address")
 
 
 def delete_nic(call: Call, vm_id: str, nic_id: str) -> Response:
@@ -57,7 +62,7 @@ def post_disk_attachment(call: Call, vm_id: str) -> Response:
     if wanted is None or (wanted.id is None and not wanted.text("provisioned_size")):
         raise incomplete("DiskAttachment", "disk.id")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    disk_id = wanted.id or call.engine.disks.add(disk_edit(wanted), caller=call.caller).id
+    disk_id = wanted.id or call.engine.disks.add(new_disk(call, wanted), caller=call.caller).id
     disk = Disk(id=disk_id, bootable=bool(body.boolean("bootable")), profile=wanted.child_id("disk_profile"))
     return answers.document(_attached(call, vm, disk, body), 201)
 
@@ -85,7 +90,21 @@ def delete_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
     return done()
 
 
-def post_vnic_profile(call: Call, network_id: str) -> Response:
+def post_vnic_profile(call: Call) -> Response:
+    """Add a vNIC profile of the network that the body names by its id."""
+    network_id = call.body("vnic_profile").child_id("network")
+    if network_id is None:
+        raise incomplete("VnicProfile", "network.id", verb="validateParameters")
+    return post_vnic_profile_of(call, network_id)
+
+
+def delete_vnic_profile(call: Call, profile_id: str, **_: str) -> Response:
+    call.need(Permit.EDIT_STORAGE_POOL_CONFIGURATION)
+    call.engine.devices.remove_vnic_profile(profile_id, caller=call.caller)
+    return done()
+
+
+def post_vnic_profile_of(call: Call, network_id: str) -> Response:
     name = call.body("vnic_profile").text("name")
     if not name:
         raise incomplete("VnicProfile", "name")
@@ -100,7 +119,7 @@ def _vm(call: Call, vm_id: str) -> Vm:
 
 
 def _nic(call: Call, vm: Vm, nic: Nic) -> str:
-    return render.nic(vm, nic, call.plain_links("vms", vm.id, "nics", nic.id))
+    return render_nic(call, vm, nic, call.plain_links("vms", vm.id, "nics", nic.id))
 
 
 def _attached(call: Call, vm: Vm, disk: Disk, body: Body) -> str:

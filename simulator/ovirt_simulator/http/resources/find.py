@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from ovirt_simulator.core.entities import Cluster, Vm
-from ovirt_simulator.core.images import DiskImage
+from ovirt_simulator.core.entities import Cluster, DataCenter, Vm
+from ovirt_simulator.core.images import DiskImage, Template
 from ovirt_simulator.http.answers import absent, fault
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
@@ -37,6 +37,25 @@ def visible_clusters(call: Call) -> tuple[Cluster, ...]:
     vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
     of_vms = {vm.cluster for vm in vms if vm is not None}
     return tuple(cluster for cluster in clusters if cluster.id in of_vms)
+
+
+def visible_data_centers(call: Call) -> tuple[DataCenter, ...]:
+    """Give the data centers that the user can see: all, or those of its clusters."""
+    data_centers = call.queries.data_centers()
+    if not call.filtered:
+        return data_centers
+    of_clusters = {cluster.data_center for cluster in visible_clusters(call)}
+    return tuple(each for each in data_centers if each.id in of_clusters)
+
+
+def visible_templates(call: Call) -> tuple[Template, ...]:
+    """Give the templates that the user can see: all, or those that its VMs are made from."""
+    templates = call.queries.templates()
+    if not call.filtered:
+        return templates
+    vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
+    of_vms = {vm.template for vm in vms if vm is not None}
+    return tuple(each for each in templates if each.id in of_vms)
 
 
 def images(call: Call) -> dict[str, DiskImage]:

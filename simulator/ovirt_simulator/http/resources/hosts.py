@@ -1,4 +1,4 @@
-"""Hosts and their sub-collections; hosts that change their cluster, and go."""
+"""Hosts and their sub-collections; hosts that come, change and go."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from werkzeug import Response
 
 from ovirt_simulator.core.entities import Host
 from ovirt_simulator.http import answers, markup
+from ovirt_simulator.http.answers import incomplete
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import host as render
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import cluster_id, present
+from ovirt_simulator.http.resources.host_bodies import host_edit, installing
 from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
+
+#: Where a host goes of which nobody says where.
+_DEFAULT_CLUSTER = b"<cluster><name>Default</name></cluster>"
 
 
 def list_hosts(call: Call) -> list[str]:
@@ -60,15 +66,31 @@ def _all_content(call: Call, host: Host) -> str:
     )
 
 
+def post_host(call: Call) -> Response:
+    """Add a host to the cluster that the body names by id or name, else to `Default`, and install it."""
+    body = call.body("host")
+    edit = host_edit(body)
+    missing = [name for name in ("name", "address") if not getattr(edit, name)]
+    if missing:
+        raise incomplete("Host", *missing)
+    wanted = cluster_id(call, body.child("cluster") or Body.parse(_DEFAULT_CLUSTER, "cluster"))
+    call.need(Permit.CREATE_HOST)
+    how = installing(call, body, activate=True)
+    host = call.engine.installation.add(wanted or "", edit, how, caller=call.caller)
+    return answers.document(render_host(call, host), 201)
+
+
 def put_host(call: Call, host_id: str) -> Response:
-    """Move a host to another cluster, which the body names by id or name."""
+    """Move a host to another cluster, which the body names by id or name; then change what else it names."""
     present(call.queries.host(host_id))
-    wanted = cluster_id(call, call.body("host").child("cluster"))
+    body = call.body("host")
+    wanted, edit = cluster_id(call, body.child("cluster")), host_edit(body)
     call.need(Permit.EDIT_HOST_CONFIGURATION)
-    host = present(call.queries.host(host_id))
     if wanted is not None:
-        host = call.engine.hosts.change_cluster(host_id, wanted, caller=call.caller)
-    return answers.document(render_host(call, host))
+        call.engine.hosts.change_cluster(host_id, wanted, caller=call.caller)
+    if wanted is None or edit.given:
+        call.engine.installation.edit(host_id, edit, caller=call.caller)
+    return answers.document(render_host(call, present(call.queries.host(host_id))))
 
 
 def delete_host(call: Call, host_id: str) -> Response:

@@ -1,18 +1,15 @@
-"""Data centers, networks and vNIC profiles, read; and the root of the API."""
+"""Networks and vNIC profiles, read; the clusters of a data center; and the root of the API."""
 
 from __future__ import annotations
 
 from ovirt_placement.model import Network, VnicProfile
-from ovirt_simulator.core.entities import DataCenter, user_id
+from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure as render
 from ovirt_simulator.http.render import root
 from ovirt_simulator.http.resources.clusters import render_cluster
 from ovirt_simulator.http.resources.find import present, visible_clusters
 from ovirt_simulator.http.resources.searching import known, searched
-
-#: Of a data center that no cluster belongs to.
-_COMPATIBILITY = "4.7"
 
 
 def get_api(call: Call) -> str:
@@ -21,7 +18,6 @@ def get_api(call: Call) -> str:
     return root.api(
         queries.now,
         summary=None if call.filtered else _summary(call),
-        user=call.user_name,
         user_id=user_id(call.user_name),
     )
 
@@ -37,23 +33,6 @@ def _summary(call: Call) -> dict[str, tuple[int, int]]:
     }
 
 
-def list_data_centers(call: Call) -> list[str]:
-    found = searched(call, "DATACENTER", call.queries.data_centers())
-    return [_render_data_center(call, data_center) for data_center in found]
-
-
-def get_data_center(call: Call, data_center_id: str) -> str:
-    return _render_data_center(call, present(call.queries.data_center(data_center_id)))
-
-
-def _render_data_center(call: Call, data_center: DataCenter) -> str:
-    versions = [each.compatibility for each in call.queries.clusters() if each.data_center == data_center.id]
-    compatibility = min(versions, default=_COMPATIBILITY)
-    return render.data_center(
-        data_center, call.links("datacenters", data_center.id), compatibility=compatibility
-    )
-
-
 def list_clusters(call: Call, data_center_id: str) -> list[str]:
     present(call.queries.data_center(data_center_id))
     return [
@@ -63,16 +42,22 @@ def list_clusters(call: Call, data_center_id: str) -> list[str]:
     ]
 
 
+def get_cluster(call: Call, data_center_id: str, cluster_id: str) -> str:
+    found = {cluster.id: cluster for cluster in visible_clusters(call)}
+    cluster = present(found.get(cluster_id))
+    return render_cluster(call, present(cluster if cluster.data_center == data_center_id else None))
+
+
 def list_networks(call: Call) -> list[str]:
     return [_render_network(call, network) for network in searched(call, "NETWORK", call.queries.networks())]
 
 
 def list_networks_of(call: Call, **_: str) -> list[str]:
-    """Give all networks: the state knows no others, and every cluster and data center has them."""
+    """Give all networks: the state knows no others, and every data center has them."""
     return [_render_network(call, network) for network in call.queries.networks()]
 
 
-def get_network(call: Call, network_id: str) -> str:
+def get_network(call: Call, network_id: str, **_: str) -> str:
     networks = {network.id: network for network in call.queries.networks()}
     return _render_network(call, present(networks.get(network_id)))
 
@@ -95,7 +80,7 @@ def list_vnic_profiles_of(call: Call, network_id: str) -> list[str]:
     return [_render_profile(call, profile) for profile in profiles if profile.network == network_id]
 
 
-def get_vnic_profile(call: Call, profile_id: str) -> str:
+def get_vnic_profile(call: Call, profile_id: str, **_: str) -> str:
     profiles = {profile.id: profile for profile in call.queries.vnic_profiles()}
     return _render_profile(call, present(profiles.get(profile_id)))
 

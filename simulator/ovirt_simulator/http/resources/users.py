@@ -1,4 +1,6 @@
-"""Users and groups with their permissions, roles and tags: who asks, and who has permissions on something.
+"""Users and groups with their permissions, roles and tags.
+
+They are who asks, who was taken from a directory, and who has permissions on something.
 
 Those who may log in are a small table (see `users`), of which nobody sees others here than themselves. Who
 has a permission on a VM or a cluster need not be in it, and is named like their id.
@@ -6,13 +8,21 @@ has a permission on a VM or a cluster need not be in it, and is named like their
 
 from __future__ import annotations
 
-from ovirt_simulator.core.entities import Permission, user_id
+from werkzeug import Response
+
+from ovirt_simulator.core.access import Permission
+from ovirt_simulator.core.entities import user_id
+from ovirt_simulator.http import answers
+from ovirt_simulator.http.answers import incomplete
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.markup import text
-from ovirt_simulator.http.resources import assigned_permissions, permissions
+from ovirt_simulator.http.markup import element, text
+from ovirt_simulator.http.resources import assigned_permissions, permissions, roles
+from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
 from ovirt_simulator.http.resources.searching import known, searched
 from ovirt_simulator.http.search.records import User
+from ovirt_simulator.http.users import Permit
 
 _LINKS = {"permissions": "permissions", "roles": "roles", "tags": "tags"}
 
@@ -31,6 +41,25 @@ def list_groups(call: Call) -> list[str]:
 
 def get_group(call: Call, wanted: str) -> str:
     return _render_group(call, _group(call, wanted))
+
+
+def post_user(call: Call) -> Response:
+    """Take a user from the directory that the name ends in, or that the body names."""
+    return _taken(call, call.body("user"), "user_name", is_group=False)
+
+
+def post_group(call: Call) -> Response:
+    return _taken(call, call.body("group"), "name", is_group=True)
+
+
+def delete_user(call: Call, wanted: str) -> Response:
+    _user(call, wanted)
+    return _removed(call, wanted)
+
+
+def delete_group(call: Call, wanted: str) -> Response:
+    _group(call, wanted)
+    return _removed(call, wanted)
 
 
 def list_permissions(call: Call, wanted: str) -> list[str]:
@@ -69,9 +98,32 @@ def list_group_tags(call: Call, wanted: str) -> list[str]:
     return []
 
 
+def _taken(call: Call, body: Body, tag: str, *, is_group: bool) -> Response:
+    kind, given, domain = "Group" if is_group else "User", body.text(tag), body.child("domain")
+    if not given:
+        raise incomplete(kind, "name" if is_group else "userName")
+    directory = domain and (domain.text("name") or domain.id)
+    name, _, behind = given.rpartition("@")
+    if not directory and not (name and behind):
+        raise incomplete(kind, "domain.id|name")
+    if not directory or behind == directory:
+        directory, given = behind, name
+    call.need(Permit.MANIPULATE_USERS)
+    taken = call.engine.directory.add(given, directory, is_group=is_group, caller=call.caller)
+    render = _render_group if is_group else _render
+    return answers.document(render(call, User(taken.id, taken.name, taken.directory, is_group)), 201)
+
+
+def _removed(call: Call, wanted: str) -> Response:
+    call.need(Permit.MANIPULATE_USERS)
+    call.engine.directory.remove(wanted, caller=call.caller)
+    return done()
+
+
 def _roles(call: Call, collection: str, role_ids: list[str], holder: str) -> list[str]:
+    known = roles.known_roles(call)
     return [
-        permissions.render_role(call, role_id, call.links(collection, holder, "roles", role_id))
+        roles.render_role(known[role_id], call.links(collection, holder, "roles", role_id))
         for role_id in dict.fromkeys(role_ids)
     ]
 
@@ -95,6 +147,7 @@ def _render(call: Call, user: User) -> str:
         user.id,
         text("name", user.name),
         links.links(_LINKS),
+        element("domain", text("name", user.directory)),
         text("principal", user.name),
         text("user_name", user.user_name),
     )
@@ -102,4 +155,5 @@ def _render(call: Call, user: User) -> str:
 
 def _render_group(call: Call, group: User) -> str:
     links = call.links("groups", group.id)
-    return links.entity("group", group.id, text("name", group.name), links.links(_LINKS))
+    domain = element("domain", text("name", group.directory))
+    return links.entity("group", group.id, text("name", group.name), links.links(_LINKS), domain)

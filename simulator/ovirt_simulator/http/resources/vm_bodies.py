@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ovirt_simulator.core.vm_edit import VmEdit
+from ovirt_simulator.http import kept
 from ovirt_simulator.http.answers import fault
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.resources.find import host_id
+from ovirt_simulator.http.resources import particulars
+from ovirt_simulator.http.resources.find import host_id, named
 
 _MIB = 1 << 20
 _TYPES = ("desktop", "server", "high_performance")
@@ -25,12 +27,15 @@ def vm_edit(call: Call, body: Body) -> VmEdit:
         custom_properties=_custom_properties(body),
         cpu_profile=body.child_id("cpu_profile"),
         quota=_reference(body, "quota"),
-        instance_type=_reference(body, "instance_type"),
+        instance_type=_instance_type(call, body),
         type=_type(body),
         os=_child(body, "os").text("type"),
         console=_child(body, "console").boolean("enabled"),
         soundcard=body.boolean("soundcard_enabled"),
         initialization=_initialization(body),
+        lease=_lease(body),
+        delete_protected=body.boolean("delete_protected"),
+        others=particulars.given(body, kept.OF_VMS),
         **_memory_policy(_child(body, "memory_policy")),
         **_cpu(_child(body, "cpu")),
         **_placement(call, body.child("placement_policy")),
@@ -77,11 +82,24 @@ def _reference(body: Body, tag: str) -> str | None:
     return None if given is None else given.id or ""
 
 
+def _instance_type(call: Call, body: Body) -> str | None:
+    given = body.child("instance_type")
+    if given is not None and given.id is None and given.text("name"):
+        return named(given, call.queries.instance_types())
+    return _reference(body, "instance_type")
+
+
 def _type(body: Body) -> str | None:
     word = body.text("type")
     if word is not None and word not in _TYPES:
         raise fault(400, f"'{word}' is not a member of VmType", "Invalid Enum value")
     return word
+
+
+def _lease(body: Body) -> str | None:
+    """Give the id of the storage domain of the lease; the empty word where there shall be none."""
+    lease = body.child("lease")
+    return None if lease is None else lease.child_id("storage_domain") or ""
 
 
 def _initialization(body: Body) -> str | None:
@@ -98,5 +116,6 @@ def _placement(call: Call, policy: Body | None) -> dict[str, Any]:
     named = [] if hosts is None else [host_id(call, host) for host in hosts.children("host")]
     return {
         "migratable": None if affinity is None else affinity == "migratable",
+        "immovable": affinity,
         "pinned_hosts": tuple(host for host in named if host is not None),
     }

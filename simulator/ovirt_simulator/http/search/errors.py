@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ovirt_simulator.http.search.patterns import escaped
+
 
 class SearchError(ValueError):
     """A search that is not one; the engine answers it with 200 and an empty list."""
@@ -17,4 +19,4 @@ class SearchFailure(ValueError):
 
 def invalid(kind: str, value: str) -> SearchFailure:
     """Make the failure of a value that the database cannot read."""
-    return SearchFailure(f'ERROR: invalid input syntax for type {kind}: "{value}"')
+    return SearchFailure(f'ERROR: invalid input syntax for type {kind}: "{escaped(value)}"')

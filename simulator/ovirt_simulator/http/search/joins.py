@@ -16,8 +16,9 @@ from ovirt_placement.model import Network, Nic
 from ovirt_simulator.core.entities import Cluster, DataCenter, Event, Host, Reference, Vm
 from ovirt_simulator.core.images import Template
 from ovirt_simulator.core.queries import Queries
+from ovirt_simulator.core.storage_domain import StorageDomain
 from ovirt_simulator.http.search.known import Known
-from ovirt_simulator.http.search.records import AttachedDisk, NetworkOfCluster, StorageDomain, User
+from ovirt_simulator.http.search.records import AttachedDisk, NetworkOfCluster, User
 
 Join: TypeAlias = "Callable[[Any], Iterable[Any]]"
 
@@ -85,9 +86,6 @@ def _of_machines(queries: Queries, known: Known) -> dict[tuple[str, str], Join]:
     def nics_of(vm: Vm) -> tuple[Nic, ...]:
         return vm.nics
 
-    def storage_of(vm: Vm) -> list[StorageDomain]:
-        return known.storage_of_cluster(vm.cluster) if vm.disks else []
-
     def storage_of_host(host: Host) -> list[StorageDomain]:
         return known.storage_of_cluster(host.cluster)
 
@@ -99,7 +97,7 @@ def _of_machines(queries: Queries, known: Known) -> dict[tuple[str, str], Join]:
         ("VM", "TEMPLATE"): template_of,
         ("TEMPLATE", "VM"): lambda template: vms_by_template(template.id),
         ("VM", "VNIC"): nics_of,
-        ("VM", "STORAGE"): storage_of,
+        ("VM", "STORAGE"): known.storage_of_vm,
         ("HOST", "STORAGE"): storage_of_host,
     }
 
@@ -140,10 +138,13 @@ def _of_clusters(queries: Queries, known: Known) -> dict[tuple[str, str], Join]:
         return queries.networks() if first == data_center else ()
 
     def networks_in(cluster: Cluster) -> list[NetworkOfCluster]:
-        return [NetworkOfCluster(network.name, cluster.name) for network in queries.networks()]
+        attached = queries.networks_of(cluster)
+        known = (network for network in queries.networks() if network.id in attached)
+        return [NetworkOfCluster(network.name, cluster.name) for network in known]
 
     def clusters_with(network: Network) -> list[NetworkOfCluster]:
-        return [NetworkOfCluster(network.name, cluster.name) for cluster in queries.clusters()]
+        having = (cluster for cluster in queries.clusters() if network.id in queries.networks_of(cluster))
+        return [NetworkOfCluster(network.name, cluster.name) for cluster in having]
 
     return {
         ("DATACENTER", "CLUSTER"): clusters_of,

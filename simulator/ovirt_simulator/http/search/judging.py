@@ -42,11 +42,12 @@ class Judge:
             test = values.one_of_several(where.relation, where.value, self._case_sensitive)
         elif name == "TAG" and where.relation == "=":
             test = tag_test(where.value, self._queries.tags())
+        elif name == "APPS":
+            test = values.text(where.relation, where.value, self._case_sensitive, anywhere=True)
         else:
-            value = f"*{where.value}*" if name == "APPS" else where.value
             now = self._queries.now
             test = values.test(
-                where.field, where.relation, value, case_sensitive=self._case_sensitive, now=now
+                where.field, where.relation, where.value, case_sensitive=self._case_sensitive, now=now
             )
         return lambda row: test(read(row, of, name))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from ovirt_placement.model import Disk
-from ovirt_simulator.core.entities import DataCenter, stable_id, user_id
-from ovirt_simulator.core.images import BLANK_TEMPLATE, Template
+from ovirt_simulator.core import storage_domains
+from ovirt_simulator.core.entities import Vm, user_id
+from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskImage, Template
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.http.search.records import AttachedDisk, StorageDomain, User
+from ovirt_simulator.core.storage_domain import StorageDomain
+from ovirt_simulator.http.search.records import AttachedDisk, User
 
 _DIRECTORY = "internal-authz"
 
@@ -22,15 +24,27 @@ class Known:
 
     @cached_property
     def users(self) -> list[User]:
-        """Who asks, and who has a permission on a VM or a cluster."""
+        """Who asks, who was taken from a directory, and who has a permission on something."""
         own = user_id(self._user_name)
+        taken = {own: _user(own, self._user_name)} | self._taken(is_group=False)
         holders = dict.fromkeys(one.holder for one in self._queries.permissions() if not one.is_group)
-        return [_user(own, self._user_name), *(_user(each, each) for each in holders if each != own)]
+        return [*taken.values(), *(_user(each, each) for each in holders if each not in taken)]
 
     @cached_property
     def groups(self) -> list[User]:
+        taken = self._taken(is_group=True)
         holders = dict.fromkeys(one.holder for one in self._queries.permissions() if one.is_group)
-        return [_user(each, each, is_group=True) for each in holders]
+        return [
+            *taken.values(),
+            *(_user(each, each, is_group=True) for each in holders if each not in taken),
+        ]
+
+    def _taken(self, *, is_group: bool) -> dict[str, User]:
+        return {
+            one.id: User(one.id, one.name, one.directory, is_group)
+            for one in self._queries.principals()
+            if one.is_group == is_group
+        }
 
     def user(self, identity: str) -> User:
         """Give the user or group of this id; one that is not known is named like its id."""
@@ -47,7 +61,7 @@ class Known:
 
     @cached_property
     def storage(self) -> list[StorageDomain]:
-        return [storage_domain(data_center) for data_center in self._queries.data_centers()]
+        return self._queries.storage_domains()
 
     def storage_of_cluster(self, cluster_id: str) -> list[StorageDomain]:
         cluster = self._queries.cluster(cluster_id)
@@ -55,12 +69,20 @@ class Known:
         return [domain for domain in self.storage if domain.data_center == wanted]
 
     def storage_of_disk(self, disk: AttachedDisk) -> list[StorageDomain]:
-        """Give the domain of a disk: that of its first VM's data center, or the first one."""
-        for vm_id in disk.vms:
-            vm = self._queries.vm(vm_id)
-            if vm is not None:
-                return self.storage_of_cluster(vm.cluster)
-        return self.storage[:1]
+        """Give the domains that a disk is on, of its first VM's data center or of all."""
+        clusters = (vm.cluster for vm in map(self._queries.vm, disk.vms) if vm is not None)
+        cluster = next(clusters, None)
+        domains = self.storage if cluster is None else self.storage_of_cluster(cluster)
+        return storage_domains.of_disk(disk.image or DiskImage(id=disk.id, name=disk.id), domains)
+
+    def storage_of_vm(self, vm: Vm) -> list[StorageDomain]:
+        """Give the domains that the VM's disks are on."""
+        disks = (self._disks_by_id[disk.id] for disk in vm.disks)
+        return list(dict.fromkeys(domain for disk in disks for domain in self.storage_of_disk(disk)))
+
+    @cached_property
+    def _disks_by_id(self) -> dict[str, AttachedDisk]:
+        return {disk.id: disk for disk in self.disks}
 
     @cached_property
     def disks(self) -> list[AttachedDisk]:
@@ -74,10 +96,6 @@ class Known:
             disk, vms = attached.get(image.id, (Disk(id=image.id, bootable=False), []))
             found.append(AttachedDisk(disk, tuple(vms), image))
         return found
-
-
-def storage_domain(data_center: DataCenter) -> StorageDomain:
-    return StorageDomain(stable_id("storage_domain", data_center.id), "data", data_center.id)
 
 
 def _user(identity: str, name: str, *, is_group: bool = False) -> User:

@@ -61,7 +61,7 @@ _HOST = define(
         *fields(Kind.INTEGER, "active_vms committed_mem", COMPARED),
         *fields(Kind.INTEGER, "migrating_vms ha_score spm_id"),
         *fields(Kind.DECIMAL, "load cpu_speed", COMPARED),
-        *fields(Kind.UUID, "hw_id"),
+        *fields(Kind.EXACT, "hw_id"),
         Field(name="ID", kind=Kind.UUID, hidden=True),
     ],
     "vms vm templates template events event users user storage nic",
@@ -126,11 +126,13 @@ _EVENT = define(
         *(
             Field(name=name, free=True, hidden=True)
             for name in split(
-                "_event_vm_id _event_template_id _event_storage_id _event_host_id _event_datacenter_id "
-                "_event_quota_id"
+                "_event_vm_id _event_template_id _event_host_id _event_datacenter_id _event_quota_id"
             )
         ),
-        Field(name="USRID", relations=None, free=True, hidden=True),
+        *(
+            Field(name=name, relations=None, free=True, hidden=True)
+            for name in split("usrid _event_storage_id")
+        ),
     ],
     "vms vm host templates template users user clusters cluster volumes volume quota",
     order="id",
@@ -164,7 +166,10 @@ _STORAGE = define(
         word("external_status", words.EXTERNAL_STATUS),
         word("type", words.STORAGE_TYPE),
         *fields(Kind.INTEGER, "free_size used_size total_size committed", COMPARED),
-        *fields(Kind.INTEGER, "low_space_threshold(%) critical_space_threshold(gb)"),
+        *(
+            Field(name=name, kind=Kind.INTEGER)
+            for name in ("LOW_SPACE_THRESHOLD (%)", "CRITICAL_SPACE_THRESHOLD (GB)")
+        ),
         *flags("wipe_after_delete discard_after_delete backup"),
     ],
     "hosts host clusters cluster",
@@ -197,12 +202,14 @@ _NIC = define("NIC", texts("network_name mac"))
 _VNIC = define("VNIC", texts("network_name mac"))
 _CLUSTER_NETWORK = define("CLUSTER_NETWORK", texts("network_name cluster_name"))
 _HOST_NETWORK = define("HOST_NETWORK", texts("host_name"))
-_PROVIDER = define("PROVIDER", [*texts("name description url"), *fields(Kind.EXACT, "type")])
+_PROVIDER = define("PROVIDER", [*texts("name description url"), word("type", words.PROVIDER_TYPE)])
 _VOLUME = define(
     "VOLUME",
     [
         *texts("name"),
-        *fields(Kind.EXACT, "type transport_type status"),
+        word("type", words.GLUSTER_TYPE),
+        word("transport_type", words.GLUSTER_TRANSPORT),
+        word("status", words.GLUSTER_STATUS),
         *fields(Kind.INTEGER, "replica_count stripe_count", COMPARED),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ovirt_simulator.http.search.errors import SearchError
+from ovirt_simulator.http.search.errors import SearchError, SearchFailure
 from ovirt_simulator.http.search.expression import Both, Condition, Either, Expression, Search
 from ovirt_simulator.http.search.fields import SearchObject
 from ovirt_simulator.http.search.objects import OBJECTS, find
@@ -16,9 +16,15 @@ _LARGEST = 2**31 - 1
 
 @lru_cache(maxsize=256)
 def parse(text: str, searched_name: str) -> Search:
-    """Read a search for this object; raise `SearchError` where the engine's own parser gives up."""
+    """Read a search for this object; raise `SearchError` where the engine's own parser gives up.
+
+    Raises `SearchFailure` for what the engine has no join for.
+    """
     searched = OBJECTS[searched_name]
     tokens = Scanner(text, searched).scan()
+    if tokens[-1].part in (Part.AND, Part.OR):
+        raise SearchError("a condition is missing")
+    _refuse_what_nothing_joins(tokens, searched)
     texts = {token.part: token.text for token in tokens}
     sort = texts.get(Part.SORT_FIELD)
     return Search(
@@ -27,6 +33,20 @@ def parse(text: str, searched_name: str) -> Search:
         descending=texts.get(Part.DIRECTION) == "DESC",
         page=_page(texts.get(Part.NUMBER, "1")),
     )
+
+
+def _refuse_what_nothing_joins(tokens: Sequence[Token], searched: SearchObject) -> None:
+    """Refuse plurals that lead to no object (`vnics`), and whatever else a search of instance types names.
+
+    Of events, `host` is joined by a view of its own, of which `hosts` knows nothing.
+    """
+    for token in tokens:
+        if token.part is not Part.OBJECT:
+            continue
+        if searched.name == "INSTANCETYPE" or find(token.text) is None:
+            raise SearchFailure("", 500)
+        if (searched.name, token.text) == ("EVENT", "HOSTS"):
+            raise SearchFailure('ERROR: missing FROM-clause entry for table "vds_with_tags"')
 
 
 def _page(number: str) -> int:
@@ -43,8 +63,6 @@ def _where(tokens: Sequence[Token], searched: SearchObject) -> Expression | None
             joins.append(None)
         elif token.part in (Part.AND, Part.OR):
             joins[-1] = token.part
-    if joins and joins[-1] is not None:
-        raise SearchError("a condition is missing")
     for part, pair in ((Part.AND, Both), (Part.OR, Either), (None, Both)):
         operands, joins = _joined(operands, joins, part, pair)
     return operands[0] if operands else None
@@ -77,10 +95,10 @@ def _condition(tokens: Sequence[Token], position: int, searched: SearchObject) -
     if relation.part is not Part.RELATION:
         return Condition(searched.name, None, "=", value)
     if named.part is Part.OBJECT:
-        return Condition(_object(named.text, searched).name, None, relation.text, value)
+        return Condition(_object(named.text).name, None, relation.text, value)
     of = searched
     if tokens[position - 3].part is Part.DOT:
-        of = _object(tokens[position - 4].text, searched)
+        of = _object(tokens[position - 4].text)
     if of.name == "USER" and named.text == "USRNAME" and "@" in value:
         return _user_name(of, relation.text, value)
     return Condition(of.name, of.fields[named.text], relation.text, value)
@@ -95,6 +113,8 @@ def _user_name(of: SearchObject, relation: str, value: str) -> Expression:
     )
 
 
-def _object(word: str, searched: SearchObject) -> SearchObject:
-    """Give a named object; of one that has no fields, the engine looks into the one that is searched."""
-    return find(word) or searched
+def _object(word: str) -> SearchObject:
+    found = find(word)
+    if found is None:
+        raise ValueError(f"nothing is joined as {word}")
+    return found

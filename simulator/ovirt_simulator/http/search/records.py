@@ -1,4 +1,4 @@
-"""What can be searched and is no record of the engine's state by itself: users, disks, storage domains."""
+"""What can be searched and is no record of the engine's state by itself: users, disks, networks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,6 @@ class User(msgspec.Struct, frozen=True):
         return f"{self.name}@{self.directory}" if self.id != self.name else f"{self.name}-authz"
 
 
-class InstanceType(msgspec.Struct, frozen=True):
-    """A type of instances, of which no more is known."""
-
-    id: str
-    name: str
-
-
 class AttachedDisk(msgspec.Struct, frozen=True):
     """A disk as VMs have it, the ids of these VMs, and what the storage knows of it."""
 
@@ -39,14 +32,6 @@ class AttachedDisk(msgspec.Struct, frozen=True):
     @property
     def id(self) -> str:
         return self.disk.id
-
-
-class StorageDomain(msgspec.Struct, frozen=True):
-    """The one storage domain of a data center; the state knows none."""
-
-    id: str
-    name: str
-    data_center: str
 
 
 class NetworkOfCluster(msgspec.Struct, frozen=True):

@@ -47,6 +47,9 @@ _FORBIDDEN = "';"
 #: Behind these, blanks are part of what is read; elsewhere they are skipped one by one.
 _WITH_BLANKS = {Part.START, Part.RELATION, Part.VALUE, Part.AND, Part.OR}
 _TEXT_RELATIONS = ("=", "!=")
+#: What Java trims from a text, and what its regular expressions take for blanks: none beyond ASCII.
+_TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
+_BLANKS = frozenset(" \t\n\v\f\r")
 
 
 def _starts(words: Iterable[str]) -> frozenset[str]:
@@ -141,7 +144,7 @@ class Scanner:
             self._take_free_text()
 
     def _behind_value(self) -> None:
-        word = self._word.strip()
+        word = self._word.strip(_TRIMMED)
         if not word:
             return
         if word in self._fields:
@@ -231,7 +234,7 @@ class Scanner:
         of_field = self.tokens[-2].part is Part.FIELD
         if self._take_value(self._compared() if of_field else None) and not of_field:
             named = find(self.tokens[-3].text)
-            self._once(self._searched.name if named is None else named.name)
+            self._once(self.tokens[-3].text if named is None else named.name)
 
     def _take_value(self, field: Field | None = None) -> bool:
         """Read on in a value: up to a blank or the end, or the closing quote; say whether it ended."""
@@ -239,14 +242,14 @@ class Scanner:
         quoted = '"' in raw[:-1]
         if raw[-1] == '"':
             if not quoted:
-                self._refuse_unless(raw.strip() == '"')
+                self._refuse_unless(raw.lstrip("".join(_BLANKS)) == '"')
                 return False
             raw = raw.strip('"')
         elif quoted or (raw[-1] != " " and self._at + 1 < len(self._text)):
             return False
         else:
-            raw = raw.strip()
-            if not raw or any(letter.isspace() for letter in raw):
+            raw = raw.strip(_TRIMMED)
+            if not raw or not _BLANKS.isdisjoint(raw):
                 self._begin = self._at + 1
                 return False
         if field is not None and not values.fits(field, raw):
@@ -274,7 +277,7 @@ class Scanner:
         digits = self._text[self._at :]
         length = next((place for place, letter in enumerate(digits) if not letter.isdigit()), len(digits))
         self._refuse_unless(length > 0)
-        number = digits[: length + 1]
+        number = digits[: length + 1].upper()
         self._at += len(number) - 1
         self._take(Part.NUMBER, number)
         self._at += length < len(digits)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
 
 from ovirt_simulator.core.queries import Queries
+from ovirt_simulator.http.search.broken_sql import refuse_broken_sql
 from ovirt_simulator.http.search.errors import SearchError, SearchFailure, invalid
 from ovirt_simulator.http.search.expression import Expression, Search, conditions
 from ovirt_simulator.http.search.fields import Field, Kind, SearchObject
-from ovirt_simulator.http.search.ids import ids_in
+from ovirt_simulator.http.search.ids import ids_in, is_uuid
 from ovirt_simulator.http.search.judging import Judge
 from ovirt_simulator.http.search.known import Known
 from ovirt_simulator.http.search.objects import OBJECTS
@@ -22,7 +22,6 @@ from ovirt_simulator.http.search.rows import Rows
 Record = TypeVar("Record")
 
 _NO_LIMIT = 2**31 - 1
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,33 +49,27 @@ def select(
         return []
     rows = Rows(object_name, search.where, queries, known)
     found = list(records)
-    _refuse_what_is_no_id(search.where, found)
-    if object_name == "EVENT":
-        _refuse_what_events_lack(search.where)
+    # Events have numbers, and name what has ids.
+    _refuse_what_is_no_id(search.where, queries.hosts() if object_name == "EVENT" else found)
+    refuse_broken_sql(asked.text, object_name, search)
+    if search.page == 0 and limit > 0:
+        raise SearchFailure("ERROR: OFFSET must not be negative")
     if search.where is not None:
         test = _id_test(search.where, object_name, rows) or _test(search.where, asked, rows, queries)
         found = [record for record in found if test(record)]
     _sort(found, OBJECTS[object_name], search, rows)
-    return found[(search.page - 1) * limit : search.page * limit] if search.page > 0 else []
+    return found[(search.page - 1) * limit : search.page * limit] if limit else []
 
 
-def _refuse_what_events_lack(where: Expression | None) -> None:
-    """Refuse all but the name of an event's host: the engine joins nothing more of it."""
-    for one in conditions(where):
-        if one.object == "HOST" and (one.field is None or one.field.name != "NAME"):
-            column = "vds_name" if one.field is None else one.field.name.lower()
-            raise SearchFailure(f"ERROR: column vds_with_tags_temp.{column} does not exist")
-
-
-def _refuse_what_is_no_id(where: Expression | None, records: list[Any]) -> None:
+def _refuse_what_is_no_id(where: Expression | None, records: Iterable[Any]) -> None:
     """Refuse what is no UUID as the database does; a state file may have other ids, and then they count."""
     others = [
         one.value
         for one in conditions(where)
         if one.field is not None and one.field.kind is Kind.UUID and one.value.lower() not in ("", "null")
-        if not _UUID.fullmatch(one.value)
+        if not is_uuid(one.value)
     ]
-    if others and all(_UUID.fullmatch(record.id) for record in records):
+    if others and ("*" in others[0] or all(is_uuid(record.id) for record in records)):
         raise invalid("uuid", others[0])
 
 
@@ -102,8 +95,6 @@ def _sort(found: list[Any], searched: SearchObject, search: Search, rows: Rows) 
         reverse = search.descending if by_time else searched.descending
         found.sort(key=_key(read, searched.fields.get(name)), reverse=reverse)
     if search.sort is not None:
-        if search.sort.name == "TAG":
-            raise SearchFailure('ERROR: column "tag_name" does not exist')
         read = rows.columns.get(search.sort.name, lambda _: None)
         found.sort(key=_key(read, search.sort), reverse=search.descending)
 

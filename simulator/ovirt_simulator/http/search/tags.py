@@ -16,12 +16,12 @@ from ovirt_simulator.http.search.values import Test
 def tag_test(value: str, tags: Iterable[Tag]) -> Test:
     """Make the test for one tag of something.
 
-    The case of a tag always counts, and the engine takes the name for a regular expression. Raises
-    `SearchFailure` for one that is none.
+    The case of a tag always counts, and the engine takes the name for a regular expression, without its
+    backslashes. Raises `SearchFailure` for one that is none.
     """
     known = list(tags)
     try:
-        matches = re.compile(f"^{value.replace('*', '.*')}$")
+        matches = re.compile("^" + value.replace("%", "*").replace("*", ".*").replace("\\", "") + "$")
     except re.error as error:
         raise SearchFailure(str(error)) from None
     found = {tag.id for tag in known if matches.search(tag.name)}

@@ -10,13 +10,15 @@ import operator
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from ovirt_simulator.http.operating_systems import OPERATING_SYSTEMS
 from ovirt_simulator.http.search import days
 from ovirt_simulator.http.search.errors import SearchFailure, invalid
 from ovirt_simulator.http.search.fields import Field, Kind
+from ovirt_simulator.http.search.ids import canonical
+from ovirt_simulator.http.search.patterns import compiled, escaped, like
 
 Test = Callable[[Any], bool]
 
@@ -28,20 +30,19 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
 }
-_SPAN = re.compile(
-    r"(?P<whole>\d+)|(?:(?P<days>\d+).)?(?P<hours>\d\d):(?P<minutes>\d\d)(?::(?P<seconds>\d\d)(?:.\d\d)?)?"
-)
+#: Days; days and a time of day, with any letter between as far as these go; a time of day.
+_DAYS = re.compile("[0-9]+")
+_DAYS_AND_TIME = re.compile(r"[0-9]+.[0-9]{2}:[0-9]{2}(:[0-9]{2}(.[0-9]{2})?)?")
+_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(.[0-9]{2})?)?")
+_UNITS = (86400, 3600, 60, 1)
 _EMPTY = ("", "null")
 _NUMBERS = (Kind.WORD, Kind.INTEGER, Kind.DECIMAL)
 _INTEGER = re.compile(r"[+-]?\d+")
-_BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "on": True, "1": True} | {
-    "false": False,
-    "f": False,
-    "no": False,
-    "n": False,
-    "off": False,
-    "0": False,
-}
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,9})?", re.IGNORECASE)
+#: What the database takes for a flag; also any shorter form that is no start of another.
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_BOOLEANS = dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
+_BIGGEST = 2**63
 #: Only whether a text is a day matters then, and a year in two digits is one at any time.
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -60,25 +61,22 @@ def _is_integer(value: str) -> bool:
 
 
 def _is_decimal(value: str) -> bool:
-    try:
-        return Decimal(value).is_finite() and "_" not in value
-    except InvalidOperation:
-        return False
+    return _DECIMAL.fullmatch(value) is not None
 
 
 def _span_seconds(value: str) -> int | None:
-    """Read days, or days, hours, minutes and seconds; a sign anywhere makes them negative."""
-    found = _SPAN.fullmatch(value.replace("-", "").strip())
-    if found is None:
+    """Read days, or days, hours, minutes and seconds; with a sign anywhere below 0, which is 0."""
+    cleaned = value.replace("-", "").strip()
+    if not any(known.fullmatch(cleaned) for known in (_DAYS, _DAYS_AND_TIME, _TIME)):
         return None
-    parts = {name: int(digits) for name, digits in found.groupdict("0").items()}
-    span = timedelta(
-        days=parts["whole"] + parts["days"],
-        hours=parts["hours"],
-        minutes=parts["minutes"],
-        seconds=parts["seconds"],
-    )
-    return max(0, int(span.total_seconds()) * (-1 if "-" in value else 1))
+    parts = re.split("[:.]", cleaned)
+    if not all(_is_integer(part) for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
+    if not _DAYS.fullmatch(cleaned) and not _DAYS_AND_TIME.fullmatch(cleaned):
+        numbers.insert(0, 0)
+    seconds = sum(number * unit for number, unit in zip(numbers, _UNITS, strict=False))
+    return 0 if "-" in value else seconds
 
 
 def _is_day(value: str) -> bool:
@@ -100,9 +98,9 @@ def test(field: Field, relation: str, value: str, *, case_sensitive: bool, now: 
     Raises `SearchFailure` for what only the engine's database refuses.
     """
     if field.kind is Kind.TEXT:
-        return _text_test(relation, value, case_sensitive)
+        return text(relation, value, case_sensitive)
     if field.kind is Kind.DAY:
-        return _day_test(relation, days.day(value, now))
+        return _day_test(relation, _day(value, now))
     if value.lower() in _EMPTY and relation in ("=", "!=") and field.kind not in _NUMBERS:
         return lambda held: (held is None) == (relation == "=")
     return _compared(relation, _converted(field, value, now), _held(field))
@@ -110,20 +108,28 @@ def test(field: Field, relation: str, value: str, *, case_sensitive: bool, now: 
 
 def free_text(relation: str, value: str, case_sensitive: bool) -> Test:
     """Make the test of each text that is looked into for words; an empty text is looked for as it is."""
-    return _text_test(relation, f"*{value}*" if value else "", case_sensitive, null=False)
+    pattern = like(value, relation)
+    return _text_test(relation, f"%{pattern}%" if value else "", case_sensitive, null=False)
+
+
+def text(relation: str, value: str, case_sensitive: bool, *, anywhere: bool = False) -> Test:
+    """Make the test of a text; `anywhere` in it or, as a rule, for all of it."""
+    pattern = like(value, relation)
+    return _text_test(relation, f"%{pattern}%" if anywhere else pattern, case_sensitive)
 
 
 def one_of_several(relation: str, value: str, case_sensitive: bool) -> Test:
-    """Make the test of names in a list, of which one must be the value; `*` is no wildcard there.
+    """Make the test of names in a list, of which one must be the value.
 
-    With `!=` none of them may be it; without regard to case, the engine lets one other name suffice.
+    The engine compares the wrong way round: the names are the patterns, and the value has no wildcards. With
+    `!=` none of them may be it; without regard to case, the engine lets one other name suffice.
     """
+    wanted = escaped(value).replace("*", "%")
 
     def judge(held: Any) -> bool:
         if held is None:
             return False
-        names = held.split(",") if case_sensitive else held.lower().split(",")
-        alike = [name == (value if case_sensitive else value.lower()) for name in names]
+        alike = [compiled(name, case_sensitive).fullmatch(wanted) is not None for name in held.split(",")]
         if relation == "=":
             return any(alike)
         return not any(alike) if case_sensitive else not all(alike)
@@ -152,32 +158,53 @@ def _converted(field: Field, value: str, now: datetime) -> Any:
         return field.words[value.strip() if field.words is OPERATING_SYSTEMS else value.lower()]
     if field.kind is Kind.SPAN:
         return _span_seconds(value)
-    if field.kind is Kind.INTEGER:
-        return int(value)
-    if field.kind is Kind.DECIMAL:
-        return Decimal(value)
+    if field.kind in (Kind.INTEGER, Kind.DECIMAL):
+        return _number(field.kind, value)
     return _converted_by_the_database(field, value, now)
+
+
+def _number(kind: Kind, value: str) -> int | Decimal:
+    """Read a number, which the engine lets have the digits of any script, and its database does not."""
+    if not value.isascii():
+        raise invalid("integer" if kind is Kind.INTEGER else "numeric", value)
+    return int(value) if kind is Kind.INTEGER else Decimal(value)
+
+
+def _bigint(value: str) -> int:
+    if not value.isascii() or not _INTEGER.fullmatch(value.strip()):
+        raise invalid("bigint", value)
+    if not -_BIGGEST <= int(value) < _BIGGEST:
+        raise SearchFailure(f'ERROR: value "{value}" is out of range for type bigint')
+    return int(value)
+
+
+def _boolean(value: str) -> bool:
+    meant = {known for word, known in _BOOLEANS.items() if value and word.startswith(value.strip().lower())}
+    if len(meant) != 1:
+        raise invalid("boolean", value)
+    return meant.pop()
+
+
+def _day(value: str, now: datetime) -> datetime:
+    found = days.day(value, now)
+    if found in (days.TOO_EARLY, days.TOO_LATE):
+        raise SearchFailure(f'ERROR: date/time field value out of range: "{value}"')
+    return found
 
 
 def _converted_by_the_database(field: Field, value: str, now: datetime) -> Any:
     """Convert what the engine hands on unchecked, and fail as its database does."""
     if field.kind is Kind.DATE:
-        found = days.date(value, now)
+        found = days.moment(value, now)
         if found is None:
             raise SearchFailure("", 500)
         return found
     if field.kind is Kind.BIGINT:
-        if not _INTEGER.fullmatch(value):
-            raise invalid("bigint", value)
-        return int(value)
+        return _bigint(value)
     if field.kind is Kind.BOOLEAN:
-        if value.lower() not in _BOOLEANS:
-            raise invalid("boolean", value)
-        return _BOOLEANS[value.lower()]
+        return _boolean(value)
     if field.kind is Kind.UUID:
-        if "*" in value:
-            raise invalid("uuid", value)
-        return value.lower()
+        return canonical(value)
     return value
 
 
@@ -188,10 +215,9 @@ def _day_test(relation: str, moment: datetime) -> Test:
     return _compared(relation, moment, lambda held: held)
 
 
-def _text_test(relation: str, value: str, case_sensitive: bool, *, null: bool = True) -> Test:
-    """Match with `*`. In an `!=`, `_` stands for any letter: the engine forgets to escape it there."""
+def _text_test(relation: str, pattern: str, case_sensitive: bool, *, null: bool = True) -> Test:
     unlike = relation == "!="
-    matches = _pattern(value, case_sensitive, underscore=unlike).fullmatch
+    matches = compiled(pattern, case_sensitive).fullmatch
 
     def judge(held: Any) -> bool:
         if held is None:
@@ -199,9 +225,3 @@ def _text_test(relation: str, value: str, case_sensitive: bool, *, null: bool = 
         return (matches(held) is None) == unlike
 
     return judge
-
-
-def _pattern(value: str, case_sensitive: bool, *, underscore: bool) -> re.Pattern[str]:
-    letters = {"*": ".*", "_": "." if underscore else "_"}
-    pattern = "".join(letters.get(letter, re.escape(letter)) for letter in value)
-    return re.compile(pattern, re.DOTALL if case_sensitive else re.DOTALL | re.IGNORECASE)

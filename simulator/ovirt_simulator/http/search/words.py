@@ -44,5 +44,14 @@ DISK_CONTENT = _numbered(
     "hosted_engine_metadata hosted_engine_configuration backup_scratch"
 )
 VOLUME_TYPE = _numbered("unassigned preallocated sparse")
+PROVIDER_TYPE = _numbered(
+    "foreman openstack_network openstack_image openstack_volume vmware external_network kvm xen kubevirt"
+)
+GLUSTER_TYPE = _numbered(
+    "distribute replicate distributed_replicate stripe distributed_stripe striped_replicate "
+    "distributed_striped_replicate disperse distributed_disperse tier unknown"
+)
+GLUSTER_TRANSPORT = _numbered("tcp rdma")
+GLUSTER_STATUS = _numbered("up down warning unknown")
 SEVERITY: Words = {"normal": 0, "warning": 1, "error": 2, "alert": 10}
 FLAG: Words = {"false": 0, "true": 1}

@@ -18,7 +18,7 @@ def cluster(_: Lookup) -> Columns:
     columns: dict[str, Callable[[Cluster], Any]] = {
         "NAME": name,
         "DESCRIPTION": lambda cluster: cluster.description,
-        "COMMENT": nothing,
+        "COMMENT": lambda cluster: cluster.comment,
         "ARCHITECTURE": always(ARCHITECTURE),
         "COMPATIBILITY_LEVEL": lambda cluster: cluster.compatibility,
         "CPU_TYPE": always(_CPU_TYPE),
@@ -29,8 +29,8 @@ def cluster(_: Lookup) -> Columns:
 def data_center(state: Lookup) -> Columns:
     columns: dict[str, Callable[[DataCenter], Any]] = {
         "NAME": name,
-        "DESCRIPTION": nothing,
-        "COMMENT": nothing,
+        "DESCRIPTION": lambda data_center: data_center.description,
+        "COMMENT": lambda data_center: data_center.comment,
         "LOCAL": lambda data_center: data_center.local_storage,
         "STATUS": lambda data_center: word(data_center.status),
         "COMPATIBILITY_VERSION": state.lowest_compatibility,

@@ -26,6 +26,9 @@ class Lookup:
         cluster = self.cluster(cluster_id)
         return None if cluster is None else cluster.name
 
+    def pool_name(self, vm: Vm) -> str | None:
+        return next((pool.name for pool in self._queries.vm_pools() if pool.id == vm.pool), None)
+
     def compatibility(self, cluster_id: str) -> str | None:
         cluster = self.cluster(cluster_id)
         return None if cluster is None else cluster.compatibility
@@ -51,6 +54,9 @@ class Lookup:
 
     def vms_made_from(self, template: Template) -> int:
         return sum((vm.template or BLANK_TEMPLATE) == template.id for vm in self._queries.vms())
+
+    def mac_address(self, nic_id: str) -> str:
+        return self._queries.mac_address(nic_id)
 
     def summary(self, host: Host) -> HostSummary:
         return self._queries.host_summary(host.id)

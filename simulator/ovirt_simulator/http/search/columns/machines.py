@@ -8,18 +8,16 @@ from typing import Any
 from ovirt_placement.model import Nic
 from ovirt_simulator.core.entities import Host, Vm
 from ovirt_simulator.core.images import Template
-from ovirt_simulator.http.mac_pool import mac_address
+from ovirt_simulator.core.instance_type import InstanceType
 from ovirt_simulator.http.search.columns.column import (
     ARCHITECTURE,
     Columns,
     always,
     name,
-    nothing,
     percent,
     word,
 )
 from ovirt_simulator.http.search.columns.lookup import Lookup
-from ovirt_simulator.http.search.records import InstanceType
 
 _CPU_MODEL = "Intel Xeon Processor (Skylake)"
 _SPEED_MHZ = 2100
@@ -41,8 +39,9 @@ def vm(state: Lookup) -> Columns:
         "TYPE": lambda vm: word(vm.particulars.type),
         "ARCHITECTURE": always(ARCHITECTURE),
         "BIOS_TYPE": always("q35_sea_bios"),
-        "NEXT_RUN_CONFIG_EXISTS": always(False),
-        "HAS_ILLEGAL_IMAGES": always(False),
+        # The engine's views have neither for a VM without a next run, and without disks.
+        "NEXT_RUN_CONFIG_EXISTS": lambda vm: None if vm.next_run is None else True,
+        "HAS_ILLEGAL_IMAGES": lambda vm: False if vm.disks else None,
         "CREATIONDATE": lambda vm: vm.created,
         "MEMORY": lambda vm: vm.memory_mb,
         "GUARANTEED_MEMORY": lambda vm: vm.guaranteed_mb,
@@ -52,6 +51,7 @@ def vm(state: Lookup) -> Columns:
         "NETWORK_USAGE": always(0),
         "MIGRATION_PROGRESS_PERCENT": lambda vm: vm.migration_progress,
         "QUOTA": lambda vm: vm.quota,
+        "POOL": state.pool_name,
     }
     return columns
 
@@ -60,7 +60,7 @@ def host(state: Lookup) -> Columns:
     columns: dict[str, Callable[[Host], Any]] = {
         "ID": lambda host: host.id,
         "NAME": name,
-        "COMMENT": nothing,
+        "COMMENT": lambda host: host.comment,
         "STATUS": lambda host: word(host.status),
         "EXTERNAL_STATUS": lambda host: host.external_status,
         "CLUSTER": lambda host: state.cluster_name(host.cluster),
@@ -80,7 +80,7 @@ def host(state: Lookup) -> Columns:
         "COMMITTED_MEM": state.committed_mb,
         "TYPE": always("rhel"),
         "ARCHITECTURE": always(ARCHITECTURE),
-        "UPDATE_AVAILABLE": always(False),
+        "UPDATE_AVAILABLE": lambda host: host.update_available,
         "HA_SCORE": state.ha_score,
     }
     return columns
@@ -97,8 +97,9 @@ def template(state: Lookup) -> Columns:
         "OS": lambda template: template.vm.particulars.os,
         "STATUS": always("ok"),
         "SEALED": always(False),
-        "ARCHITECTURE": always(ARCHITECTURE),
-        "VERSION_NAME": always("base version"),
+        # The blank template belongs to no cluster, and has the architecture of none.
+        "ARCHITECTURE": lambda template: ARCHITECTURE if template.vm.cluster else None,
+        "VERSION_NAME": lambda template: template.version_name,
         "MEM": lambda template: template.vm.memory_mb,
         "CHILDCOUNT": state.vms_made_from,
         "CREATIONDATE": lambda template: template.created,
@@ -119,6 +120,6 @@ def instance_type(_: Lookup) -> Columns:
 def vnic(state: Lookup) -> Columns:
     columns: dict[str, Callable[[Nic], Any]] = {
         "NETWORK_NAME": lambda nic: state.network_of(nic.vnic_profile),
-        "MAC": lambda nic: mac_address(nic.id),
+        "MAC": lambda nic: state.mac_address(nic.id),
     }
     return columns

@@ -29,8 +29,9 @@ def group(_: Lookup) -> Columns:
     return {"NAME": name, "GRPNAME": name}
 
 
-def _named(subject: Reference | None) -> str | None:
-    return None if subject is None else subject.name
+def _named(subject: Reference | None) -> str:
+    """Give the name of what an event is about; the engine has an empty text there, not nothing."""
+    return "" if subject is None else subject.name or ""
 
 
 def _identity(subject: Reference | None) -> str | None:
@@ -48,6 +49,9 @@ def event(_: Lookup) -> Columns:
         "EVENT_HOST": lambda event: _named(event.host),
         "EVENT_VM": lambda event: _named(event.vm),
         "EVENT_DATACENTER": lambda event: _named(event.data_center),
+        "EVENT_TEMPLATE": nothing,
+        "EVENT_STORAGE": nothing,
+        "EVENT_VOLUME": nothing,
         "_EVENT_HOST_ID": lambda event: _identity(event.host),
         "_EVENT_VM_ID": lambda event: _identity(event.vm),
         "_EVENT_DATACENTER_ID": lambda event: _identity(event.data_center),

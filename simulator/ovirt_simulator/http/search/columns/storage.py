@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ovirt_simulator.core.images import DiskImage
-from ovirt_simulator.http.search.columns.column import Columns, always, name, nothing
+from ovirt_simulator.core.storage_domain import StorageDomain
+from ovirt_simulator.http.search.columns.column import Columns, always, name, nothing, word
 from ovirt_simulator.http.search.columns.lookup import Lookup
-from ovirt_simulator.http.search.records import AttachedDisk, StorageDomain
+from ovirt_simulator.http.search.records import AttachedDisk
 
 
 def _image(disk: AttachedDisk) -> DiskImage:
@@ -28,6 +29,8 @@ def disk(state: Lookup) -> Columns:
         "STATUS": always("ok"),
         "DISK_TYPE": always("image"),
         "DISK_CONTENT_TYPE": always("data"),
+        # The engine has the names of all quotas of a disk in one text.
+        "QUOTA": nothing,
         "SHAREABLE": lambda disk: len(disk.vms) > 1,
         "WIPE_AFTER_DELETE": always(False),
         "NUMBER_OF_VMS": lambda disk: len(disk.vms),
@@ -39,10 +42,10 @@ def disk(state: Lookup) -> Columns:
 def storage(state: Lookup) -> Columns:
     columns: dict[str, Callable[[StorageDomain], Any]] = {
         "NAME": name,
-        "DESCRIPTION": nothing,
+        "DESCRIPTION": lambda domain: domain.description,
         "COMMENT": nothing,
-        "STATUS": always("active"),
-        "SHARED_STATUS": always("active"),
+        "STATUS": lambda domain: word(domain.status),
+        "SHARED_STATUS": lambda domain: "active" if domain.status == "active" else "inactive",
         "EXTERNAL_STATUS": always("ok"),
         "DATACENTER": lambda domain: state.data_center_name(domain.data_center),
         "TYPE": always("nfs"),

@@ -1,0 +1,88 @@
+"""Data centers: added without storage, changed, and removed.
+
+Source: the engine's AddEmptyStoragePoolCommand, UpdateStoragePoolCommand and RemoveStoragePoolCommand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import asdict, replace
+
+from .backend import Backend
+from .entities import ADMIN, Caller, DataCenter, Record
+from .event_codes import EventCode
+from .refusals import conflict
+from .rejections import NotFound
+
+_VERSION = "4.7"
+
+
+class DataCenterEdit(Record, frozen=True):
+    """What a client says of a data center; what is None stays as it is."""
+
+    name: str | None = None
+    description: str | None = None
+    comment: str | None = None
+    local_storage: bool | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class DataCenterCommands:
+    """Commands on data centers; all raise `Rejected` or `NotFound`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._state = backend.state
+
+    def add(self, edit: DataCenterEdit, *, caller: Caller = ADMIN) -> DataCenter:
+        """Add a data center that nothing belongs to yet."""
+        with self._backend.lock:
+            plain = DataCenter(id=self._backend.new_id(), name="", status="uninitialized")
+            return self._kept(replace(plain, **edit.given), "add", EventCode.USER_ADD_STORAGE_POOL, caller)
+
+    def edit(self, data_center_id: str, edit: DataCenterEdit, *, caller: Caller = ADMIN) -> DataCenter:
+        with self._backend.lock:
+            changed = replace(self._known(data_center_id), **edit.given)
+            return self._kept(changed, "edit", EventCode.USER_UPDATE_STORAGE_POOL, caller)
+
+    def remove(self, data_center_id: str, *, caller: Caller = ADMIN) -> None:
+        """Remove a data center that is not active; its clusters stay, and belong to none."""
+        with self._backend.lock:
+            data_center = self._known(data_center_id)
+            if data_center.status == "up":
+                raise conflict(
+                    "ERROR_CANNOT_REMOVE_ACTIVE_STORAGE_POOL", "Cannot remove an active Data Center."
+                )
+            for cluster in tuple(self._state.clusters.values()):
+                if cluster.data_center == data_center_id:
+                    self._state.put(self._state.clusters, replace(cluster, data_center=None))
+            for permission in tuple(self._state.permissions.values()):
+                if permission.data_center == data_center_id:
+                    self._state.drop(self._state.permissions, permission.id)
+            self._state.drop(self._state.data_centers, data_center_id)
+            self._log(EventCode.USER_REMOVE_STORAGE_POOL, data_center, caller)
+
+    def _kept(self, data_center: DataCenter, action: str, code: EventCode, caller: Caller) -> DataCenter:
+        known = self._state.data_centers.values()
+        if any(each.name == data_center.name and each.id != data_center.id for each in known):
+            raise conflict(
+                "ACTION_TYPE_FAILED_STORAGE_POOL_NAME_ALREADY_EXIST",
+                f"Cannot {action} Data Center. The Data Center name is already in use.",
+            )
+        self._state.put(self._state.data_centers, data_center)
+        self._log(code, data_center, caller)
+        return data_center
+
+    def _known(self, data_center_id: str) -> DataCenter:
+        data_center = self._state.data_centers.get(data_center_id)
+        if data_center is None:
+            raise NotFound(data_center_id)
+        return data_center
+
+    def _log(self, code: EventCode, data_center: DataCenter, caller: Caller) -> None:
+        words = {"data_center": data_center.name, "version": _VERSION}
+        self._backend.audit_log.log(code, caller, data_center=data_center, words=words)

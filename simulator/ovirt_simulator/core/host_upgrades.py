@@ -1,0 +1,156 @@
+"""Updates of hosts: looked for, found when there are some, and installed on a host that is empty.
+
+Source: the engine's HostUpgradeCheckCommand, UpgradeHostCommand, UpgradeHostInternalCommand and
+HostUpgradeCallback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from . import host_refusals, refusals
+from .audit_log import NO_WORDS
+from .backend import Backend
+from .entities import ADMIN, SYSTEM, Caller, Host, Job, Record
+from .event_codes import EventCode
+from .host_commands import HostCommands
+from .maintenance import Maintenance
+from .rejections import NotFound, Rejected
+
+_WORKING = {"up", "non_operational", "maintenance"}
+#: What there is to be updated, whatever the host.
+_PACKAGES = "vdsm"
+
+
+class _Upgrade(Record, frozen=True):
+    """An upgrade under way."""
+
+    #: Whether the host is to work again in the end.
+    activate: bool
+    reboot: bool
+    job: Job
+    caller: Caller
+
+
+class HostUpgrades:
+    """Commands on hosts; all but `offer`, which is no engine's, raise `Rejected`."""
+
+    def __init__(self, backend: Backend, hosts: HostCommands, maintenance: Maintenance) -> None:
+        self._backend = backend
+        self._state = backend.state
+        self._hosts = hosts
+        self._maintenance = maintenance
+
+    def offer(self, host_id: str) -> None:
+        """Let there be updates for the host, which the next check finds. Raises `NotFound`."""
+        with self._backend.lock:
+            if host_id not in self._state.hosts:
+                raise NotFound(host_id)
+            self._change(host_id, updates_offered=True)
+
+    def check(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
+        """Look for updates: an event tells, some time later, whether there are any."""
+        with self._backend.lock:
+            host = self._host(host_id, "check for upgrade of")
+            if host.status not in _WORKING:
+                raise refusals.host_status_for_upgrade_check()
+            self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, host_id, caller)
+            job = self._backend.jobs.start(f"Checking for available updates on Host {host.name}", caller)
+            seconds = self._backend.settings.update_check_seconds
+            self._backend.after(seconds, lambda: self._checked(host_id, job, caller))
+            return job
+
+    def upgrade(self, host_id: str, *, reboot: bool = True, caller: Caller = ADMIN) -> Job:
+        """Install what there is: the host is drained first, and comes back as it was."""
+        with self._backend.lock:
+            host = self._host(host_id, "upgrade")
+            if host.status not in _WORKING:
+                raise host_refusals.host_status_for_upgrade()
+            if not host.update_available:
+                raise host_refusals.no_updates()
+            self._log(EventCode.HOST_UPGRADE_STARTED, host_id, caller)
+            job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
+            if host.status != "maintenance":
+                try:
+                    self._hosts.deactivate(host_id, caller=caller)
+                except Rejected:
+                    self._fail(host_id, job, caller)
+                    return job
+            self._look(
+                host_id,
+                _Upgrade(activate=host.status != "maintenance", reboot=reboot, job=job, caller=caller),
+            )
+            return job
+
+    def _look(self, host_id: str, upgrade: _Upgrade) -> None:
+        """Wait until the host is empty; what comes between ends the upgrade."""
+        host = self._state.hosts.get(host_id)
+        if host is None or host.status not in {"preparing_for_maintenance", "maintenance"}:
+            self._fail(host_id, upgrade.job, upgrade.caller)
+        elif host.status == "maintenance":
+            self._change(host_id, status="installing")
+            seconds = self._backend.settings.host_installation_seconds
+            self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
+        else:
+            seconds = self._backend.settings.refresh_seconds
+            self._backend.after(seconds, lambda: self._look(host_id, upgrade))
+
+    def _installed(self, host_id: str, upgrade: _Upgrade) -> None:
+        host = self._state.hosts.get(host_id)
+        if host is None or host.status != "installing":
+            self._fail(host_id, upgrade.job, upgrade.caller)
+            return
+        self._change(host_id, update_available=False, updates_offered=False)
+        code = EventCode.HOST_UPGRADE_FINISHED
+        if upgrade.reboot:
+            code = EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED
+            self._change(host_id, status="reboot")
+        self._log(code, host_id, SYSTEM)
+        boot = self._backend.settings.host_boot_seconds if upgrade.reboot else 0.0
+        self._backend.after(boot, lambda: self._booted(host_id, upgrade))
+
+    def _booted(self, host_id: str, upgrade: _Upgrade) -> None:
+        host = self._state.hosts.get(host_id)
+        if host is None or host.status not in {"installing", "reboot"}:
+            self._backend.jobs.end(upgrade.job, "aborted")
+        elif upgrade.activate:
+            self._maintenance.activate(host_id, upgrade.job)
+        else:
+            self._change(host_id, status="maintenance")
+            self._backend.jobs.end(upgrade.job, "finished")
+
+    def _checked(self, host_id: str, job: Job, caller: Caller) -> None:
+        host = self._state.hosts.get(host_id)
+        if host is None:
+            self._backend.jobs.end(job, "aborted")
+            return
+        message = "no updates found."
+        if host.updates_offered:
+            message = f"found updates for packages {_PACKAGES}"
+            self._log(EventCode.HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES, host_id, SYSTEM)
+        self._change(host_id, update_available=host.updates_offered)
+        self._log(EventCode.HOST_AVAILABLE_UPDATES_FINISHED, host_id, caller, {"message": message})
+        self._backend.jobs.end(job, "finished")
+
+    def _fail(self, host_id: str, job: Job, caller: Caller) -> None:
+        self._backend.jobs.end(job, "failed")
+        if host_id in self._state.hosts:
+            self._log(EventCode.HOST_UPGRADE_FAILED, host_id, caller)
+
+    def _host(self, host_id: str, action: str) -> Host:
+        host = self._state.hosts.get(host_id)
+        if host is None:
+            raise refusals.host_not_found(action)
+        return host
+
+    def _change(self, host_id: str, **changes: Any) -> None:
+        self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))
+
+    def _log(
+        self, code: EventCode, host_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
+    ) -> None:
+        names = {"packages": _PACKAGES, **words}
+        self._backend.audit_log.log(code, caller, host=self._state.hosts[host_id], words=names)
