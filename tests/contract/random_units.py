@@ -55,20 +55,16 @@ def text(chance: random.Random) -> str:
     return "".join(chance.choices(TEXTS, k=chance.randint(0, 5))) * chance.choice((1, 1, 1, 5000))
 
 
+def weight(chance: random.Random) -> Any:
+    """A number, however large or small."""
+    several: tuple[Any, ...] = (0, -1, 2**31, -(2**31) - 1, 2**63, 10**400, Fraction(1, 3), Fraction(10**400))
+    inexact = (0.5, -0.0, 1e300, float("inf"), float("-inf"))
+    return chance.choice((*several, *inexact, chance.randint(-9, 9), chance.random()))
+
+
 def number(chance: random.Random) -> Any:
-    exact: tuple[Any, ...] = (
-        0,
-        -1,
-        2**31,
-        -(2**31) - 1,
-        2**63,
-        10**400,
-        Fraction(1, 3),
-        Fraction(10**400),
-        Decimal("1.5"),
-    )
-    inexact: tuple[Any, ...] = (0.5, -0.0, 1e300, float("nan"), float("inf"), float("-inf"), True, 1j, None)
-    return chance.choice((*exact, *inexact, chance.randint(-9, 9), chance.random()))
+    """A weight, or what only looks like one."""
+    return chance.choice((float("nan"), Decimal("1.5"), True, 1j, None, "1", weight(chance)))
 
 
 def identity(chance: random.Random, hosts: Any) -> Any:
@@ -132,13 +128,15 @@ class RandomFilter:
 class RandomScore:
     def do_score(self, hosts: Any, vm: str, args: Any) -> Any:
         chance = random.Random(args["seed"])
-        return answered(chance, hosts, lambda: [(host, number(chance)) for host in some(chance, hosts)])
+        kind = chance.choice((weight, weight, number))
+        return answered(chance, hosts, lambda: [(host, kind(chance)) for host in some(chance, hosts)])
 
 
 class RandomBalance:
     def do_balance(self, hosts: Any, args: Any) -> Any:
         chance = random.Random(args["seed"])
-        return answered(chance, hosts, lambda: (identity(chance, hosts), some(chance, hosts)))
+        vm = chance.choice((str(uuid.UUID(int=chance.getrandbits(128))), identity(chance, hosts)))
+        return answered(chance, hosts, lambda: (vm, some(chance, hosts)))
 
 
 def scribble() -> None:
@@ -180,5 +178,9 @@ def _hostile(number: int) -> type:
 
 for _number in range(HOSTILE):
     globals()[f"Hostile{_number}"] = _hostile(_number)
-globals()["Ünit\ud800"] = _hostile(0)
-globals()["L" * 200] = _hostile(0)
+for _name in ("Ünit\ud800", "L" * 200, "", " "):
+    globals()[_name] = _hostile(0)
+
+
+class ManyParameters(RandomFilter):
+    properties_validation = ";".join(f"key{number}=[0-9]" for number in range(2000))

@@ -70,6 +70,20 @@ PIECES = (
         "#",
         " ",
     ),
+    *(
+        "&&",
+        "\\Q",
+        "\\Q(\\E",
+        "\\x{0000041}",
+        "\\x{110000}",
+        "\\x",
+        "\\u00",
+        "\\v",
+        "\\ud83d\\ude00",
+        "\\n",
+        "\\R",
+    ),
+    *("\\pX", "\\p{Lower}", "\\p{Foo}", "\\p{javaDigit}", "\\P{gc=Lu}", "\\p{gc=Foo}", "(?U)", "(?<m>"),
 )
 
 
@@ -85,4 +99,4 @@ def test_every_expression_that_we_refuse_is_refused_by_java() -> None:
     wrong = {regex for regex, verdict in zip(regexes, run.stdout.split(), strict=True) if verdict == "wrong"}
     told = {regex for regex in regexes if java_regex.problem(regex)}
     assert told <= wrong
-    assert len(told) > 0.98 * len(wrong)
+    assert len(told) > 0.99 * len(wrong)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 
-from ..worker.text import escaped
+from ..worker.text import escaped, one_line
 from . import java_regex
+
+#: As much is told of what is wrong.
+_LONGEST = 200
 
 _KEY = re.compile(r"[a-z_A-Z0-9]+")
 _WHOLE = re.compile(r"[a-z_A-Z0-9]+=[^;]*(;[a-z_A-Z0-9]+=[^;]*)*;?")
@@ -16,27 +19,29 @@ _WHOLE = re.compile(r"[a-z_A-Z0-9]+=[^;]*(;[a-z_A-Z0-9]+=[^;]*)*;?")
 
 def problems(properties: str) -> list[str]:
     """What the engine would refuse, as sentences; none when all is well. No properties at all are well."""
-    if not properties:
-        return []
+    return [f"properties_validation: {one}" for one in _problems(properties)] if properties else []
+
+
+def _problems(properties: str) -> list[str]:
     found = []
     seen: set[str] = set()
     for part in properties.removesuffix(";").split(";"):
         key, equals, regex = part.partition("=")
         if not equals:
-            found.append(
-                f"properties_validation: {part!r} is not of the form key=regex (no regex may hold a ';')"
-            )
+            found.append(f"{_shown(part)} is not of the form key=regex (no regex may hold a ';')")
         elif not _KEY.fullmatch(key):
-            found.append(
-                f"properties_validation: the key {key!r} may hold letters, digits and _ only, and no spaces"
-            )
+            found.append(f"the key {_shown(key)} may hold letters, digits and _ only, and no spaces")
         elif key in seen:
-            found.append(f"properties_validation: the key {key!r} stands there twice")
+            found.append(f"the key {_shown(key)} stands there twice")
         elif refused := java_regex.problem(regex):
-            found.append(f"properties_validation: Java does not compile {regex!r} of {key}: {refused}")
+            found.append(f"Java does not compile {_shown(regex)} of {one_line(key, 100)}: {refused}")
         seen.add(key)
     if escaped(properties) != properties:
-        found.append(f"properties_validation: {properties!r} holds characters that cannot be shown")
+        found.append(f"{_shown(properties)} holds characters that cannot be shown")
     if not found and not _WHOLE.fullmatch(properties):
-        found.append(f"properties_validation: {properties!r} is not of the form key=regex;key2=regex2")
+        found.append(f"{_shown(properties)} is not of the form key=regex;key2=regex2")
     return found
+
+
+def _shown(text: str) -> str:
+    return one_line(repr(text), _LONGEST)

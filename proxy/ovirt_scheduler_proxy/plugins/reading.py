@@ -12,7 +12,7 @@ from . import properties
 
 #: The engine's table of policy units holds no longer names.
 LONGEST_NAME = 128
-_NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable"
+_NAME_RULE = f"it may have {LONGEST_NAME} characters, all of them printable and not all of them spaces"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def read(folders: Iterable[Folder]) -> Registry:
                 problems.append(Problem(file, f"cannot be loaded: {module['error']}"))
             for described in module["units"]:
                 name = described["name"]
-                if len(name) > LONGEST_NAME or not name.isprintable():
+                if len(name) > LONGEST_NAME or not name.isprintable() or not name.strip():
                     problems.append(
                         Problem(file, f"the engine keeps no unit of this name: {_NAME_RULE}", name)
                     )

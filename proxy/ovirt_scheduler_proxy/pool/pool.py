@@ -12,6 +12,7 @@ from typing import Any
 
 from ovirt_service.errors import UserError
 
+from ..worker.text import one_line
 from .allocation import WORKERS_PER_UNIT, Allocation, Ticket
 from .next_try import NextTry
 from .outcome import Cause, Failure
@@ -51,9 +52,10 @@ def start_zygote(settings: PoolSettings) -> ZygoteProcess:
             break
         log.error("%s/%s.py could be loaded once but not twice", settings.folder, zygote.loading)
         late.append(zygote.loading)
+    told = f": {one_line(zygote.complaints.last)}" if zygote.complaints.last else ""
     raise UserError(
         f"plugin folder {settings.folder}: its Python interpreter {settings.python} ended while it loaded"
-        f" the plugins (exit status {zygote.process.returncode}); it must be a Python 3.9 or later"
+        f" the plugins (exit status {zygote.process.returncode}{told}); it must be a Python 3.9 or later"
     )
 
 

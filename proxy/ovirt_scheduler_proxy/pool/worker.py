@@ -11,7 +11,7 @@ import weakref
 from pathlib import Path
 from typing import Protocol
 
-from ..worker.capture import read_memory
+from ..worker.capture import LOGGED, read_memory
 from .outcome import Cause, Failure
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -62,8 +62,8 @@ class Worker:
             return 0
 
     def stderr_text(self) -> str:
-        """What it wrote to stderr in its last call: where a crash happened, for the log."""
-        return read_memory(self._stderr)
+        """The last that it wrote to stderr in its last call: where a crash happened, for the log."""
+        return read_memory(self._stderr)[-LOGGED:]
 
     def why_it_ended(self) -> Failure | None:
         """Why it ended, as the fault of the unit it ran; None when something outside has killed it."""

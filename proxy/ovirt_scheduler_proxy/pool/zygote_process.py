@@ -11,11 +11,12 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from ovirt_service.errors import UserError
 
 from ..worker import kernel
+from .complaints import Complaints
 from .worker import Worker
 
 _START = Path(__file__).parent.parent / "worker" / "start.py"
@@ -57,6 +58,8 @@ class ZygoteProcess:
                     f"the Python interpreter {python} of plugin folder {settings['folder']}"
                     f" cannot be started: {error.strerror}"
                 ) from error
+        #: What it writes to stderr, and the plugins while they are imported.
+        self.complaints = Complaints(settings["folder"], cast("IO[bytes]", self.process.stderr))
         self.control = ours
         #: What the folder's modules reported when they were loaded: see `worker.probing`.
         self.modules: list[dict[str, Any]] = []
@@ -117,6 +120,7 @@ class ZygoteProcess:
             self.process.wait()
         with _lock:
             _zygotes.discard(self.process.pid)
+        self.complaints.finish()
 
     def _tell(self, message: bytes) -> None:
         with contextlib.suppress(OSError):  # if it has ended, `receive` says so
@@ -150,6 +154,7 @@ def _start(command: list[str], control: int) -> subprocess.Popen[bytes]:
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             pass_fds=[control],
             env={name: value for name, value in os.environ.items() if name not in _OURS} | _RETURNS_ARE_TAKEN,
         )

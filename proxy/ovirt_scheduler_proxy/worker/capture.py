@@ -11,6 +11,9 @@ import os
 STDOUT_LIMIT = 4 << 20
 STDERR_LIMIT = 256 << 10
 
+#: As much of what a unit printed goes to the log.
+LOGGED = 32 << 10
+
 
 def create_memory(name: str, limit: int) -> int:
     """An anonymous file that cannot grow past `limit`: what writes on gets an error and costs no memory."""
@@ -42,7 +45,7 @@ class Capture:
     def repair(self) -> None:
         """Make good what the last unit closed or led elsewhere."""
         os.dup2(self._memory, self._number)
-        if self.stream.closed:
+        if not self._usable:
             self.stream = self._open()
 
     def begin(self) -> None:
@@ -51,11 +54,19 @@ class Capture:
 
     def end(self) -> str:
         """Return what was written since `begin`."""
-        if not self.stream.closed:
+        if self._usable:
             # Where the memory is full or the descriptor closed, what is lost could not be an answer anyway.
             with contextlib.suppress(OSError):
                 self.stream.flush()
         return read_memory(self._memory)
+
+    @property
+    def _usable(self) -> bool:
+        """Whether the unit has left our stream open, and its buffer in it."""
+        try:
+            return not self.stream.closed
+        except ValueError:
+            return False
 
     @property
     def full(self) -> bool:

@@ -15,6 +15,10 @@ from .text import lines, one_line
 LONGEST_DESCRIPTION = 10_000
 LONGEST_PROPERTIES = 50_000
 
+#: So many parameters a unit may have. The engine matches all of them by one regular expression, which runs
+#: out of stack at 500 to 1000 of them: that ends its discovery, and all external units stay disabled.
+MOST_PROPERTIES = 100
+
 #: The method of a unit of each kind, and how many arguments it gets from the proxy.
 METHODS = {"filter": ("do_filter", 3), "score": ("do_score", 3), "balance": ("do_balance", 2)}
 
@@ -55,11 +59,8 @@ def describe(module: ModuleType) -> list[dict[str, Any]]:
 def _describe_unit(name: str, unit: type) -> dict[str, Any]:
     problems: list[str] = []
     properties = getattr(unit, "properties_validation", "")
-    if not isinstance(properties, str) or len(properties) > LONGEST_PROPERTIES:
-        told = one_line(repr(properties), 80)
-        problems.append(
-            f"properties_validation is {told}, but must be text of the form key=regex;key2=regex2"
-        )
+    if problem := _properties_problem(properties):
+        problems.append(problem)
         properties = ""
     kinds = {}
     for kind, (method, arguments) in METHODS.items():
@@ -76,6 +77,18 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
         "origin": f"{_file_of(unit)}:{unit.__qualname__}",
         "problems": problems,
     }
+
+
+def _properties_problem(properties: Any) -> str:
+    """Why the engine cannot be told of them at all; empty where it can."""
+    if not isinstance(properties, str):
+        told = one_line(repr(properties), 80)
+        return f"properties_validation is {told}, but must be text of the form key=regex;key2=regex2"
+    if len(properties) > LONGEST_PROPERTIES:
+        return f"properties_validation has more than {LONGEST_PROPERTIES} characters"
+    if properties.count(";") > MOST_PROPERTIES:
+        return f"properties_validation names more than {MOST_PROPERTIES} parameters, too many for the engine"
+    return ""
 
 
 def _description(function: Any) -> str:

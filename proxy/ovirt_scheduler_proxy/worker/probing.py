@@ -7,13 +7,12 @@ import os
 import select
 import signal
 import time
-import traceback
 from collections.abc import Iterator
 from typing import Any
 
 from . import kernel
 from .loading import describe, load
-from .text import one_line
+from .text import told
 
 #: What a module says of its units must fit into one message to the proxy.
 LONGEST_REPORT = 128 << 10
@@ -82,8 +81,7 @@ def _report(folder: str, name: str) -> Report:
     try:
         units = describe(load(folder, name))
     except BaseException as error:
-        text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-        return _failed(name, one_line(text[-1]) if text else type(error).__name__)
+        return _failed(name, told(error))
     report = {"module": name, "units": units, "error": None, "shareable": not kernel.shares_badly()}
     if len(json.dumps(report)) > LONGEST_REPORT:
         return _failed(name, f"it describes its {len(units)} units in more than {LONGEST_REPORT >> 10} KiB")

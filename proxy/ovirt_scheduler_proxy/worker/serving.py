@@ -18,15 +18,12 @@ from types import ModuleType
 from typing import Any
 
 from . import answers, frames, kernel, printed
-from .capture import STDERR_LIMIT, STDOUT_LIMIT, Capture
+from .capture import LOGGED, STDERR_LIMIT, STDOUT_LIMIT, Capture
 from .loading import METHODS, load
-from .text import one_line
+from .text import text_of, told
 
 #: So many threads may units leave behind in a worker: each takes memory from the other units.
 _MOST_THREADS = 8
-
-#: As much of what a unit printed goes to the log.
-LOGGED = 32 << 10
 
 _CHECKS = {"filter": answers.filter_answer, "score": answers.score_answer, "balance": answers.balance_answer}
 
@@ -113,7 +110,7 @@ class Worker:
         try:
             self._settings.modules[name] = load(self._settings.folder, name)
         except BaseException as error:
-            self._import_errors[name] = _told(error)
+            self._import_errors[name] = told(error)
 
     def _answer(self, call: dict[str, str], arguments: list[Any]) -> Reply:
         reply = Reply()
@@ -142,16 +139,17 @@ class Worker:
             unit = getattr(self._settings.modules[call["module"]], call["unit"])
             return getattr(unit(), METHODS[call["kind"]][0])(*arguments)
         except SystemExit as error:
-            reply.fail("exited", f"called sys.exit({'' if error.code is None else _text_of(error)})")
+            reply.fail("exited", f"called sys.exit({'' if error.code is None else text_of(error)})")
         except MemoryError:
             reply.retire = True
             reply.fail("memory", "needed more memory than its limit allows")
         except BaseException as error:
-            if call["kind"] == "filter" and getattr(error, "refuses", False):
-                reply.fail("refused", f"refuses the VM: {_text_of(error)}")
+            if call["kind"] == "filter" and _refuses(error):
+                reply.fail("refused", f"refuses the VM: {text_of(error)}")
             else:
-                reply.fail("raised", f"raised {_told(error)}")
-                traceback.print_exc()
+                reply.fail("raised", f"raised {told(error)}")
+                with contextlib.suppress(BaseException):  # there may be no room for it, or no end to it
+                    traceback.print_exc()
         return None
 
     def _check(self, reply: Reply, kind: str, result: Any, hosts: tuple[str, ...]) -> None:
@@ -166,8 +164,8 @@ class Worker:
                 reply.body = _CHECKS[kind](result, hosts)
         except answers.InvalidAnswer as invalid:
             reply.fail("invalid", str(invalid))
-        except Exception as error:
-            reply.fail("invalid", f"its answer cannot be read: {_told(error)}")
+        except BaseException as error:  # whatever the unit makes of its own types
+            reply.fail("invalid", f"its answer cannot be read: {told(error)}")
 
     def _printed_answer(self, reply: Reply, kind: str) -> Any:
         result, rest = printed.find_answer(reply.printed, balance=kind == "balance")
@@ -183,12 +181,16 @@ class Worker:
         """Make ready for the next call, whatever the last one has left."""
         with contextlib.suppress(OSError):  # a folder that is gone costs no unit that is loaded
             os.chdir(self._settings.folder)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         self._stdout.repair()
         self._stderr.repair()
         sys.stdout = sys.__stdout__ = self._stdout.stream  # type: ignore[misc]  # typeshed calls it final
         sys.stderr = sys.__stderr__ = self._stderr.stream  # type: ignore[misc]
 
     def _end_capture(self, reply: Reply) -> None:
+        for stream in (sys.stdout, sys.stderr):  # a unit may have put others in place of ours
+            with contextlib.suppress(BaseException):
+                stream.flush()
         reply.printed, reply.errors = self._stdout.end(), self._stderr.end()
         if self._stderr.full:
             reply.retire = True
@@ -219,15 +221,9 @@ def _decode_call(head: bytes) -> dict[str, str]:
     return call
 
 
-def _told(error: BaseException) -> str:
-    """An exception in one line."""
-    text = _text_of(error)
-    kind = one_line(type(error).__name__)
-    return f"{kind}: {text}" if text else kind
-
-
-def _text_of(error: BaseException) -> str:
+def _refuses(error: BaseException) -> bool:
+    """Whether a filter means by the exception that no host may take the VM."""
     try:
-        return one_line(str(error))
-    except Exception:
-        return ""
+        return bool(getattr(error, "refuses", False))
+    except BaseException:
+        return False

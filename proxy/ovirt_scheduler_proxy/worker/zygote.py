@@ -17,7 +17,7 @@ from . import kernel, serving
 from .capture import STDERR_LIMIT, STDOUT_LIMIT, create_memory
 from .loading import load, module_names
 from .probing import Report, probe
-from .text import one_line
+from .text import told
 
 
 class Zygote:
@@ -90,7 +90,7 @@ class Zygote:
             self._settings.modules[name] = load(self._settings.folder, name)
         except BaseException as error:
             # It loaded a moment ago in the probe; a worker may still succeed, and says so if not.
-            report["error"] = one_line(f"loaded once but not twice: {type(error).__name__}: {error}")
+            report["error"] = f"loaded once but not twice: {told(error)}"
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
 

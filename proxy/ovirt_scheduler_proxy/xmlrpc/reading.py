@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -14,6 +15,7 @@ from lxml import etree
 
 from . import quick
 from .fault import INVALID_REQUEST, NOT_WELL_FORMED, Fault
+from .mending import mended
 
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
 DEEPEST = 64
@@ -56,10 +58,7 @@ def read_call(body: bytes, most_elements: int) -> MethodCall:
 
 def parse_call(body: bytes) -> MethodCall:
     """Read any `methodCall` with the full parser. Raises `Fault` as `read_call` does."""
-    try:
-        root = etree.fromstring(body, _parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise Fault(NOT_WELL_FORMED, f"the call is not well-formed XML: {_one_line(error)}") from None
+    root = _root(body)
     if root.getroottree().docinfo.internalDTD is not None:
         raise Fault(NOT_WELL_FORMED, "the call declares a document type, which is not accepted")
     if root.tag != "methodCall":
@@ -70,6 +69,15 @@ def parse_call(body: bytes) -> MethodCall:
     parameters = root.find("params")
     values = [] if parameters is None else [_parameter(parameter) for parameter in parameters]
     return MethodCall(method.strip(), values)
+
+
+def _root(body: bytes) -> etree._Element:
+    try:
+        return etree.fromstring(body, _parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        with contextlib.suppress(etree.XMLSyntaxError, ValueError):
+            return etree.fromstring(mended(body), _parser)
+        raise Fault(NOT_WELL_FORMED, f"the call is not well-formed XML: {_one_line(error)}") from None
 
 
 def _parameter(parameter: etree._Element) -> Any:

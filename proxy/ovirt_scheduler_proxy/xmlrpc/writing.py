@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-# What XML 1.0 cannot hold, not even escaped.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from .mending import NOT_XML
 
 _BETWEEN_TEXTS = "</string></value>\n<value><string>"
 _NO_MEMBERS = "<value><struct>\n</struct></value>"
@@ -110,7 +108,7 @@ def _escape(text: str) -> str:
         text = text.replace("&", "&amp;")
     text = text.replace("<", "&lt;").replace(">", "&gt;")
     if not text.isprintable():
-        text = _NOT_XML.sub("\ufffd", text).replace("\r", "&#13;")
+        text = NOT_XML.sub("\ufffd", text).replace("\r", "&#13;")
     return text
 
 

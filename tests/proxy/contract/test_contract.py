@@ -99,6 +99,7 @@ def test_many_hosts(proxy: RunningProxy) -> None:
         ("runFilters", [["A"], ["h"], "vm", {"a": 1}], "property .a. must be a text, not an integer"),
         ("runCostFunctions", [["A"], ["h"], "vm", {}], "list of pairs"),
         ("runCostFunctions", [[["A", "1"]], ["h"], "vm", {}], "the factor of .A. must be an integer"),
+        ("runCostFunctions", [[["A", True]], ["h"], "vm", {}], "the factor of .A. must be an integer"),
         ("runLoadBalancing", [["A"], ["h"], {}], "balance must be a text, not a list"),
     ],
 )
@@ -109,8 +110,16 @@ def test_wrong_calls_get_a_clear_fault(
         getattr(client, method)(*parameters)
 
 
-def test_no_properties_may_come_as_empty_text(proxy: RunningProxy) -> None:
+@pytest.mark.parametrize("none", ["", None])
+def test_no_properties_may_come_as_empty_text_or_as_nothing(proxy: RunningProxy, none: str | None) -> None:
     with proxy.client() as client:
-        answer = client.runFilters(["KeepOdd"], HOSTS, "vm", "")
-    assert isinstance(answer, dict)
-    assert answer["result"] == ["h1", "h3"]
+        answers = (
+            client.runFilters(["KeepOdd"], HOSTS, "vm", none),
+            client.runCostFunctions([["WeighSome", 1]], HOSTS[:1], "vm", none),
+            client.runLoadBalancing("Move", HOSTS, none),
+        )
+    assert [answer["result"] for answer in answers if isinstance(answer, dict)] == [
+        ["h1", "h3"],
+        [["h1", 1, "WeighSome"]],
+        ["11111111-2222-3333-4444-555555555555", ["h1", "h3"]],
+    ]

@@ -22,16 +22,22 @@ class Forging:
         raise RuntimeError("no\\n2026-01-01 00:00:00,000 ERROR forged\\r\\x1b[31m")
 """
 
-FORGED = "vm\n2026-01-01 00:00:00,000 ERROR forged\x9b31m\u2028"
+IMPORTED = r"""
+import os, sys
+os.write(2, b"\xff\x1b[31m\n2026-01-01 00:00:00,000 ERROR forged by an import\n" + b"z" * 100_000)
+"""
+
+FORGED = "vm\n2026-01-01 00:00:00,000 ERROR forged\x9b31m\u2028\u200f\U000e0041"
 
 
 def test_no_caller_and_no_unit_writes_a_line_of_its_own(tmp_path: Path) -> None:
-    folder = write_plugins(tmp_path / "plugins", units=PLUGINS)
+    folder = write_plugins(tmp_path / "plugins", units=PLUGINS, imported=IMPORTED)
     with running(folder, config="[log]\nlevel = 'debug'\n") as proxy:
         with proxy.client() as client:
             client.runFilters(["Forging", FORGED], [FORGED], FORGED, {})
         eventually(lambda: "Forging raised" in proxy.log)
-    assert "forged" in proxy.log
+    assert "forged by an import" in proxy.log
+    assert max(map(len, proxy.log.splitlines())) < 5000
     assert not [line for line in proxy.log.splitlines() if line.startswith("2026-01-01 00:00:00,000 ERROR")]
     assert proxy.log.replace("\n", "").isprintable()
 

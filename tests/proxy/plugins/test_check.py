@@ -42,13 +42,29 @@ def test_check_prints_units_and_problems(tmp_path: Path) -> None:
         class NoJava:
             properties_validation = "x=("
             def do_filter(self, hosts, vm, args): return hosts
-        globals()["L" * 129] = type("Long", (), {"do_filter": lambda self, hosts, vm, args: hosts})
+        for name in ("L" * 129, "", " ", "\\u202e", "\\U000e0001"):
+            globals()[name] = type("Named", (), {"do_filter": lambda self, hosts, vm, args: hosts})
+        class Many:
+            properties_validation = ";".join(f"key{number}=[0-9]" for number in range(102))
+            def do_filter(self, hosts, vm, args): return hosts
+        class Long:
+            properties_validation = "a=" + "x" * 50_000
+            def do_filter(self, hosts, vm, args): return hosts
+            do_filter.__doc__ = "x" * 3_000_000
+        class NoEnd:
+            properties_validation = f"{'k' * 9000}=a{{{'9' * 9000}}}"
+            def do_filter(self, hosts, vm, args): return hosts
         """,
         shouts="raise RuntimeError('x' * 3_000_000)",
+        two_lines="raise RuntimeError('first\\nsecond')",
+        mute="class Mute(Exception):\n  def __str__(self): raise SystemExit\nraise Mute",
+        noisy=r"import os; os.write(2, b'\x1b[31m noise \xff')",
         unreadable="""
         class Half:
             def do_filter(self, hosts, vm, args): return hosts
             do_filter.__doc__ = "half \\ud800 \\x1b[31m a character"
+            def do_score(self, hosts, vm, args): return []
+            do_score.__doc__ = b"bytes"
         """,
     )
     two = write_plugins(
@@ -80,19 +96,27 @@ def test_check_prints_units_and_problems(tmp_path: Path) -> None:
         ("flawed.py", "Demanding"): "constructor needs arguments",
         ("flawed.py", "NoMethod"): "is no method",
         ("flawed.py", "NoJava"): "Java does not compile '(' of x: an unclosed (",
-        ("flawed.py", "L" * 129): "128 characters",
+        **{("flawed.py", name): "128 characters" for name in ("L" * 129, "", " ", "\u202e", "\U000e0001")},
+        ("flawed.py", "Many"): "more than 100 parameters",
+        ("flawed.py", "Long"): "more than 50000 characters",
+        ("flawed.py", "NoEnd"): "Java does not compile 'a{999",
         ("shouts.py", ""): "RuntimeError: xxx",
+        ("two_lines.py", ""): "RuntimeError: first second",
+        ("mute.py", ""): "Mute",
         ("again.py", "Good"): str(one / "good.py"),
     }
     assert set(problems) == set(expected)
     for key, words in expected.items():
         assert words in problems[key]
     assert units["Half", "filter"]["description"] == "half \\ud800 \\x1b[31m a character"
+    assert units["Half", "score"]["description"] == ""
     assert ("L" * 129, "filter") not in units
-    assert max(len(problem) for problem in problems.values()) < 500
+    assert max(len(problem) for problem in problems.values()) < 600
+    assert units["Many", "filter"]["parameters"] == units["Long", "filter"]["parameters"] == ""
+    assert len(units["Long", "filter"]["description"]) == 10_000
     printed = command("check", "--plugins", str(one))
     assert (printed.returncode, printed.stderr) == (1, "")
-    assert "\x1b" not in printed.stdout
+    assert printed.stdout.replace("\n", "").isprintable()
     assert ("Other", "filter") in units, "an imported class is registered, and importing it is no problem"
 
 

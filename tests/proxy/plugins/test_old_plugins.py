@@ -63,6 +63,13 @@ class talkative(object):
     def do_balance(self, hosts, args):
         vm = "33333333-3333-3333-3333-333333333333"
         print(vm, hosts[1:])
+
+
+class wraps_its_output(object):
+    def do_filter(self, hosts, vm, args):
+        import io
+        sys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding="utf-8")
+        print(hosts)
 '''
 
 
@@ -84,6 +91,13 @@ def test_printed_answers(proxy: RunningProxy) -> None:
     assert proxy.filters(["old_style"], HOSTS)["result"] == HOSTS
     assert proxy.scores(["old_style"], HOSTS)["result"] == [[host, 50, "old_style"] for host in HOSTS]
     assert proxy.balance("old_style", HOSTS)["result"] == [VM, HOSTS[:1]]
+
+
+def test_an_answer_may_wait_in_a_stream_of_the_units_own(proxy: RunningProxy) -> None:
+    for _ in range(3):
+        assert proxy.filters(["wraps_its_output"], HOSTS[1:])["plugin_errors"] == {}
+        assert proxy.filters(["wraps_its_output"], HOSTS[1:])["result"] == HOSTS[1:]
+    assert proxy.filters(["old_style"], HOSTS)["result"] == HOSTS
 
 
 def test_other_prints_go_to_the_log(proxy: RunningProxy) -> None:

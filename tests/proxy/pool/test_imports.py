@@ -66,3 +66,13 @@ def test_an_import_that_goes_wrong_in_the_parent_only_is_left_to_the_workers(
     with running(folder, config=CONFIG) as proxy:
         assert proxy.filters(["Once", "Healthy"], HOSTS)["result_code"] == 0
         eventually(lambda: "once.py could be loaded once but not twice" in proxy.log)
+
+
+def test_an_import_that_raises_what_has_no_text_costs_its_own_units(tmp_path: Path) -> None:
+    mute = "raise type('Mute', (Exception,), {'__str__': lambda _: 1 / 0})"
+    with running(_once(tmp_path, mute), config=CONFIG) as proxy:
+        answer = proxy.filters(["Once", "Healthy"], HOSTS)
+        assert answer["result"] == HOSTS[1:]
+        assert "could not be imported: Mute;" in answer["plugin_errors"]["Once"][0]
+        eventually(lambda: "once.py: cannot be loaded: loaded once but not twice: Mute" in proxy.log)
+        assert "Traceback" not in proxy.log

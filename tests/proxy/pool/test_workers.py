@@ -87,3 +87,20 @@ def test_threads_that_a_unit_leaves_behind_take_no_memory_from_others(tmp_path: 
         for _ in range(3):
             assert proxy.filters(["Leaving"], ["h1"])["result_code"] == 0
             assert proxy.filters(["Large"], ["h1"])["plugin_errors"] == {}
+
+
+def test_an_alarm_that_a_unit_leaves_behind_does_not_end_the_next_one(tmp_path: Path) -> None:
+    alarming = """
+    import signal
+    class Alarming:
+        def do_filter(self, hosts, vm, args):
+            signal.alarm(600)
+            return hosts
+    class Undisturbed:
+        def do_filter(self, hosts, vm, args):
+            return [] if signal.getitimer(signal.ITIMER_REAL)[0] else hosts
+    """
+    folder = write_plugins(tmp_path / "plugins", alarming=alarming)
+    with running(folder, config="[workers]\nwarm = 1\nmost = 1\n") as proxy:
+        assert proxy.filters(["Alarming"], HOSTS)["result"] == HOSTS
+        assert proxy.filters(["Undisturbed"], HOSTS)["result"] == HOSTS

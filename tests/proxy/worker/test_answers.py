@@ -54,7 +54,9 @@ def test_what_is_no_list_of_hosts_is_refused(answer: Any) -> None:
         answers.filter_answer(answer, ["h1"])
 
 
-@pytest.mark.parametrize("answer", [5, ["h1"], [("h1",)], [("h1", 1, "U")], [(1, 1)], ["ab"], [{"h1": 1}]])
+@pytest.mark.parametrize(
+    "answer", [5, ["h1"], [("h1",)], [("h1", 1, "U")], [(1, 1)], ["ab"], [{"h1": 1}], [{"h1": 1, 2: 3}]]
+)
 def test_what_is_no_list_of_pairs_is_refused(answer: Any) -> None:
     with pytest.raises(answers.InvalidAnswer):
         answers.score_answer(answer, ["h1"])
@@ -71,7 +73,30 @@ def test_balance_names_hosts_that_were_asked_or_moves_nothing(
 
 @pytest.mark.parametrize(
     "vm",
-    ["vm1", " ", VM.replace("-", ""), f"{VM} ", f"{VM}\n", VM[:-1], "٣" + VM[1:], f"{{{VM}}}", "1-1-1-1-1"],
+    [
+        *(
+            "vm1",
+            " ",
+            VM.replace("-", ""),
+            f"{VM} ",
+            f" {VM}",
+            f"{VM}\n",
+            f"{VM}\0",
+            f"{{{VM}}}",
+            f"urn:uuid:{VM}",
+        ),
+        *(
+            "1-1-1-1-1",
+            VM[1:],
+            VM[:-1],
+            f"0{VM}",
+            f"{VM}0",
+            VM.replace("2222", "222"),
+            VM.replace("2222", "22222"),
+        ),
+        *("٣" + VM[1:], "g" + VM[1:], VM.replace("1", "\uff11")),
+        *(VM.replace("-", "\u2013"), VM.replace("-", "_")),
+    ],
 )
 def test_what_the_engine_cannot_read_as_a_vm_is_refused(vm: str) -> None:
     with pytest.raises(answers.InvalidAnswer, match="no VM id"):
@@ -92,12 +117,21 @@ def test_an_answer_too_large_to_be_shown_is_refused_all_the_same() -> None:
         answers.filter_answer([10**10000], ["h1"])
 
 
+def test_what_is_refused_is_shown_in_short_and_in_one_line() -> None:
+    with pytest.raises(answers.InvalidAnswer) as caught:
+        answers.filter_answer([["\x1b\n\u2028\ud800" + "x" * 5000]], ["h1"])
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 150
+
+
 @pytest.mark.parametrize("answer", [None, ("", []), (None, ["h1"]), (VM, [])])
 def test_nothing_to_balance(answer: Any) -> None:
     assert json.loads(answers.balance_answer(answer, ["h1"])) == ["", []]
 
 
-@pytest.mark.parametrize("answer", ["vm", ("vm",), (5, ["h1"]), (VM, "h1"), (VM, [5])])
+@pytest.mark.parametrize(
+    "answer", ["vm", ("vm",), (5, ["h1"]), (VM.encode(), ["h1"]), (VM, "h1"), (VM, [5]), {VM: 0, ("h1",): 0}]
+)
 def test_what_is_no_balance_answer_is_refused(answer: Any) -> None:
     with pytest.raises(answers.InvalidAnswer):
         answers.balance_answer(answer, ["h1"])

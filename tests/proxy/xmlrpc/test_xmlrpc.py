@@ -6,8 +6,9 @@ import xmlrpc.client
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from lxml import etree
 
 from ovirt_scheduler_proxy.xmlrpc import quick, reading, writing
 from ovirt_scheduler_proxy.xmlrpc.fault import Fault
@@ -67,10 +68,24 @@ def test_writing_agrees_with_the_standard_library(value: Any) -> None:
 
 
 @given(st.text())
+@example("]]>")
 def test_what_xml_cannot_hold_does_not_break_an_answer(text: str) -> None:
-    (found,), _ = xmlrpc.client.loads(writing.response([text, text]))
+    body = writing.response([text, text])
+    etree.fromstring(body)  # stricter than the standard library's parser, as Java's is
+    (found,), _ = xmlrpc.client.loads(body)
     assert isinstance(found, list)
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, float("nan"), float("inf"), None, b"", {1: ""}])
+def test_what_the_engine_could_not_read_is_never_written(value: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        writing.response([value])
+
+
+def test_a_carriage_return_survives() -> None:
+    (found,), _ = xmlrpc.client.loads(writing.response("a\r\nb"))
+    assert found == "a\r\nb"
 
 
 @given(st.integers(0, 1), TEXTS, st.dictionaries(TEXTS, st.lists(TEXTS), max_size=3))
@@ -153,10 +168,27 @@ def test_types_of_the_standard_and_of_apaches_extensions(value: str, expected: A
 
 
 @pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("&#55357;&#56832;", "\U0001f600"),
+        ("a&#60;&#55357;&#56832;&#56832;&#1;\x01\ufffe&lt;", "a<\U0001f600\ufffd\ufffd\ufffd\ufffd<"),
+        ("&#9999999;", "\ufffd"),
+        ("&#55357;<![CDATA[&#60;\x02]]>", "\ufffd&#60;\ufffd"),
+    ],
+)
+def test_what_apaches_client_writes_and_xml_cannot_hold_is_read(written: str, expected: str) -> None:
+    assert read(call(f"<value>{written}</value>")).parameters == [expected]
+
+
+@pytest.mark.parametrize(
     "body",
     [
         b"",
         b"no xml",
+        b"&#55357;&#56832;",
+        call("<value>&#1;&</value>"),
+        call("<value>&#1;</value>", "<!DOCTYPE methodCall>"),
+        call("<value>\x01</value>").replace(b"\x01", b"\x01\xff"),
         b"<methodCall>",
         b"<methodCall/>",
         b"<other/>",

@@ -13,19 +13,35 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Pattern;
 
+import org.apache.xmlrpc.XmlRpcRequest;
 import org.apache.xmlrpc.client.XmlRpcClient;
 import org.apache.xmlrpc.client.XmlRpcClientConfigImpl;
+import org.apache.xmlrpc.client.XmlRpcClientException;
+import org.apache.xmlrpc.client.XmlRpcSun15HttpTransport;
+import org.apache.xmlrpc.client.XmlRpcSun15HttpTransportFactory;
+import org.apache.xmlrpc.client.XmlRpcTransport;
 
-/** Arguments: the URL, the number of calls, and the names of further units, of which some calls ask one as well. */
+/**
+ * Arguments: the URL, the number of calls, and the names of further units, of which some calls ask one as well.
+ *
+ * The calls are an administrator's: the engine's would soon get nothing but the answer that a unit is cut off.
+ */
 public final class RandomAnswers {
     private static final int HOSTS = 40;
     private static final int THREADS = 4;
     private static final int HOSTILE_EVERY = 20;
+    private static final String ODD_TEXT = "<a>&b]]>\u00e9\u4fdd\ud83d\ude00\ud800\u0001\ufffe\r\n\t ";
+
+    /** How the engine matches all parameters of a unit at once: too many of them end its discovery. */
+    private static final String ENTRY = "(([a-z_A-Z0-9])+)=(([^;])*)";
+    private static final Pattern DECLARATION = Pattern.compile("(" + ENTRY + "(;" + ENTRY + ")*;?)?");
 
     private final XmlRpcClientConfigImpl config = new XmlRpcClientConfigImpl();
     private final String[] hostile;
     private final AtomicInteger failures = new AtomicInteger();
+    private final AtomicInteger full = new AtomicInteger();
 
     private RandomAnswers(String url, String[] hostile) throws Exception {
         config.setServerURL(new URL(url));
@@ -50,11 +66,12 @@ public final class RandomAnswers {
                 return null;
             }));
         }
+        threads.shutdown();
         for (Future<?> each : running) {
             each.get();
         }
-        threads.shutdown();
-        System.out.println(units + " units, " + calls + " answers, " + engine.failures + " with failures");
+        System.out.printf("%d units, %d answers, %d with failures, %d with content%n",
+                units, calls, engine.failures.get(), engine.full.get());
     }
 
     private void call(int seed) throws Exception {
@@ -84,8 +101,7 @@ public final class RandomAnswers {
                 throw new IllegalStateException("an unknown kind " + kind.getKey());
             }
             for (Map.Entry<String, Object[]> unit : kind.getValue().entrySet()) {
-                unit.getValue()[0].toString();
-                unit.getValue()[1].toString();
+                DECLARATION.matcher(unit.getValue()[1].toString()).matches();
                 if (unit.getKey().length() > 128 || unit.getValue()[0].toString().indexOf('\0') >= 0) {
                     throw new IllegalStateException("a unit that fits no column: " + unit.getKey());
                 }
@@ -98,16 +114,19 @@ public final class RandomAnswers {
     private void filter(int seed, List<String> units) throws Exception {
         String[] hosts = hosts();
         Object[] arguments = {units.toArray(), hosts, vm(seed), properties(seed)};
-        for (Object host : (Object[]) result(execute("runFilters", arguments))) {
+        Object[] accepted = (Object[]) result(execute("runFilters", arguments));
+        for (Object host : accepted) {
             among(hosts, UUID.fromString(host.toString()));
         }
+        count(accepted.length % HOSTS != 0);
     }
 
     private void score(int seed, List<String> units) throws Exception {
         String[] hosts = hosts();
         Object[] weighted = units.stream().map(unit -> new Object[] {unit, 3}).toArray();
         Map<String, Integer> seen = new HashMap<>();
-        for (Object row : (Object[]) result(execute("runCostFunctions", weighted, hosts, vm(seed), properties(seed)))) {
+        Object[] arguments = {weighted, hosts, vm(seed), properties(seed)};
+        for (Object row : (Object[]) result(execute("runCostFunctions", arguments))) {
             Object[] fields = (Object[]) row;
             if (fields.length != 3) {
                 throw new IllegalStateException("a row of " + fields.length);
@@ -116,6 +135,7 @@ public final class RandomAnswers {
             Integer weight = (Integer) fields[1];
             seen.merge(fields[2].toString(), weight == null ? HOSTS + 1 : 1, Integer::sum);
         }
+        count(!seen.isEmpty());
         for (Map.Entry<String, Integer> unit : seen.entrySet()) {
             if (unit.getValue() != HOSTS) {
                 throw new IllegalStateException(unit.getKey() + " weighs " + unit.getValue() + " hosts");
@@ -132,6 +152,11 @@ public final class RandomAnswers {
         if (!result[0].toString().isEmpty()) {
             UUID.fromString(result[0].toString());
         }
+        count(!result[0].toString().isEmpty());
+    }
+
+    private void count(boolean content) {
+        full.addAndGet(content ? 1 : 0);
     }
 
     @SuppressWarnings("unchecked")
@@ -157,6 +182,7 @@ public final class RandomAnswers {
     private Object execute(String method, Object... parameters) throws Exception {
         XmlRpcClient client = new XmlRpcClient();
         client.setConfig(config);
+        client.setTransportFactory(new ByHand(client));
         return client.execute(method, parameters);
     }
 
@@ -168,6 +194,7 @@ public final class RandomAnswers {
         Map<String, String> properties = new HashMap<>();
         properties.put("seed", Integer.toString(seed));
         properties.put("without_value", null);
+        properties.put("odd_value", ODD_TEXT);
         return properties;
     }
 
@@ -186,6 +213,24 @@ public final class RandomAnswers {
     private static void among(String[] hosts, UUID host) {
         if (!List.of(hosts).contains(host.toString())) {
             throw new IllegalStateException("a host that was not asked about: " + host);
+        }
+    }
+
+    /** The library's own transport, with the header that tells the calls of administrators. */
+    private static final class ByHand extends XmlRpcSun15HttpTransportFactory {
+        private ByHand(XmlRpcClient client) {
+            super(client);
+        }
+
+        @Override
+        public XmlRpcTransport getTransport() {
+            return new XmlRpcSun15HttpTransport(getClient()) {
+                @Override
+                protected void initHttpHeaders(XmlRpcRequest request) throws XmlRpcClientException {
+                    super.initHttpHeaders(request);
+                    setRequestHeader("X-Trouble-Shooting", "1");
+                }
+            };
         }
     }
 }
