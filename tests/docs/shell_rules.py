@@ -175,7 +175,7 @@ def _engine_config(words: list[str], root: Path) -> None:
     for word in words:
         name, _, value = word.partition("=")
         if name not in {"-s", "-g", "--cver"}:
-            assert name in options._OPTIONS, word
+            assert name in options.NAMES, word
         if name == "UserDefinedVMProperties" and value:
             assert value == f"{NAME}={PATTERN}"
 

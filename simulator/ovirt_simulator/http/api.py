@@ -65,8 +65,9 @@ class Api:
         if method == "OPTIONS":
             return answers.options(self._adapter.allowed_methods(path))
         resource, arguments, pattern = self._match(path, method)
+        method = "GET" if method == "HEAD" else method
         limits.check_parameters(method, pattern, call.parameter)
-        if method in ("GET", "HEAD"):
+        if method == "GET":
             restricted.check_reading(call, pattern)
         result = resource.answer(call, **arguments)
         if isinstance(result, Response):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ovirtsdk4 import Connection, Error, types
+from ovirtsdk4 import Connection, Error, NotFoundError, types
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server
@@ -103,9 +103,12 @@ def test_a_host_is_checked_for_updates(sdk: Connection, engine: Engine) -> None:
 
 
 def test_an_option(sdk: Connection) -> None:
+    """An engine shows few of them; those of external schedulers are for `engine-config` alone."""
     options = sdk.system_service().options_service()
-    option = options.option_service("ExternalSchedulerConnectionTimeout").get()
-    assert [(value.version, value.value) for value in option.values] == [("general", "100")]
+    option = options.option_service("SchedulerAllowOverBooking").get()
+    assert [(value.version, value.value) for value in option.values] == [("general", "false")]
+    with pytest.raises(NotFoundError):
+        options.option_service("ExternalSchedulerEnabled").get()
     with pytest.raises(Error, match="does not know the option 'Other'") as caught:
         options.option_service("Other").get()
     assert caught.value.code == 501

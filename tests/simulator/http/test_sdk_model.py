@@ -19,11 +19,9 @@ from tests.simulator.http.sdk_model import Method, methods
 #: What is asked for with a parameter that takes more than a flag.
 _VALUES = {"max": "1", "from": "1", "search": "x=", "migration_target_of": "web1", "version": "4.7"}
 #: Parameters of reads without effect: there are no searches of a data center's clusters in the engine either,
-#: and the VM asked for is after its next start what it is now. Disks depend on no template's, and VM pools
-#: cannot be searched.
+#: and the VM asked for is after its next start what it is now. Disks depend on no template's.
 _WITHOUT_EFFECT = {
     ("/disks/{}/disksnapshots", "include_template"),
-    ("/vmpools", "case_sensitive"),
     ("/vms/{}", "next_run"),
     ("/datacenters/{}/clusters", "case_sensitive"),
     ("/datacenters/{}/clusters", "search"),

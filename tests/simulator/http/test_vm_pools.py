@@ -72,5 +72,6 @@ def test_what_is_no_pool_is_refused(sdk: Connection, pool: types.VmPool) -> None
             pools.add(wrong)
     with pytest.raises(Error, match="Cannot decrease VMs"):
         pools.pool_service(pool.id).update(types.VmPool(size=1))
-    with pytest.raises(Error, match="Not simulated"):
-        pools.list(search="name=desk")
+    assert [one.name for one in pools.list(search="name=D* and type=automatic")] == ["desk"]
+    assert pools.list(search=f"assigned_vm_count={pool.size}") != []
+    assert pools.list(search="name!=desk") == []

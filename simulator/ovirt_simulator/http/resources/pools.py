@@ -15,6 +15,7 @@ from ovirt_simulator.http.markup import element, text
 from ovirt_simulator.http.render.vm import outline
 from ovirt_simulator.http.resources.actions import act, done
 from ovirt_simulator.http.resources.find import named, present
+from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.resources.vms import latest_first
 from ovirt_simulator.http.users import Permit
 
@@ -24,9 +25,8 @@ _TYPES = ("automatic", "manual")
 
 def list_all(call: Call) -> list[str]:
     """Give all pools; users whose queries are filtered see none."""
-    if call.parameter("search") and not call.followed:
-        raise answers.not_simulated("the parameter 'search' of VM pools")
-    return [_render(call, pool, call.links("vmpools", pool.id)) for pool in _visible(call)]
+    found = searched(call, "POOL", _visible(call))
+    return [_render(call, pool, call.links("vmpools", pool.id)) for pool in found]
 
 
 def get(call: Call, pool_id: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ovirt_simulator.http.resources import (
-    cluster_levels,
     assigned_permissions,
+    cluster_levels,
     data_centers,
     devices,
     infrastructure,

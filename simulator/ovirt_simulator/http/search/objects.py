@@ -196,6 +196,16 @@ _QUOTAS = define(
     ],
 )
 
+_POOL = define(
+    "POOL",
+    [
+        *texts("name comment description cluster datacenter"),
+        word("type", words.POOL_TYPE),
+        word("architecture", words.ARCHITECTURE),
+        *fields(Kind.INTEGER, "assigned_vm_count running_vm_count"),
+    ],
+)
+
 _INSTANCE_TYPE = msgspec.structs.replace(_TEMPLATE, name="INSTANCETYPE")
 _JOB = define("JOB", fields(Kind.EXACT, "correlation_id"), order="start_time")
 _NIC = define("NIC", texts("network_name mac"))
@@ -230,6 +240,7 @@ OBJECTS = {
         _STORAGE,
         _NETWORK,
         _QUOTAS,
+        _POOL,
         _INSTANCE_TYPE,
         _JOB,
         _NIC,

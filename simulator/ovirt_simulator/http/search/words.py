@@ -34,6 +34,7 @@ STORAGE_TYPE = _numbered(
 EXTERNAL_STATUS = _numbered("ok info warning error failure")
 HOST_TYPE = _numbered("rhel - rhevh")
 ARCHITECTURE = _numbered("undefined x86_64 ppc64 ppc x86 ppc64le ppcle s390x")
+POOL_TYPE = _numbered("automatic manual")
 VM_TYPE = _numbered("desktop server highperformance")
 BIOS_TYPE = _numbered("i440fx_sea_bios q35_sea_bios q35_ovmf q35_secure_boot", first=1)
 TEMPLATE_STATUS = _numbered("ok locked illegal")

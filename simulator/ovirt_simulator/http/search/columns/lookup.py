@@ -7,6 +7,7 @@ from typing import Any
 from ovirt_simulator.core.entities import Cluster, DataCenter, Host, HostSummary, Vm
 from ovirt_simulator.core.images import BLANK_TEMPLATE, Template
 from ovirt_simulator.core.queries import Queries
+from ovirt_simulator.core.vm_pool import VmPool
 
 #: What the engine counts for a VM beside its memory.
 _OVERHEAD_MB = 65
@@ -25,6 +26,9 @@ class Lookup:
     def cluster_name(self, cluster_id: str) -> str | None:
         cluster = self.cluster(cluster_id)
         return None if cluster is None else cluster.name
+
+    def vms_of(self, pool: VmPool) -> list[Vm]:
+        return [vm for vm in self._queries.vms() if vm.pool == pool.id]
 
     def pool_name(self, vm: Vm) -> str | None:
         return next((pool.name for pool in self._queries.vm_pools() if pool.id == vm.pool), None)

@@ -9,6 +9,7 @@ from ovirt_placement.model import Nic
 from ovirt_simulator.core.entities import Host, Vm
 from ovirt_simulator.core.images import Template
 from ovirt_simulator.core.instance_type import InstanceType
+from ovirt_simulator.core.vm_pool import VmPool
 from ovirt_simulator.http.search.columns.column import (
     ARCHITECTURE,
     Columns,
@@ -104,6 +105,22 @@ def template(state: Lookup) -> Columns:
         "CHILDCOUNT": state.vms_made_from,
         "CREATIONDATE": lambda template: template.created,
         "QUOTA": lambda template: template.vm.quota,
+    }
+    return columns
+
+
+def pool(state: Lookup) -> Columns:
+    columns: dict[str, Callable[[VmPool], Any]] = {
+        "NAME": name,
+        "DESCRIPTION": lambda pool: pool.description,
+        "COMMENT": lambda pool: pool.comment,
+        "CLUSTER": lambda pool: state.cluster_name(pool.cluster),
+        "DATACENTER": lambda pool: state.data_center(pool.cluster),
+        "TYPE": lambda pool: pool.type,
+        "ARCHITECTURE": always(ARCHITECTURE),
+        "ASSIGNED_VM_COUNT": lambda pool: len(state.vms_of(pool)),
+        # The engine counts those that are not down, and holds nothing where all are.
+        "RUNNING_VM_COUNT": lambda pool: sum(vm.status != "down" for vm in state.vms_of(pool)) or None,
     }
     return columns
 

@@ -18,6 +18,7 @@ _TABLES: dict[str, Callable[[Lookup], Columns]] = {
     "VNIC": machines.vnic,
     "HOST": machines.host,
     "TEMPLATE": machines.template,
+    "POOL": machines.pool,
     "INSTANCETYPE": machines.instance_type,
     "CLUSTER": infrastructure.cluster,
     "DATACENTER": infrastructure.data_center,
