@@ -57,8 +57,9 @@ STORIES = {
     "connecting": "test_connection connection_builder disable_compression asynchronous_inventory "
     "show_summary",
     "a VM": "search_vms list_vms page_vms follow_vm_links list_vm_disks list_vm_snapshots get_vm_ip "
-    "print_vm_mac_duplicates add_instance_type remove_numa_nodes_from_vm pin_vm enable_serial_console set_vm_serial_number "
-    "start_vm stop_vm start_vm_with_boot_devices stop_vm start_vm_with_cloud_init stop_vm",
+    "print_vm_mac_duplicates add_instance_type remove_numa_nodes_from_vm pin_vm "
+    "enable_serial_console set_vm_serial_number start_vm stop_vm start_vm_with_boot_devices stop_vm "
+    "start_vm_with_cloud_init stop_vm",
     "a VM's beginning and end": "add_template add_independet_vm remove_vm add_vm start_vm stop_vm remove_vm",
     "VMs from a template": "add_vm_from_template_version remove_vm add_vm_with_sysprep add_vm_pool",
     "a VM's devices": "add_vm_nic add_vm_disk deactivate_disk_attachment list_disk_snapshots "

@@ -37,7 +37,7 @@ class Api:
         """Answer a request; `path` is what follows /ovirt-engine/api."""
         self._sessions.note(request, user_name)
         plain, matrix = _without_matrix(path)
-        call = Call(self._engine, request, user_name, user, self._expand, self._cache, matrix)
+        call = Call(self._engine, request, user_name, user, self._expand, self._cache, plain, matrix)
         response = self._guarded(call, request, plain)
         response.headers["Correlation-Id"] = call.correlation_id
         return response

@@ -23,29 +23,28 @@ class Body:
         self._node = node
 
     @classmethod
-    def parse(cls, document: bytes, tag: str, step: str = "") -> Body:
-        """Read a document whose root is `tag`; refuse others with a usage message.
-
-        `step` is the last one of the address, of which it depends what an action may say.
-        """
+    def parse(cls, document: bytes, tag: str) -> Body:
+        """Read a document whose root is `tag`; refuse others with a usage message."""
         try:
             node = etree.fromstring(document, _PARSER)
         except etree.XMLSyntaxError:
             raise usage() from None
         if node.tag != tag:
             raise usage()
-        limits.check_body(node, step)
         return cls(node)
 
     @classmethod
-    def parse_json(cls, document: bytes, tag: str, step: str = "") -> Body:
+    def parse_json(cls, document: bytes, tag: str) -> Body:
         """Read a JSON object that stands for the element `tag`; refuse others with a usage message."""
         try:
             node = json_form.from_json(document, tag)
         except json_form.NotJson:
             raise usage() from None
-        limits.check_body(node, step)
         return cls(node)
+
+    def check(self, step: str, present: Callable[[], str] | None = None) -> None:
+        """Refuse what is not known, as `limits.check_body`; `present` renders the entity that is changed."""
+        limits.check_body(self._node, step, present and (lambda: etree.fromstring(present(), _PARSER)))
 
     def check_ids(self) -> None:
         """Refuse ids that are no UUIDs."""

@@ -46,6 +46,7 @@ class Call:
         user: User,
         expand: Expand,
         cache: RenderCache,
+        path: str,
         matrix: Mapping[str, str],
         follow: Follow | None = None,
         remembered: dict[str, Any] | None = None,
@@ -56,6 +57,8 @@ class Call:
         self.user = user
         self._request = request
         self._expand = expand
+        #: What follows /ovirt-engine/api, without parameters.
+        self._path = path
         #: Parameters behind the last step of the path: `;max=2`.
         self._matrix = matrix
         self._remembered: dict[str, Any] = {} if remembered is None else remembered
@@ -129,16 +132,21 @@ class Call:
     def body(self, tag: str) -> Body:
         """Read the body, XML or JSON; an XML root must be `tag`."""
         document, kind = self._request.get_data(), self._request.mimetype
-        step = self._request.path.rstrip("/").rpartition("/")[2].partition(";")[0]
+        changes, step = self._request.method == "PUT", self._path.rstrip("/").rpartition("/")[2]
         if kind not in ("", json_form.JSON_TYPE, json_form.XML_TYPE):
             raise Refusal(page(415))
         parse = Body.parse_json if kind == json_form.JSON_TYPE else Body.parse
-        body = parse(document, tag, step)
-        if self._request.method == "PUT" and body.id not in (None, step):
+        body = parse(document, tag)
+        body.check(step, self._present if changes else None)
+        if changes and body.id not in (None, step):
             raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
         if guids.are_uuids(cluster.id for cluster in self.queries.clusters()):
             body.check_ids()
         return body
+
+    def _present(self) -> str:
+        """Render what is at the address of this request, as a GET shows it."""
+        return self._expand(self, self._path, "", NOTHING)
 
     def need_admin(self) -> None:
         """Refuse a query that only admins may make, and not filtered."""
@@ -171,6 +179,7 @@ class Call:
             self.user,
             self._expand,
             self.cache,
+            self._path,
             self._matrix,
             follow,
             self._remembered,

@@ -1,17 +1,17 @@
 """What the engine's API has and the simulator does not: asked for, it is refused, and never quietly left out.
 
 The engine itself refuses elements that its API has not; here both kinds have one answer. What a client
-sends for `false`, or empty, asks for nothing and passes.
+sends for `false`, or empty, asks for nothing and passes; so does what an entity is shown with before a `PUT`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from lxml import etree
 
-from ovirt_simulator.http import kept
+from ovirt_simulator.http import kept, unchanged
 from ovirt_simulator.http.answers import not_simulated
 
 #: Parameters of the API that would change an answer; all others are either known here or the engine's API
@@ -61,6 +61,7 @@ def _kept(paths: Collection[str]) -> str:
 #: By the root of a body: the elements that count, by their paths, and behind `|` those that are read past
 #: with all that is below, as documented. `/*` takes all that is below as it is, `/@disk` what a body with
 #: that root may have. What refers to an entity by its id may show more of it, which counts for nothing.
+#: Among what is read past is what an engine shows and takes from no client, if it may change at any moment.
 _ELEMENTS = {
     "agent": "address type username password order port encrypt_options "
     "options/option/name options/option/value | host",
@@ -77,7 +78,7 @@ _ELEMENTS = {
     "| management_network upgrade_in_progress upgrade_percent_complete",
     "cdrom": "file",
     "graphics_console": "protocol",
-    "data_center": "name description comment local quota_mode",
+    "data_center": "name description comment local quota_mode | status",
     "disk": "alias name description provisioned_size format sparse disk_profile "
     "storage_domains/storage_domain storage_domains/storage_domain/name "
     "| content_type shareable wipe_after_delete propagate_errors backup storage_type "
@@ -90,7 +91,8 @@ _ELEMENTS = {
     "filter": "position scheduling_policy_unit | name",
     "host": "cluster cluster/name name address comment root_password ssh/authentication_method "
     "ssh/user/password power_management/enabled power_management/automatic_pm_enabled "
-    "power_management/kdump_detection | description override_iptables",
+    "power_management/kdump_detection "
+    "| description override_iptables external_status max_scheduling_memory spm status status_detail summary",
     "image_transfer": "disk image direction "
     "| backup format inactivity_timeout shallow snapshot timeout_policy",
     "instance_type": "name description memory high_availability/enabled "
@@ -108,7 +110,7 @@ _ELEMENTS = {
     "| locked default_policy balances filters weight",
     "snapshot": "description persist_memorystate",
     "step": "type description | external job status",
-    "storage_domain": "name description",
+    "storage_domain": "name description | available committed external_status status used",
     "tag": "name description parent parent/name | comment",
     "template": "name description vm vm/name version/base_template version/version_name | cluster comment",
     "vm": "name description comment cluster cluster/name template template/name high_availability/enabled "
@@ -121,7 +123,6 @@ _ELEMENTS = {
     "lease/storage_domain "
     "disk_attachments/disk_attachment/@disk_attachment snapshots/snapshot delete_protected "
     f"{_kept(kept.OF_VMS)} | graphics_consoles large_icon origin small_icon "
-    # What an engine shows of a VM, and takes from no client.
     "cpu/architecture creation_time display/address display/certificate display/port "
     "has_illegal_images host next_run_configuration_exists original_template run_once start_time status "
     "status_detail stop_reason stop_time",
@@ -166,13 +167,17 @@ def check_parameters(method: str, pattern: str, parameter: Callable[[str], str |
             raise not_simulated(f"the parameter {name!r}")
 
 
-def check_body(root: etree._Element, step: str) -> None:
+def check_body(root: etree._Element, step: str, present: Callable[[], etree._Element] | None = None) -> None:
     """Refuse a body with an element that neither counts nor is said to be read past.
 
-    `step` is the last one of the address: of actions, the name.
+    `step` is the last one of the address: of actions, the name. `present` shows what a `PUT` changes.
     """
     known = _KNOWN_OF_ACTIONS.get(step, _ANY_ACTION) if root.tag == "action" else _KNOWN.get(str(root.tag))
-    _check(root, known or _Element(), str(root.tag))
+    unknown = list(_unknown(root, known or _Element(), str(root.tag)))
+    shown = present() if unknown and present is not None else None
+    for path, node in unknown:
+        if shown is None or not unchanged.says_what_is(path, node, shown):
+            raise not_simulated(f"the element {path}")
 
 
 @dataclass
@@ -229,16 +234,17 @@ def read_past() -> dict[str, list[str]]:
     return {body: names for body, names in sorted(found.items()) if names}
 
 
-def _check(node: etree._Element, known: _Element, path: str) -> None:
+def _unknown(node: etree._Element, known: _Element, path: str) -> Iterator[tuple[str, etree._Element]]:
+    """Give the elements below one that ask for what is not known, with their paths."""
     if known.whole or (known.counts and node.get("id") is not None):
         return
     for child in node:
         tag = str(child.tag)
         below, here = known.below.get(tag), f"{path}/{tag}"
         if below is not None:
-            _check(child, below, here)
+            yield from _unknown(child, below, here)
         elif tag not in _EVERYWHERE and _asks(child, _AS_IT_IS.get(here, "false")):
-            raise not_simulated(f"the element {here}")
+            yield here, child
 
 
 def _asks(node: etree._Element, usual: str) -> bool:

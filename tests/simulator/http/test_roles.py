@@ -88,7 +88,7 @@ def test_users_and_groups_come_from_a_directory_and_go_with_their_permissions(
     assert users.add(types.User(user_name="ann", domain=domain)).id == user.id
     group = groups.add(types.Group(name="staff", domain=domain))
     assert groups.list(search="name=staff")[0].id == group.id
-    with pytest.raises(Error, match="domain.id|name"):
+    with pytest.raises(Error, match=r"domain\.id\|name"):
         groups.add(types.Group(name="others"))
     networks = system.networks_service().network_service("net1").permissions_service()
     for holder in ({"user": types.User(id=user.id)}, {"group": types.Group(id=group.id)}):

@@ -36,7 +36,7 @@ def test_a_vm_is_what_it_was_again(sdk: Connection, engine: Engine) -> None:
     service = sdk.system_service().vms_service().vm_service("spare")
     snapshots = service.snapshots_service()
     first = snapshots.add(ONE_MORE)
-    with pytest.raises(Error, match="Cannot run VM. The VM is performing an operation on a Snapshot"):
+    with pytest.raises(Error, match=r"Cannot run VM\. The VM is performing an operation on a Snapshot"):
         service.start()
     engine.advance(5)
     later = snapshots.add(types.Snapshot(description="later"))

@@ -1,0 +1,29 @@
+"""What a body says that is so anyway: clients send back what they were shown, with their changes in it."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+
+def says_what_is(path: str, node: etree._Element, shown: etree._Element) -> bool:
+    """Tell whether an entity is shown with this very element at this path (from its root on)."""
+    _, _, below = path.partition("/")
+    return any(_alike(node, one) for one in shown.findall(below))
+
+
+def _alike(given: etree._Element, shown: etree._Element) -> bool:
+    """Tell whether what is given is among what is shown; the addresses of entities do not matter."""
+    if given.tag != shown.tag or given.get("id", shown.get("id")) != shown.get("id"):
+        return False
+    if _value(given) != _value(shown):
+        return False
+    return all(any(_alike(child, one) for one in shown) for child in given)
+
+
+def _value(node: etree._Element) -> float | str:
+    """Give the text of an element; a number can be written in several ways."""
+    text = (node.text or "").strip()
+    try:
+        return float(text)
+    except ValueError:
+        return text
