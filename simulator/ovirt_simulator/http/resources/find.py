@@ -34,8 +34,7 @@ def visible_clusters(call: Call) -> tuple[Cluster, ...]:
     clusters = call.queries.clusters()
     if not call.filtered:
         return clusters
-    vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
-    of_vms = {vm.cluster for vm in vms if vm is not None}
+    of_vms = {vm.cluster for vm in _own_vms(call)}
     return tuple(cluster for cluster in clusters if cluster.id in of_vms)
 
 
@@ -53,9 +52,14 @@ def visible_templates(call: Call) -> tuple[Template, ...]:
     templates = call.queries.templates()
     if not call.filtered:
         return templates
-    vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
-    of_vms = {vm.template for vm in vms if vm is not None}
+    of_vms = {vm.template for vm in _own_vms(call)}
     return tuple(each for each in templates if each.id in of_vms)
+
+
+def _own_vms(call: Call) -> list[Vm]:
+    """Give the VMs that a user who is no admin has permissions on."""
+    vms = (call.queries.vm(vm_id) for vm_id in call.user.vms)
+    return [vm for vm in vms if vm is not None]
 
 
 def images(call: Call) -> dict[str, DiskImage]:

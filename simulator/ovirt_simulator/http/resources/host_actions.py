@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from werkzeug import Response
 
+from ovirt_simulator.core.entities import Job
+from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render.host import outline
 from ovirt_simulator.http.resources.actions import act
@@ -12,58 +16,47 @@ from ovirt_simulator.http.users import Permit
 
 
 def activate(call: Call, host_id: str) -> Response:
-    return act(
-        call,
-        Permit.MANIPULATE_HOST,
-        "host",
-        outline(host_id, call.plain_links("hosts", host_id)),
-        lambda _: call.engine.hosts.activate(host_id, caller=call.caller),
-    )
+    hosts = call.engine.hosts
+    return _act(call, host_id, lambda _: hosts.activate(host_id, caller=call.caller))
 
 
 def deactivate(call: Call, host_id: str) -> Response:
-    return act(
-        call,
-        Permit.MANIPULATE_HOST,
-        "host",
-        outline(host_id, call.plain_links("hosts", host_id)),
-        lambda body: call.engine.hosts.deactivate(
-            host_id, reason=body.text("reason") or "", caller=call.caller
-        ),
-    )
+    def command(body: Body) -> Job:
+        reason = body.text("reason") or ""
+        return call.engine.hosts.deactivate(host_id, reason=reason, caller=call.caller)
+
+    return _act(call, host_id, command)
 
 
 def upgrade_check(call: Call, host_id: str) -> Response:
-    return act(
-        call,
-        Permit.MANIPULATE_HOST,
-        "host",
-        outline(host_id, call.plain_links("hosts", host_id)),
-        lambda _: call.engine.host_upgrades.check(host_id, caller=call.caller),
-    )
+    upgrades = call.engine.host_upgrades
+    return _act(call, host_id, lambda _: upgrades.check(host_id, caller=call.caller))
 
 
 def install(call: Call, host_id: str) -> Response:
     """Install a host once more; it stays in maintenance unless it is to be activated."""
-    return act(
-        call,
-        Permit.EDIT_HOST_CONFIGURATION,
-        "host",
-        outline(host_id, call.plain_links("hosts", host_id)),
-        lambda body: call.engine.installation.install(
-            host_id, installing(call, body, activate=False), caller=call.caller
-        ),
-    )
+
+    def command(body: Body) -> Job:
+        how = installing(call, body, activate=False)
+        return call.engine.installation.install(host_id, how, caller=call.caller)
+
+    return _act(call, host_id, command, Permit.EDIT_HOST_CONFIGURATION)
 
 
 def upgrade(call: Call, host_id: str) -> Response:
     """Install the updates that were found; the host reboots unless it is not to."""
-    return act(
-        call,
-        Permit.EDIT_HOST_CONFIGURATION,
-        "host",
-        outline(host_id, call.plain_links("hosts", host_id)),
-        lambda body: call.engine.host_upgrades.upgrade(
-            host_id, reboot=body.boolean("reboot") is not False, caller=call.caller
-        ),
-    )
+
+    def command(body: Body) -> Job:
+        reboot = body.boolean("reboot") is not False
+        return call.engine.host_upgrades.upgrade(host_id, reboot=reboot, caller=call.caller)
+
+    return _act(call, host_id, command, Permit.EDIT_HOST_CONFIGURATION)
+
+
+def _act(
+    call: Call,
+    host_id: str,
+    command: Callable[[Body], Job],
+    permit: Permit = Permit.MANIPULATE_HOST,
+) -> Response:
+    return act(call, permit, "host", outline(host_id, call.plain_links("hosts", host_id)), command)
