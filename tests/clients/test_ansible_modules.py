@@ -73,6 +73,15 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
             "role": "UserVmManager",
         },
     ),
+    (
+        "ovirt_permission",
+        {
+            "user_name": "user1",
+            "authz_name": "internal-authz",
+            "object_type": "system",
+            "role": "ReadOnlyAdmin",
+        },
+    ),
     ("ovirt_user", {"name": "user1", "authz_name": "internal-authz", "state": "absent"}),
     ("ovirt_cluster", {"name": "mycl", "data_center": "DC", "compatibility_version": "4.7"}),
     ("ovirt_cluster", {"id": "cluster2", "name": "Renamed"}),

@@ -25,8 +25,16 @@ class Principal(Record, frozen=True):
     is_group: bool = False
 
 
+class HoldersTags(Record, frozen=True):
+    """The names of the tags that a user or group bears."""
+
+    #: The id of the user or group.
+    id: str
+    tags: tuple[str, ...]
+
+
 class Permission(Record, frozen=True):
-    """What a user or group may do with one VM, or with something else and all that is in it."""
+    """What a user or group may do with one VM, with something else and all that is in it, or with all."""
 
     id: str
     #: The id of the role.
@@ -34,7 +42,7 @@ class Permission(Record, frozen=True):
     #: The id of the user or group that has it.
     holder: str
     is_group: bool = False
-    #: The id of the VM, of the cluster, or of what else it is on; one of them.
+    #: The id of the VM, of the cluster, or of what else it is on; without any it is on the whole system.
     vm: str | None = None
     cluster: str | None = None
     network: str | None = None

@@ -1,6 +1,7 @@
-"""Who may do what: permissions on VMs, clusters and what else has them.
+"""Who may do what: permissions on VMs, clusters, what else has them, and the whole system.
 
-Source: the engine's AddPermissionCommand and RemovePermissionCommand.
+Source: the engine's AddPermissionCommand and RemovePermissionCommand; its API uses them for the whole
+system, too, and not those that have this in their names.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _KINDS = {
     "host": "Host",
     "data_center": "Data Center",
 }
+#: The kind and the name of what a permission without any object is on.
+_SYSTEM = ("System", "System")
 
 
 class AccessCommands:
@@ -48,15 +51,18 @@ class AccessCommands:
     ) -> Permission:
         """Give a user or group a role, by its id, on something; who has it keeps it.
 
-        `on` is the id of that, under the name of a permission's field: `vm`, `cluster`, `network` ...
+        `on` is the id of that, under the name of a permission's field: `vm`, `cluster`, `network` ...;
+        without it, the role is on the whole system. Raises `Rejected` if there is no such role or object
+        (400), and if the VM is one of a pool (409).
         """
         with self._backend.lock:
             permission = Permission(id="", role=role, holder=holder, is_group=is_group, **on)
             if role not in self._state.roles:
                 raise refusals.bad_parameters(
-                    "PERMISSION_ADD_FAILED_INVALID_ROLE_ID", "Cannot add Permission. Invalid role id."
+                    "PERMISSION_ADD_FAILED_INVALID_ROLE_ID", "Cannot add permission, invalid Role id"
                 )
             self._object(permission)
+            self._check_pool(permission)
             for known in self._state.permissions.values():
                 if replace(known, id="") == permission:
                     return known
@@ -65,12 +71,16 @@ class AccessCommands:
             self._permitted(permission, EventCode.USER_ADD_PERMISSION, caller)
             return permission
 
-    def revoke(self, permission_id: str, *, caller: Caller = ADMIN) -> None:
-        """Take a permission away."""
+    def revoke(self, permission_id: str, *, user: str | None = None, caller: Caller = ADMIN) -> None:
+        """Take a permission away: of this user, if one is named, or it is refused (409)."""
         with self._backend.lock:
             permission = self._state.permissions.get(permission_id)
             if permission is None:
                 raise NotFound(permission_id)
+            if user not in (None, permission.holder):
+                raise refusals.conflict(
+                    "INHERITED_PERMISSION_CANT_BE_REMOVED", "Cannot remove inherited permission"
+                )
             self._state.drop(self._state.permissions, permission_id)
             self._permitted(permission, EventCode.USER_REMOVE_PERMISSION, caller)
 
@@ -79,7 +89,16 @@ class AccessCommands:
         if permission.vm is not None:
             self._own(self._state.vms[permission.vm])
         role = self._state.roles[permission.role].name
-        self._log(code, caller, subject=permission.holder, role=role, type=kind, object=name)
+        taken = self._state.principals.get(permission.holder)
+        subject = permission.holder if taken is None else taken.name
+        self._log(code, caller, subject=subject, role=role, type=kind, object=name)
+
+    def _check_pool(self, permission: Permission) -> None:
+        if permission.vm is not None and self._state.vms[permission.vm].pool is not None:
+            raise refusals.conflict(
+                "PERMISSION_ADD_FAILED_VM_IN_POOL",
+                "Cannot add permission, VM is part of VM-Pool, permission should be given on VM-Pool instead",
+            )
 
     def _object(self, permission: Permission) -> tuple[str, str]:
         """Give the kind and the name of what the permission is on."""
@@ -95,9 +114,12 @@ class AccessCommands:
             identity = getattr(permission, field)
             if identity is not None:
                 if identity not in table:
-                    raise NotFound(identity)
+                    raise refusals.bad_parameters(
+                        "PERMISSION_ADD_FAILED_INVALID_OBJECT_ID",
+                        "Cannot add permission, invalid object ID or type",
+                    )
                 return _KINDS[field], table[identity].name
-        raise NotFound(permission.id)
+        return _SYSTEM
 
     def _own(self, vm: Vm) -> None:
         self._state.put_vm(replace(vm, owner=ownership.owner(self._state, vm)))

@@ -35,7 +35,7 @@ class DirectoryCommands:
             return there
 
     def remove(self, principal_id: str, *, caller: Caller = ADMIN) -> None:
-        """Remove a user or group with its permissions."""
+        """Remove a user or group with its permissions and tags."""
         with self._backend.lock:
             gone = self._state.principals.get(principal_id)
             if gone is None:
@@ -43,6 +43,8 @@ class DirectoryCommands:
             for permission in tuple(self._state.permissions.values()):
                 if permission.holder == principal_id:
                     self._state.drop(self._state.permissions, permission.id)
+            if principal_id in self._state.holders_tags:
+                self._state.drop(self._state.holders_tags, principal_id)
             self._state.drop(self._state.principals, principal_id)
             code = EventCode.USER_REMOVE_AD_GROUP if gone.is_group else EventCode.USER_REMOVE_ADUSER
             self._backend.audit_log.log(code, caller, words={"name": gone.name})

@@ -188,10 +188,20 @@ class EventCode(Enum):
     USER_UPDATE_TAG = (430, "normal", "Tag {tag} configuration was updated by {user}.")
     USER_ADD_TAG = (432, "normal", "New Tag {tag} was created by {user}.")
     USER_REMOVE_TAG = (434, "normal", "Tag {tag} was removed by {user}.")
+    USER_ATTACH_TAG_TO_USER = (436, "normal", "Tag {tag} was attached to User(s) {names} by {user}.")
+    USER_ATTACH_TAG_TO_USER_GROUP = (438, "normal", "Tag {tag} was attached to Group(s) {names} by {user}.")
     USER_ATTACH_TAG_TO_VM = (440, "normal", "Tag {tag} was attached to VM(s) {names} by {user}.")
     USER_ATTACH_TAG_TO_VDS = (442, "normal", "Tag {tag} was attached to Host(s) {names} by {user}.")
     USER_DETACH_VDS_FROM_TAG = (444, "normal", "Tag {tag} was detached from Host(s) {names} by {user}.")
     USER_DETACH_VM_FROM_TAG = (446, "normal", "Tag {tag} was detached from VM(s) {names} by {user}.")
+    USER_DETACH_USER_FROM_TAG = (448, "normal", "Tag {tag} detached from User(s) {names} by {user}.")
+    USER_DETACH_USER_GROUP_FROM_TAG = (
+        450,
+        "normal",
+        "Tag {tag} was detached from Group(s) {names} by {user}.",
+    )
+    USER_ATTACH_TAG_TO_USER_EXISTS = (452, "warning", "Tag {tag} already attached to User(s) {names}.")
+    USER_ATTACH_TAG_TO_USER_GROUP_EXISTS = (453, "warning", "Tag {tag} already attached to Group(s) {names}.")
     USER_ATTACH_TAG_TO_VM_EXISTS = (454, "warning", "Tag {tag} already attached to VM(s) {names}.")
     USER_ATTACH_TAG_TO_VDS_EXISTS = (455, "warning", "Tag {tag} already attached to Host(s) {names}.")
     USER_SUSPEND_VM = (501, "normal", "Suspending VM {vm} was initiated by User {user} (Host: {host}).")

@@ -182,8 +182,13 @@ class Queries:
         with self._backend.lock:
             return tuple(self._state.principals.values())
 
+    def tags_of_holders(self) -> dict[str, tuple[str, ...]]:
+        """The names of tags by the ids of the users and groups that bear any."""
+        with self._backend.lock:
+            return {one.id: one.tags for one in self._state.holders_tags.values()}
+
     def permissions(self) -> tuple[Permission, ...]:
-        """All permissions on something; those of users on the whole system are not among them."""
+        """All permissions; those on the whole system that make users log in are not among them."""
         with self._backend.lock:
             return tuple(self._state.permissions.values())
 

@@ -37,9 +37,7 @@ class SnapshotCommands:
         self._backend = backend
         self._state = backend.state
 
-    def add(
-        self, vm_id: str, description: str, *, memory: bool = True, caller: Caller = ADMIN
-    ) -> VmSnapshot:
+    def add(self, vm_id: str, description: str, *, memory: bool = True, caller: Caller = ADMIN) -> VmSnapshot:
         """Make a snapshot, which is locked for a while; of a VM that runs, with its memory."""
         with self._backend.lock:
             vm = self._vm(vm_id)

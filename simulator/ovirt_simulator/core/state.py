@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ovirt_placement import model
 
-from .access import Permission, Principal, Role
+from .access import HoldersTags, Permission, Principal, Role
 from .built_in_roles import ROLES
 from .entities import (
     AffinityGroup,
@@ -64,6 +64,8 @@ class State:
         self.roles: dict[str, Role] = dict(ROLES)
         self.principals: dict[str, Principal] = {}
         self.permissions: dict[str, Permission] = {}
+        #: By the id of the user or group.
+        self.holders_tags: dict[str, HoldersTags] = {}
         self.fence_agents: dict[str, FenceAgent] = {}
         #: Without those that the state file knows by their ids alone.
         self.templates: dict[str, Template] = {BLANK_TEMPLATE: plain_template(BLANK_TEMPLATE, "Blank")}

@@ -1,4 +1,4 @@
-"""The tags that an administrator sorts VMs and hosts by: a tree of them, put on and taken off.
+"""The tags that an administrator sorts VMs, hosts, users and groups by: a tree, put on and taken off.
 
 Source: the engine's AddTagCommand, UpdateTagCommand, RemoveTagCommand, MoveTagCommand, and those that attach.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from . import ownership, refusals
+from .access import HoldersTags, Principal
 from .backend import Backend
 from .entities import ADMIN, ROOT_TAG, Caller, Host, Tag, Vm
 from .event_codes import EventCode
@@ -123,6 +124,28 @@ class TagCommands:
             self._put_host(host, tuple(name for name in host.tags if name != tag.name))
             self._log(EventCode.USER_DETACH_VDS_FROM_TAG, caller, tag=tag.name, names=host.name)
 
+    def attach_to_holder(self, tag_id: str, holder: Principal, *, caller: Caller = ADMIN) -> Tag:
+        """Put a tag on a user or group, taken from a directory or not; one that has it keeps it."""
+        with self._backend.lock:
+            tag, tags = self._known(tag_id), self._tags_of(holder.id)
+            code, again = EventCode.USER_ATTACH_TAG_TO_USER, EventCode.USER_ATTACH_TAG_TO_USER_EXISTS
+            if holder.is_group:
+                code = EventCode.USER_ATTACH_TAG_TO_USER_GROUP
+                again = EventCode.USER_ATTACH_TAG_TO_USER_GROUP_EXISTS
+            self._put_on_holder(holder.id, tuple(dict.fromkeys((*tags, tag.name))))
+            self._log(again if tag.name in tags else code, caller, tag=tag.name, names=holder.name)
+            return tag
+
+    def detach_from_holder(self, tag_id: str, holder: Principal, *, caller: Caller = ADMIN) -> None:
+        """Take a tag off a user or group."""
+        with self._backend.lock:
+            tag, tags = self._known(tag_id), self._tags_of(holder.id)
+            code = EventCode.USER_DETACH_USER_FROM_TAG
+            if holder.is_group:
+                code = EventCode.USER_DETACH_USER_GROUP_FROM_TAG
+            self._put_on_holder(holder.id, tuple(name for name in tags if name != tag.name))
+            self._log(code, caller, tag=tag.name, names=holder.name)
+
     def _check_free(self, name: str) -> None:
         if any(tag.name == name for tag in (ROOT_TAG, *self._state.tags.values())):
             raise refusals.tag_name_used()
@@ -151,6 +174,9 @@ class TagCommands:
         for host in tuple(self._state.hosts.values()):
             if name in host.tags:
                 self._put_host(host, _replaced(host.tags, name, names))
+        for holder in tuple(self._state.holders_tags.values()):
+            if name in holder.tags:
+                self._put_on_holder(holder.id, _replaced(holder.tags, name, names))
 
     def _vm(self, vm_id: str) -> Vm:
         vm = self._state.vms.get(vm_id)
@@ -167,6 +193,13 @@ class TagCommands:
     def _put_vm(self, vm: Vm, tags: tuple[str, ...]) -> None:
         tagged = replace(vm, tags=tags)
         self._state.put_vm(replace(tagged, owner=ownership.owner(self._state, tagged)))
+
+    def _tags_of(self, holder_id: str) -> tuple[str, ...]:
+        held = self._state.holders_tags.get(holder_id)
+        return () if held is None else held.tags
+
+    def _put_on_holder(self, holder_id: str, tags: tuple[str, ...]) -> None:
+        self._state.put(self._state.holders_tags, HoldersTags(id=holder_id, tags=tags))
 
     def _put_host(self, host: Host, tags: tuple[str, ...]) -> None:
         self._state.put(self._state.hosts, replace(host, tags=tags))

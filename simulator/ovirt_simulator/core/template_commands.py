@@ -94,9 +94,7 @@ class TemplateCommands:
             raise image_refusals.template_blank_has_no_versions()
         numbers = [known.version for known in self._state.templates.values() if known.base == base_id]
         number = max([base.version, *numbers]) + 1
-        return replace(
-            plain_template("", base.name), base=base_id, version=number, version_name=version_name
-        )
+        return replace(plain_template("", base.name), base=base_id, version=number, version_name=version_name)
 
     def _shift(self, base_id: str) -> None:
         """Let the first version that is left be the base of the others, where their base is gone."""

@@ -101,7 +101,7 @@ _ELEMENTS = {
     "mac_pool": "name description allow_duplicates ranges/range/from ranges/range/to",
     "network": "name required",
     "nic": "name vnic_profile mac/address | interface linked plugged description comment vm",
-    "permission": "role role/name user group | cluster vm",
+    "permission": "role role/name user group cluster data_center host vm",
     "permit": "name | administrative role",
     "role": "name description administrative permits/permit | mutable",
     "user": "user_name domain/name | name last_name email namespace principal",

@@ -115,7 +115,7 @@ def test_who_has_permissions_and_the_roles_can_be_looked_up(sdk: Connection) -> 
 
 
 def test_what_is_not_there_or_not_allowed_is_refused(sdk: Connection, server: Server) -> None:
-    with pytest.raises(Error, match="Invalid role"):
+    with pytest.raises(Error, match="invalid Role id"):
         granted(sdk, "web1", "Nonsense", user=types.User(id="bob"))
     with pytest.raises(Error, match=r"user\|group.id"):
         granted(sdk, "web1", "UserRole")

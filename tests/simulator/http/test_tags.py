@@ -1,4 +1,4 @@
-"""Tags are added below others, changed, removed with those below them, and put on VMs and hosts."""
+"""Tags are added below others, changed, removed with those below them, and put on what bears them."""
 
 from __future__ import annotations
 
@@ -92,3 +92,38 @@ def test_only_who_manages_tags_may(server: Server) -> None:
         assert (
             request(f"{server.api_url}/{path}", method, body, user="reader@internal:password").status == 403
         )
+
+
+@pytest.mark.parametrize("kind", ["user", "group"])
+def test_users_and_groups_are_tagged(sdk: Connection, engine: Engine, kind: str) -> None:
+    system, domain = sdk.system_service(), types.Domain(name="corp-authz")
+    if kind == "user":
+        one = system.users_service().add(types.User(user_name="ann", domain=domain))
+        service, codes, called = system.users_service().user_service(one.id), [436, 452, 448], "User(s)"
+    else:
+        one = system.groups_service().add(types.Group(name="ann", domain=domain))
+        service, codes, called = system.groups_service().group_service(one.id), [438, 453, 450], "Group(s)"
+    tags, seen = service.tags_service(), []
+    tag = tags.add(types.Tag(name="blue"))
+    assert told(engine)[1] == f"Tag blue was attached to {called} ann by admin@internal-authz."
+    seen.append(told(engine)[0])
+    tags.add(types.Tag(id=tag.id))
+    seen.append(told(engine)[0])
+    system.tags_service().tag_service(tag.id).update(types.Tag(name="navy"))
+    assert names(tags.list()) == names(service.get(query={"follow": "tags"}).tags) == ["navy"]
+    assert tags.tag_service(tag.id).get().name == "navy"
+    tags.tag_service(tag.id).remove()
+    seen.append(told(engine)[0])
+    assert (tags.list(), seen) == ([], codes)
+    with pytest.raises(NotFoundError):
+        tags.tag_service(tag.id).remove()
+
+
+def test_users_are_searched_by_their_tags(sdk: Connection) -> None:
+    users = sdk.system_service().users_service()
+    domain = types.Domain(name="corp-authz")
+    ann, _ = (users.add(types.User(user_name=name, domain=domain)) for name in ("ann", "ben"))
+    users.user_service(ann.id).tags_service().add(types.Tag(name="blue"))
+    assert [user.principal for user in users.list(search="tag=blue")] == ["ann"]
+    users.user_service(ann.id).remove()
+    assert users.list(search="tag=blue") == []

@@ -159,15 +159,18 @@ def test_roles_tags_and_permissions_of_users(connect: Callable[[str], Connection
     permissions.add(types.Permission(role=types.Role(name="UserVmManager"), group=types.Group(id="staff")))
     own = system.get().authenticated_user.id
     bob, me = (system.users_service().user_service(name) for name in ("bob", own))
-    assert [role.name for role in bob.roles_service().list()] == ["UserRole"]
+    assert bob.roles_service().list() == []  # roles are those on the whole system
+    system.permissions_service().add(
+        types.Permission(role=types.Role(name="UserTemplateBasedVm"), group=types.Group(id="staff"))
+    )
     assert [permission.vm.id for permission in bob.permissions_service().list()] == ["web1"]
     (mine,) = me.roles_service().list()
     assert mine.administrative is True
     assert bob.tags_service().list() == me.tags_service().list() == []
     assert [role.name for role in system.groups_service().group_service("staff").roles_service().list()] == [
-        "UserVmManager"
+        "UserTemplateBasedVm"
     ]
     followed = system.users_service().list(search="name=bob", follow="roles,tags,permissions")[0]
-    assert [role.id for role in followed.roles] == [role.id for role in bob.roles_service().list()]
+    assert (followed.roles, [one.vm.id for one in followed.permissions]) == ([], ["web1"])
     for path in ("users/nobody/roles", "users/nobody/tags", "users/nobody/permissions", "groups/bob/roles"):
         assert request(f"{server.api_url}/{path}").status == 404

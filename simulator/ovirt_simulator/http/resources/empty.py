@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import cluster, host, infrastructure, storage, template, vm
 from ovirt_simulator.http.render.root import COLLECTIONS
+from ovirt_simulator.http.resources import users
 from ovirt_simulator.http.resources.find import present, visible_clusters, visible_vm
 from ovirt_simulator.http.resources.hosts import visible_host
 
@@ -23,6 +24,8 @@ _ROOTS = {
     "/clusters/<cluster_id>/enabledfeatures": "cluster_features",
     "/clusters/<cluster_id>/externalnetworkproviders": "external_providers",
     "/templates/<template_id>/mediateddevices": "vm_mediated_devices",
+    "/users/<wanted>/eventsubscriptions": "event_subscriptions",
+    "/users/<wanted>/options": "user_options",
 }
 
 Empty = Callable[..., list[str]]
@@ -43,6 +46,11 @@ def _of_cluster(call: Call, cluster_id: str) -> list[str]:
     return []
 
 
+def _of_user(call: Call, wanted: str) -> list[str]:
+    users.find_user(call, wanted)
+    return []
+
+
 def _of_other(call: Call, **_: str) -> list[str]:
     return []
 
@@ -60,6 +68,7 @@ _OWNERS: list[tuple[str, Mapping[str, str | None], Empty]] = [
     ("/storagedomains/<domain_id>", storage.STORAGE_DOMAIN_LINKS, _of_other),
     ("/templates/<template_id>", template.LINKS, _of_other),
     ("/macpools/<pool_id>", {"permissions": "permissions"}, _of_other),
+    ("/users/<wanted>", users.LINKS_OF_USERS, _of_user),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Tags, added, changed and removed; and those that a VM or host has, is given and loses."""
+"""Tags, added, changed and removed; and those that a VM or host is given and loses (of users see `held`)."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def get_tag(call: Call, tag_id: str) -> str:
 
 
 def list_of_vm(call: Call, vm_id: str) -> list[str]:
-    tags = _named(call, visible_vm(call, vm_id).tags)
+    tags = named(call, visible_vm(call, vm_id).tags)
     return [infrastructure.tag(tag, call.links("vms", vm_id, "tags", tag.id)) for tag in tags.values()]
 
 
 def list_of_host(call: Call, host_id: str) -> list[str]:
-    tags = _named(call, visible_host(call, host_id).tags)
+    tags = named(call, visible_host(call, host_id).tags)
     return [infrastructure.tag(tag, call.links("hosts", host_id, "tags", tag.id)) for tag in tags.values()]
 
 
 def get_of_vm(call: Call, vm_id: str, tag_id: str) -> str:
-    tag = present(_named(call, visible_vm(call, vm_id).tags).get(tag_id))
+    tag = present(named(call, visible_vm(call, vm_id).tags).get(tag_id))
     return infrastructure.tag(tag, call.links("vms", vm_id, "tags", tag_id))
 
 
 def get_of_host(call: Call, host_id: str, tag_id: str) -> str:
-    tag = present(_named(call, visible_host(call, host_id).tags).get(tag_id))
+    tag = present(named(call, visible_host(call, host_id).tags).get(tag_id))
     return infrastructure.tag(tag, call.links("hosts", host_id, "tags", tag_id))
 
 
@@ -81,30 +81,30 @@ def delete_tag(call: Call, tag_id: str) -> Response:
 
 
 def post_to_vm(call: Call, vm_id: str) -> Response:
-    tag = call.engine.tags.attach(_wanted(call), vm_id, caller=call.caller)
+    tag = call.engine.tags.attach(wanted_tag(call), vm_id, caller=call.caller)
     return answers.document(infrastructure.tag(tag, call.plain_links("vms", vm_id, "tags", tag.id)), 201)
 
 
 def post_to_host(call: Call, host_id: str) -> Response:
-    tag = call.engine.tags.attach_to_host(_wanted(call), host_id, caller=call.caller)
+    tag = call.engine.tags.attach_to_host(wanted_tag(call), host_id, caller=call.caller)
     return answers.document(infrastructure.tag(tag, call.plain_links("hosts", host_id, "tags", tag.id)), 201)
 
 
 def delete_of_vm(call: Call, vm_id: str, tag_id: str) -> Response:
-    present(_named(call, present(call.queries.vm(vm_id)).tags).get(tag_id))
+    present(named(call, present(call.queries.vm(vm_id)).tags).get(tag_id))
     call.need(Permit.TAG_MANAGEMENT)
     call.engine.tags.detach(tag_id, vm_id, caller=call.caller)
     return done()
 
 
 def delete_of_host(call: Call, host_id: str, tag_id: str) -> Response:
-    present(_named(call, present(call.queries.host(host_id)).tags).get(tag_id))
+    present(named(call, present(call.queries.host(host_id)).tags).get(tag_id))
     call.need(Permit.TAG_MANAGEMENT)
     call.engine.tags.detach_from_host(tag_id, host_id, caller=call.caller)
     return done()
 
 
-def _wanted(call: Call) -> str:
+def wanted_tag(call: Call) -> str:
     """Give the id of the tag that the body names by its id or name."""
     body = call.body("tag")
     name = body.text("name")
@@ -134,6 +134,6 @@ def _tags(call: Call) -> dict[str, Tag]:
     return {tag.id: tag for tag in (*call.queries.tags(), ROOT_TAG)}
 
 
-def _named(call: Call, names: Sequence[str]) -> dict[str, Tag]:
+def named(call: Call, names: Sequence[str]) -> dict[str, Tag]:
     """Give the tags with these names by id; VMs and hosts hold the names."""
     return {tag.id: tag for tag in call.queries.tags() if tag.name in names}

@@ -1,4 +1,4 @@
-"""Users and groups with their permissions, roles and tags.
+"""Users and groups, taken from a directory and removed; what they have is beside this (see `held`).
 
 They are who asks, who was taken from a directory, and who has permissions on something.
 
@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from werkzeug import Response
 
-from ovirt_simulator.core.access import Permission
-from ovirt_simulator.core.entities import user_id
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import incomplete
 from ovirt_simulator.http.bodies import Body
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.markup import element, text
-from ovirt_simulator.http.resources import assigned_permissions, permissions, roles
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
 from ovirt_simulator.http.resources.searching import known, searched
@@ -25,6 +22,13 @@ from ovirt_simulator.http.search.records import User
 from ovirt_simulator.http.users import Permit
 
 _LINKS = {"permissions": "permissions", "roles": "roles", "tags": "tags"}
+#: Users have these as well, always empty.
+LINKS_OF_USERS = {
+    "eventsubscriptions": None,
+    "groups": "groups",
+    "options": "options",
+    "sshpublickeys": "ssh_public_keys",
+}
 
 
 def list_users(call: Call) -> list[str]:
@@ -32,7 +36,7 @@ def list_users(call: Call) -> list[str]:
 
 
 def get_user(call: Call, wanted: str) -> str:
-    return _render(call, _user(call, wanted))
+    return _render(call, find_user(call, wanted))
 
 
 def list_groups(call: Call) -> list[str]:
@@ -40,7 +44,7 @@ def list_groups(call: Call) -> list[str]:
 
 
 def get_group(call: Call, wanted: str) -> str:
-    return _render_group(call, _group(call, wanted))
+    return _render_group(call, find_group(call, wanted))
 
 
 def post_user(call: Call) -> Response:
@@ -53,49 +57,13 @@ def post_group(call: Call) -> Response:
 
 
 def delete_user(call: Call, wanted: str) -> Response:
-    _user(call, wanted)
+    find_user(call, wanted)
     return _removed(call, wanted)
 
 
 def delete_group(call: Call, wanted: str) -> Response:
-    _group(call, wanted)
+    find_group(call, wanted)
     return _removed(call, wanted)
-
-
-def list_permissions(call: Call, wanted: str) -> list[str]:
-    """Give a user's permissions: of who asks also that on the system, which names no object."""
-    found = assigned_permissions.list_of_holder(call, "users", _user(call, wanted).id)
-    if wanted != user_id(call.user_name):
-        return found
-    identity = permissions.own_permission_id(call)
-    return [permissions.of_system(call, call.links("users", wanted, "permissions", identity)), *found]
-
-
-def list_group_permissions(call: Call, wanted: str) -> list[str]:
-    return assigned_permissions.list_of_holder(call, "groups", _group(call, wanted).id)
-
-
-def list_roles(call: Call, wanted: str) -> list[str]:
-    """Give the roles of a user: of who asks the one on the system, and those of its permissions."""
-    user = _user(call, wanted)
-    own = [permissions.own_role_id(call)] if wanted == user_id(call.user_name) else []
-    return _roles(call, "users", [*own, *(one.role for one in _held(call, user))], wanted)
-
-
-def list_group_roles(call: Call, wanted: str) -> list[str]:
-    return _roles(call, "groups", [one.role for one in _held(call, _group(call, wanted))], wanted)
-
-
-def list_tags(call: Call, wanted: str) -> list[str]:
-    """Give none: users bear no tags here."""
-    _user(call, wanted)
-    return []
-
-
-def list_group_tags(call: Call, wanted: str) -> list[str]:
-    """Give none: groups bear no tags here."""
-    _group(call, wanted)
-    return []
 
 
 def _taken(call: Call, body: Body, tag: str, *, is_group: bool) -> Response:
@@ -120,23 +88,11 @@ def _removed(call: Call, wanted: str) -> Response:
     return done()
 
 
-def _roles(call: Call, collection: str, role_ids: list[str], holder: str) -> list[str]:
-    known = roles.known_roles(call)
-    return [
-        roles.render_role(known[role_id], call.links(collection, holder, "roles", role_id))
-        for role_id in dict.fromkeys(role_ids)
-    ]
-
-
-def _held(call: Call, holder: User) -> list[Permission]:
-    return [one for one in call.queries.permissions() if one.holder == holder.id]
-
-
-def _user(call: Call, wanted: str) -> User:
+def find_user(call: Call, wanted: str) -> User:
     return present(next((user for user in known(call).users if user.id == wanted), None))
 
 
-def _group(call: Call, wanted: str) -> User:
+def find_group(call: Call, wanted: str) -> User:
     return present(next((group for group in known(call).groups if group.id == wanted), None))
 
 
@@ -147,6 +103,7 @@ def _render(call: Call, user: User) -> str:
         user.id,
         text("name", user.name),
         links.links(_LINKS),
+        links.links(LINKS_OF_USERS),
         element("domain", text("name", user.directory)),
         text("principal", user.name),
         text("user_name", user.user_name),

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.affinity_commands import Members
-from ovirt_simulator.http.resources import affinity_groups, assigned_permissions, cluster_networks, clusters
+from ovirt_simulator.http.resources import (
+    affinity_groups,
+    assigned_permissions,
+    cluster_networks,
+    clusters,
+    permissions,
+)
 from ovirt_simulator.http.routes.table import Table
 
 _GROUP = "/clusters/<cluster_id>/affinitygroups/<group_id>"
@@ -55,6 +61,6 @@ TABLE = Table(
         f"{_GROUP}/hosts/<member_id>": affinity_groups.delete_member(Members.HOSTS),
         f"{_GROUP}/vmlabels/<member_id>": affinity_groups.delete_member(Members.VM_LABELS),
         f"{_GROUP}/hostlabels/<member_id>": affinity_groups.delete_member(Members.HOST_LABELS),
-        "/clusters/<cluster_id>/permissions/<permission_id>": assigned_permissions.delete,
+        "/clusters/<cluster_id>/permissions/<permission_id>": permissions.delete,
     },
 )

@@ -8,6 +8,7 @@ from ovirt_simulator.http.resources import (
     fence_agents,
     host_actions,
     hosts,
+    permissions,
     statistics,
     tags,
 )
@@ -47,7 +48,7 @@ TABLE = Table(
         "/hosts/<host_id>": hosts.put_host,
     },
     deletes={
-        "/hosts/<host_id>/permissions/<permission_id>": assigned_permissions.delete,
+        "/hosts/<host_id>/permissions/<permission_id>": permissions.delete,
         "/hosts/<host_id>/fenceagents/<agent_id>": fence_agents.delete_agent,
         "/hosts/<host_id>": hosts.delete_host,
         "/hosts/<host_id>/tags/<tag_id>": tags.delete_of_host,

@@ -12,6 +12,7 @@ from ovirt_simulator.http.resources import (
     mac_pools,
     named,
     operating_systems,
+    permissions,
     storage,
     storage_domains,
 )
@@ -39,7 +40,10 @@ TABLE = Table(
         "/vnicprofiles": ("vnic_profiles", infrastructure.list_vnic_profiles),
         "/instancetypes": ("instance_types", instance_types.list_all),
         "/cpuprofiles": ("cpu_profiles", named.CPU_PROFILES.list_all),
-        "/datacenters/<data_center_id>/storagedomains": ("storage_domains", storage_domains.list_of_data_center),
+        "/datacenters/<data_center_id>/storagedomains": (
+            "storage_domains",
+            storage_domains.list_of_data_center,
+        ),
     },
     reads={
         "/datacenters/<data_center_id>/storagedomains/<domain_id>": storage_domains.get_of_data_center,
@@ -79,7 +83,7 @@ TABLE = Table(
         "/networks/<network_id>/vnicprofiles/<profile_id>": devices.delete_vnic_profile,
         "/vnicprofiles/<profile_id>": devices.delete_vnic_profile,
         "/datacenters/<data_center_id>": data_centers.delete,
-        "/networks/<network_id>/permissions/<permission_id>": assigned_permissions.delete,
-        "/datacenters/<data_center_id>/permissions/<permission_id>": assigned_permissions.delete,
+        "/networks/<network_id>/permissions/<permission_id>": permissions.delete,
+        "/datacenters/<data_center_id>/permissions/<permission_id>": permissions.delete,
     },
 )

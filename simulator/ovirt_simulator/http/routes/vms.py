@@ -7,6 +7,7 @@ from ovirt_simulator.http.resources import (
     assigned_permissions,
     consoles,
     devices,
+    permissions,
     pools,
     snapshots,
     statistics,
@@ -85,7 +86,7 @@ TABLE = Table(
         "/vms/<vm_id>/affinitylabels/<label_id>": affinity_labels.delete_vm,
         "/vms/<vm_id>/diskattachments/<disk_id>": devices.delete_disk_attachment,
         "/vms/<vm_id>/nics/<nic_id>": devices.delete_nic,
-        "/vms/<vm_id>/permissions/<permission_id>": assigned_permissions.delete,
+        "/vms/<vm_id>/permissions/<permission_id>": permissions.delete,
         "/vms/<vm_id>/tags/<tag_id>": tags.delete_of_vm,
     },
 )

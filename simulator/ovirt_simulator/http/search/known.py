@@ -26,30 +26,38 @@ class Known:
     def users(self) -> list[User]:
         """Who asks, who was taken from a directory, and who has a permission on something."""
         own = user_id(self._user_name)
-        taken = {own: _user(own, self._user_name)} | self._taken(is_group=False)
-        holders = dict.fromkeys(one.holder for one in self._queries.permissions() if not one.is_group)
-        return [*taken.values(), *(_user(each, each) for each in holders if each not in taken)]
+        return self._known({own: self._user(own, self._user_name)} | self._taken(is_group=False))
 
     @cached_property
     def groups(self) -> list[User]:
-        taken = self._taken(is_group=True)
-        holders = dict.fromkeys(one.holder for one in self._queries.permissions() if one.is_group)
-        return [
-            *taken.values(),
-            *(_user(each, each, is_group=True) for each in holders if each not in taken),
-        ]
+        return self._known(self._taken(is_group=True), is_group=True)
+
+    def _known(self, found: dict[str, User], *, is_group: bool = False) -> list[User]:
+        for one in self._queries.permissions():
+            if one.is_group == is_group and one.holder not in found:
+                found[one.holder] = self._user(one.holder, one.holder, is_group=is_group)
+        return list(found.values())
 
     def _taken(self, *, is_group: bool) -> dict[str, User]:
         return {
-            one.id: User(one.id, one.name, one.directory, is_group)
+            one.id: User(one.id, one.name, one.directory, is_group, self._tags.get(one.id, ()))
             for one in self._queries.principals()
             if one.is_group == is_group
         }
 
+    def _user(self, identity: str, name: str, *, is_group: bool = False) -> User:
+        principal, _, profile = name.rpartition("@")
+        directory = f"{profile}-authz" if principal else _DIRECTORY
+        return User(identity, principal or name, directory, is_group, self._tags.get(identity, ()))
+
+    @cached_property
+    def _tags(self) -> dict[str, tuple[str, ...]]:
+        return self._queries.tags_of_holders()
+
     def user(self, identity: str) -> User:
         """Give the user or group of this id; one that is not known is named like its id."""
         known = {each.id: each for each in (*self.users, *self.groups)}
-        return known.get(identity) or _user(identity, identity)
+        return known.get(identity) or self._user(identity, identity)
 
     @cached_property
     def _templates(self) -> dict[str, Template]:
@@ -96,9 +104,3 @@ class Known:
             disk, vms = attached.get(image.id, (Disk(id=image.id, bootable=False), []))
             found.append(AttachedDisk(disk, tuple(vms), image))
         return found
-
-
-def _user(identity: str, name: str, *, is_group: bool = False) -> User:
-    principal, _, profile = name.rpartition("@")
-    directory = f"{profile}-authz" if principal else _DIRECTORY
-    return User(identity, principal or name, directory, is_group)

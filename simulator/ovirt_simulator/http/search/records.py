@@ -15,6 +15,7 @@ class User(msgspec.Struct, frozen=True):
     name: str
     directory: str
     is_group: bool = False
+    tags: tuple[str, ...] = ()
 
     @property
     def user_name(self) -> str:

@@ -15,7 +15,7 @@ from ovirt_simulator.http.search.known import Known
 #: Records by the name of their object, and tags by the name of what bears them and `.TAG`.
 Row: TypeAlias = "Mapping[str, Any]"
 
-_TAGGED = {"VM", "HOST"}
+_TAGGED = {"VM", "HOST", "USER"}
 
 
 class Rows:
