@@ -14,8 +14,8 @@ from . import ownership, refusals
 from .access import Permission
 from .backend import Backend
 from .entities import ADMIN, Caller, Vm
-from .event_codes import EventCode
-from .rejections import NotFound
+from .event_codes import EventCode, EventType
+from .rejections import existing
 from .state import Named
 
 #: How events call what permissions are on, by the field of a permission that has its id.
@@ -74,9 +74,7 @@ class AccessCommands:
     def revoke(self, permission_id: str, *, user: str | None = None, caller: Caller = ADMIN) -> None:
         """Take a permission away: of this user, if one is named, or it is refused (409)."""
         with self._backend.lock:
-            permission = self._state.permissions.get(permission_id)
-            if permission is None:
-                raise NotFound(permission_id)
+            permission = existing(self._state.permissions, permission_id)
             if user not in (None, permission.holder):
                 raise refusals.conflict(
                     "INHERITED_PERMISSION_CANT_BE_REMOVED", "Cannot remove inherited permission"
@@ -84,7 +82,7 @@ class AccessCommands:
             self._state.drop(self._state.permissions, permission_id)
             self._permitted(permission, EventCode.USER_REMOVE_PERMISSION, caller)
 
-    def _permitted(self, permission: Permission, code: EventCode, caller: Caller) -> None:
+    def _permitted(self, permission: Permission, code: EventType, caller: Caller) -> None:
         kind, name = self._object(permission)
         if permission.vm is not None:
             self._own(self._state.vms[permission.vm])
@@ -124,5 +122,5 @@ class AccessCommands:
     def _own(self, vm: Vm) -> None:
         self._state.put_vm(replace(vm, owner=ownership.owner(self._state, vm)))
 
-    def _log(self, code: EventCode, caller: Caller, **words: str) -> None:
+    def _log(self, code: EventType, caller: Caller, **words: str) -> None:
         self._backend.audit_log.log(code, caller, words=words)

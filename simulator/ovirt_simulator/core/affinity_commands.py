@@ -18,7 +18,7 @@ from . import refusals
 from .backend import Backend
 from .conflicts import Conflict, find_conflicts, flat
 from .entities import ADMIN, AffinityGroup, Caller, Host, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .rejections import Rejected
 
 DISABLED = Rule(enabled=False, positive=False, enforcing=False)
@@ -203,7 +203,7 @@ class AffinityCommands:
             return self._state.vms
         return self._state.hosts if members is Members.HOSTS else self._state.labels
 
-    def _log(self, code: EventCode, group: AffinityGroup, caller: Caller) -> None:
+    def _log(self, code: EventType, group: AffinityGroup, caller: Caller) -> None:
         cluster = self._state.clusters.get(group.cluster)
         self._backend.audit_log.log(code, caller, cluster=cluster, words={"group": group.name})
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from .entities import Caller, Cluster, DataCenter, Event, Host, Reference, Vm
-from .event_codes import EventCode
+from .event_codes import EventType
 from .settings import Settings
 from .timeline import Timeline
 
@@ -29,7 +29,7 @@ class AuditLog:
 
     def log(
         self,
-        code: EventCode,
+        code: EventType,
         caller: Caller,
         *,
         vm: Vm | None = None,
@@ -105,7 +105,7 @@ class AuditLog:
             if event.dismissed:
                 self._events[event.id] = replace(event, dismissed=False)
 
-    def _floods(self, code: EventCode, *about: object) -> bool:
+    def _floods(self, code: EventType, *about: object) -> bool:
         if not code.flood_seconds:
             return False
         key = (code.number, *map(str, about))

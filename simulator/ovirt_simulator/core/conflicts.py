@@ -12,7 +12,7 @@ import msgspec
 
 from . import affinity
 from .entities import AffinityGroup
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .state import State
 
 
@@ -32,7 +32,7 @@ class Flat(msgspec.Struct, frozen=True):
 class Conflict(msgspec.Struct, frozen=True):
     """One kind of conflict with all that takes part in it."""
 
-    code: EventCode
+    code: EventType
     groups: frozenset[str]
     vms: frozenset[str]
     hosts: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ def find_conflicts(groups: Sequence[Flat]) -> list[Conflict]:
 class _Merged:
     """Collects all that takes part in one kind of conflict."""
 
-    def __init__(self, code: EventCode) -> None:
+    def __init__(self, code: EventType) -> None:
         self._code = code
         self._groups: set[str] = set()
         self._vms: set[str] = set()

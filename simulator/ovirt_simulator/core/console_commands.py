@@ -13,7 +13,7 @@ from . import refusals
 from .backend import Backend
 from .entities import ADMIN, Caller, Job, Vm
 from .event_codes import EventCode
-from .rejections import NotFound
+from .rejections import existing
 
 #: Statuses in which a CD can be changed at once, or a console opened.
 _SEEN = {"up", "powering_up", "reboot_in_progress", "migrating", "paused", "powering_down", "wait_for_launch"}
@@ -71,7 +71,4 @@ class ConsoleCommands:
         self._state.put_vm(replace(vm, particulars=replace(vm.particulars, **changes)))
 
     def _vm(self, vm_id: str) -> Vm:
-        vm = self._state.vms.get(vm_id)
-        if vm is None:
-            raise NotFound(vm_id)
-        return vm
+        return existing(self._state.vms, vm_id)

@@ -11,9 +11,9 @@ from msgspec.structs import asdict, replace
 
 from .backend import Backend
 from .entities import ADMIN, Caller, DataCenter, Record
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .refusals import conflict
-from .rejections import NotFound
+from .rejections import existing
 
 _VERSION = "4.7"
 
@@ -66,7 +66,7 @@ class DataCenterCommands:
             self._state.drop(self._state.data_centers, data_center_id)
             self._log(EventCode.USER_REMOVE_STORAGE_POOL, data_center, caller)
 
-    def _kept(self, data_center: DataCenter, action: str, code: EventCode, caller: Caller) -> DataCenter:
+    def _kept(self, data_center: DataCenter, action: str, code: EventType, caller: Caller) -> DataCenter:
         known = self._state.data_centers.values()
         if any(each.name == data_center.name and each.id != data_center.id for each in known):
             raise conflict(
@@ -78,11 +78,8 @@ class DataCenterCommands:
         return data_center
 
     def _known(self, data_center_id: str) -> DataCenter:
-        data_center = self._state.data_centers.get(data_center_id)
-        if data_center is None:
-            raise NotFound(data_center_id)
-        return data_center
+        return existing(self._state.data_centers, data_center_id)
 
-    def _log(self, code: EventCode, data_center: DataCenter, caller: Caller) -> None:
+    def _log(self, code: EventType, data_center: DataCenter, caller: Caller) -> None:
         words = {"data_center": data_center.name, "version": _VERSION}
         self._backend.audit_log.log(code, caller, data_center=data_center, words=words)

@@ -16,9 +16,9 @@ from . import image_refusals, mac_addresses
 from .backend import Backend
 from .device_refusals import nic_name_used, vnic_profile_used
 from .entities import ADMIN, Caller, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .images import DiskImage
-from .rejections import NotFound
+from .rejections import NotFound, existing
 from .vm_snapshot import holds_disk
 
 Device = TypeVar("Device", Disk, Nic)
@@ -123,9 +123,7 @@ class DeviceCommands:
     def add_vnic_profile(self, name: str, network_id: str, *, caller: Caller = ADMIN) -> VnicProfile:
         """Add a vNIC profile of a network."""
         with self._backend.lock:
-            network = self._state.networks.get(network_id)
-            if network is None:
-                raise NotFound(network_id)
+            existing(self._state.networks, network_id)
             profile = VnicProfile(id=self._backend.new_id(), name=name, network=network_id)
             self._state.put(self._state.vnic_profiles, profile)
             self._log_profile(EventCode.ADD_VNIC_PROFILE, profile, caller)
@@ -134,8 +132,7 @@ class DeviceCommands:
     def remove_vnic_profile(self, profile_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a vNIC profile that no NIC has."""
         with self._backend.lock:
-            if profile_id not in self._state.vnic_profiles:
-                raise NotFound(profile_id)
+            existing(self._state.vnic_profiles, profile_id)
             users = [
                 vm.name
                 for vm in self._state.vms.values()
@@ -147,7 +144,7 @@ class DeviceCommands:
             self._state.drop(self._state.vnic_profiles, profile_id)
             self._log_profile(EventCode.REMOVE_VNIC_PROFILE, profile, caller)
 
-    def _log_profile(self, code: EventCode, profile: VnicProfile, caller: Caller) -> None:
+    def _log_profile(self, code: EventType, profile: VnicProfile, caller: Caller) -> None:
         data_center = next(iter(self._state.data_centers.values()))
         network = self._state.networks.get(profile.network or "")
         words = {
@@ -158,17 +155,14 @@ class DeviceCommands:
         self._backend.audit_log.log(code, caller, words=words)
 
     def _vm(self, vm_id: str) -> Vm:
-        vm = self._state.vms.get(vm_id)
-        if vm is None:
-            raise NotFound(vm_id)
-        return vm
+        return existing(self._state.vms, vm_id)
 
     def _profile(self, profile_id: str | None) -> str | None:
         if profile_id is not None and profile_id not in self._state.vnic_profiles:
             raise NotFound(profile_id)
         return profile_id
 
-    def _log(self, code: EventCode, vm: Vm, caller: Caller, **words: str) -> None:
+    def _log(self, code: EventType, vm: Vm, caller: Caller, **words: str) -> None:
         self._backend.audit_log.log(code, caller, vm=vm, words=words)
 
 

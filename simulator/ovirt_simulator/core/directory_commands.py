@@ -11,7 +11,7 @@ from .access import Principal
 from .backend import Backend
 from .entities import ADMIN, Caller
 from .event_codes import EventCode
-from .rejections import NotFound
+from .rejections import existing
 
 
 class DirectoryCommands:
@@ -37,9 +37,7 @@ class DirectoryCommands:
     def remove(self, principal_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a user or group with its permissions and tags."""
         with self._backend.lock:
-            gone = self._state.principals.get(principal_id)
-            if gone is None:
-                raise NotFound(principal_id)
+            gone = existing(self._state.principals, principal_id)
             for permission in tuple(self._state.permissions.values()):
                 if permission.holder == principal_id:
                     self._state.drop(self._state.permissions, permission.id)

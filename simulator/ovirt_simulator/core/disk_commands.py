@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from . import image_refusals, storage_domains
 from .backend import Backend
 from .entities import ADMIN, Caller
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .images import DiskEdit, DiskImage
 from .rejections import NotFound
 
@@ -69,5 +69,5 @@ class DiskCommands:
         """Leave a job behind that clients wait for."""
         self._backend.jobs.end(self._backend.jobs.start(description, caller), "finished")
 
-    def _log(self, code: EventCode, disk: DiskImage, caller: Caller, **words: str) -> None:
+    def _log(self, code: EventType, disk: DiskImage, caller: Caller, **words: str) -> None:
         self._backend.audit_log.log(code, caller, words={"disk": disk.name} | words)

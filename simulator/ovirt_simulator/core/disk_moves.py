@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from . import image_refusals, storage_domains
 from .backend import Backend
 from .entities import ADMIN, Caller, Job
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .images import DiskImage
 from .rejections import NotFound
 from .storage_domain import StorageDomain
@@ -83,7 +83,7 @@ class DiskMoves:
         disk: DiskImage,
         source: StorageDomain,
         target: StorageDomain,
-        codes: tuple[EventCode, EventCode],
+        codes: tuple[EventType, EventType],
         caller: Caller,
     ) -> Job:
         for code in codes:

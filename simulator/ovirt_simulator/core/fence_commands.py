@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from . import host_refusals
 from .backend import Backend
 from .fence_agent import TYPES, FenceAgent
-from .rejections import NotFound
+from .rejections import existing
 
 _PORT = "port"
 
@@ -25,21 +25,18 @@ class FenceCommands:
     def add(self, agent: FenceAgent) -> FenceAgent:
         """Add an agent, whose id it gets here."""
         with self._backend.lock:
-            if agent.host not in self._state.hosts:
-                raise NotFound(agent.host)
+            existing(self._state.hosts, agent.host)
             return self._kept(replace(agent, id=self._backend.new_id()), "add")
 
     def edit(self, agent: FenceAgent) -> FenceAgent:
         """Put this in the place of the agent with the same id."""
         with self._backend.lock:
-            if agent.id not in self._state.fence_agents:
-                raise NotFound(agent.id)
+            existing(self._state.fence_agents, agent.id)
             return self._kept(agent, "edit")
 
     def remove(self, agent_id: str) -> None:
         with self._backend.lock:
-            if agent_id not in self._state.fence_agents:
-                raise NotFound(agent_id)
+            existing(self._state.fence_agents, agent_id)
             self._state.drop(self._state.fence_agents, agent_id)
 
     def _kept(self, agent: FenceAgent, action: str) -> FenceAgent:

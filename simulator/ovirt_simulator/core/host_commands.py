@@ -10,7 +10,7 @@ from .entities import ADMIN, Caller, Host, Job
 from .event_codes import EventCode
 from .maintenance import Maintenance
 from .outages import Outages
-from .rejections import NotFound
+from .rejections import existing
 
 _CAN_LEAVE = {"up", "non_operational", "error"}
 _CAN_GO = {"maintenance", "non_responsive", "down", "install_failed", "non_operational"}
@@ -60,8 +60,7 @@ class HostCommands:
         """Move a host that is in maintenance to another cluster, at once; affinity groups keep it."""
         with self._backend.lock:
             host = self._host(host_id, "edit")
-            if cluster_id not in self._state.clusters:
-                raise NotFound(cluster_id)
+            existing(self._state.clusters, cluster_id)
             if host.cluster != cluster_id:
                 if host.status != "maintenance":
                     raise host_refusals.host_operational()
@@ -113,5 +112,4 @@ class HostCommands:
         return host
 
     def _known(self, host_id: str) -> None:
-        if host_id not in self._state.hosts:
-            raise NotFound(host_id)
+        existing(self._state.hosts, host_id)

@@ -13,9 +13,9 @@ from msgspec.structs import asdict, replace
 from . import host_refusals
 from .backend import Backend
 from .entities import ADMIN, SYSTEM, Caller, Host, Job, Record
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .maintenance import Maintenance
-from .rejections import NotFound
+from .rejections import existing
 
 _CAN_BE_INSTALLED = {"maintenance", "non_operational", "install_failed"}
 _UNDER_WAY = {"installing", "reboot", "initializing"}
@@ -59,8 +59,7 @@ class HostInstallation:
     def add(self, cluster_id: str, edit: HostEdit, how: Installing, *, caller: Caller = ADMIN) -> Host:
         """Add a host and begin to install it; it knows nothing of itself until it is up."""
         with self._backend.lock:
-            if cluster_id not in self._state.clusters:
-                raise NotFound(cluster_id)
+            existing(self._state.clusters, cluster_id)
             plain = Host(
                 id=self._backend.new_id(),
                 name="",
@@ -175,11 +174,8 @@ class HostInstallation:
         if not host.power_management:
             self._log(EventCode.VDS_ALERT_FENCE_IS_NOT_CONFIGURED, host, caller)
 
-    def _log(self, code: EventCode, host: Host, caller: Caller) -> None:
+    def _log(self, code: EventType, host: Host, caller: Caller) -> None:
         self._backend.audit_log.log(code, caller, host=host)
 
     def _known(self, host_id: str) -> Host:
-        host = self._state.hosts.get(host_id)
-        if host is None:
-            raise NotFound(host_id)
-        return host
+        return existing(self._state.hosts, host_id)

@@ -15,10 +15,10 @@ from . import host_refusals, refusals
 from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import ADMIN, SYSTEM, Caller, Host, Job, Record
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .host_commands import HostCommands
 from .maintenance import Maintenance
-from .rejections import NotFound, Rejected
+from .rejections import Rejected, existing
 
 _WORKING = {"up", "non_operational", "maintenance"}
 #: What there is to be updated, whatever the host.
@@ -47,8 +47,7 @@ class HostUpgrades:
     def offer(self, host_id: str) -> None:
         """Let there be updates for the host, which the next check finds. Raises `NotFound`."""
         with self._backend.lock:
-            if host_id not in self._state.hosts:
-                raise NotFound(host_id)
+            existing(self._state.hosts, host_id)
             self._change(host_id, updates_offered=True)
 
     def check(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
@@ -150,7 +149,7 @@ class HostUpgrades:
         self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))
 
     def _log(
-        self, code: EventCode, host_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
+        self, code: EventType, host_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
     ) -> None:
         names = {"packages": _PACKAGES, **words}
         self._backend.audit_log.log(code, caller, host=self._state.hosts[host_id], words=names)

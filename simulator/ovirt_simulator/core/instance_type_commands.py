@@ -12,7 +12,7 @@ from .entities import ADMIN, Caller
 from .event_codes import EventCode
 from .instance_type import InstanceType
 from .refusals import conflict
-from .rejections import NotFound
+from .rejections import existing
 
 
 class InstanceTypeCommands:
@@ -40,9 +40,7 @@ class InstanceTypeCommands:
     def remove(self, type_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove an instance type, which VMs lose."""
         with self._backend.lock:
-            gone = self._state.instance_types.get(type_id)
-            if gone is None:
-                raise NotFound(type_id)
+            gone = existing(self._state.instance_types, type_id)
             for vm in tuple(self._state.vms.values()):
                 if vm.instance_type == type_id:
                     self._state.put_vm(replace(vm, instance_type=None))

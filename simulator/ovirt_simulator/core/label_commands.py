@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from . import refusals
 from .backend import Backend
 from .entities import ADMIN, AffinityGroup, AffinityLabel, Caller
-from .event_codes import EventCode
-from .rejections import NotFound
+from .event_codes import EventCode, EventType
+from .rejections import NotFound, existing
 
 
 class LabelCommands:
@@ -84,8 +84,7 @@ class LabelCommands:
         """Put the label on a VM; one that has it keeps it. Raises `NotFound`."""
         with self._backend.lock:
             label = self._label(label_id)
-            if vm_id not in self._state.vms:
-                raise NotFound(vm_id)
+            existing(self._state.vms, vm_id)
             vms = tuple(dict.fromkeys((*label.vms, vm_id)))
             self._put(replace(label, vms=vms), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
@@ -93,8 +92,7 @@ class LabelCommands:
         """Put the label on a host; one that has it keeps it. Raises `NotFound`."""
         with self._backend.lock:
             label = self._label(label_id)
-            if host_id not in self._state.hosts:
-                raise NotFound(host_id)
+            existing(self._state.hosts, host_id)
             hosts = tuple(dict.fromkeys((*label.hosts, host_id)))
             self._put(replace(label, hosts=hosts), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
@@ -113,10 +111,7 @@ class LabelCommands:
             self._put(replace(label, hosts=hosts), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     def _label(self, label_id: str) -> AffinityLabel:
-        label = self._state.labels.get(label_id)
-        if label is None:
-            raise NotFound(label_id)
-        return label
+        return existing(self._state.labels, label_id)
 
     def _take_out_of(self, group: AffinityGroup, label_id: str) -> None:
         if label_id in (*group.vm_labels, *group.host_labels):
@@ -134,11 +129,11 @@ class LabelCommands:
         _check_known(label.vms, self._state.vms)
         _check_known(label.hosts, self._state.hosts)
 
-    def _put(self, label: AffinityLabel, code: EventCode, caller: Caller) -> None:
+    def _put(self, label: AffinityLabel, code: EventType, caller: Caller) -> None:
         self._state.put(self._state.labels, label)
         self._log(code, label, caller)
 
-    def _log(self, code: EventCode, label: AffinityLabel, caller: Caller) -> None:
+    def _log(self, code: EventType, label: AffinityLabel, caller: Caller) -> None:
         self._backend.audit_log.log(code, caller, words={"label": label.name})
 
 

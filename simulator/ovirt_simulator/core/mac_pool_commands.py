@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from .backend import Backend
 from .entities import ADMIN, Caller
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .mac_pool import DEFAULT_POOL, MacPool
 from .refusals import bad_parameters, conflict
-from .rejections import NotFound
+from .rejections import existing
 
 
 class MacPoolCommands:
@@ -55,7 +55,7 @@ class MacPoolCommands:
             self._state.drop(self._state.mac_pools, pool_id)
             self._log(EventCode.MAC_POOL_REMOVE_SUCCESS, pool, caller)
 
-    def _kept(self, pool: MacPool, action: str, code: EventCode, caller: Caller) -> MacPool:
+    def _kept(self, pool: MacPool, action: str, code: EventType, caller: Caller) -> MacPool:
         if any(known.name == pool.name and known.id != pool.id for known in self._state.mac_pools.values()):
             raise conflict(
                 "ACTION_TYPE_FAILED_NAME_ALREADY_USED",
@@ -72,10 +72,7 @@ class MacPoolCommands:
         return pool
 
     def _known(self, pool_id: str) -> MacPool:
-        pool = self._state.mac_pools.get(pool_id)
-        if pool is None:
-            raise NotFound(pool_id)
-        return pool
+        return existing(self._state.mac_pools, pool_id)
 
-    def _log(self, code: EventCode, pool: MacPool, caller: Caller) -> None:
+    def _log(self, code: EventType, pool: MacPool, caller: Caller) -> None:
         self._backend.audit_log.log(code, caller, words={"pool": pool.name, "id": pool.id})

@@ -15,7 +15,7 @@ from . import affinity, refusals
 from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import Caller, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .migrations import Migration, Migrations
 from .rejections import Rejected
 from .vm_snapshot import check_not_during
@@ -163,7 +163,7 @@ class MigrateCommand:
         vm = self._state.vms[migration.vm_id]
         return self._migrations.get(vm.id) is migration and vm.status in _STATUSES
 
-    def _log(self, code: EventCode, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
+    def _log(self, code: EventType, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
         host = None if vm.host is None else self._state.hosts[vm.host]
         self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from . import refusals
 from .backend import Backend
 from .entities import SYSTEM, Caller, Host, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .faults import MigrationFault
 from .running import Course, Running
 
@@ -258,7 +258,7 @@ class Migrations:
             code = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
             self._log(code, migration, migration.caller, reason=migration.reason)
 
-    def _log(self, code: EventCode, migration: Migration, caller: Caller, **words: object) -> None:
+    def _log(self, code: EventType, migration: Migration, caller: Caller, **words: object) -> None:
         self._backend.audit_log.log(
             code,
             caller,

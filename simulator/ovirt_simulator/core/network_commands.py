@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from .backend import Backend
 from .entities import ADMIN, Caller, Cluster
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .refusals import conflict
 from .rejections import NotFound
 from .state import State
@@ -74,6 +74,6 @@ class NetworkCommands:
     def _put(self, cluster: Cluster, networks: dict[str, bool]) -> None:
         self._state.put(self._state.clusters, replace(cluster, networks=networks))
 
-    def _log(self, code: EventCode, cluster: Cluster, network_id: str, caller: Caller) -> None:
+    def _log(self, code: EventType, cluster: Cluster, network_id: str, caller: Caller) -> None:
         words = {"network": self._state.networks[network_id].name}
         self._backend.audit_log.log(code, caller, cluster=cluster, words=words)

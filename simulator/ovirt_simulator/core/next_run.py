@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from .entities import Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .vm_edit import CONFIGURATION
 
 #: Of its particulars, what no VM can take while it runs.
@@ -83,9 +83,9 @@ def _others(before: Mapping[str, str], wanted: Mapping[str, str]) -> Mapping[str
     return {**cold, **warm}
 
 
-def plugged(before: Vm, after: Vm) -> dict[EventCode, dict[str, Any]]:
+def plugged(before: Vm, after: Vm) -> dict[EventType, dict[str, Any]]:
     """Give the events that tell what was plugged into a VM that runs, each with its words."""
-    told: dict[EventCode, dict[str, Any]] = {}
+    told: dict[EventType, dict[str, Any]] = {}
     if before.status != "up":
         return told
     if before.vcpus != after.vcpus:

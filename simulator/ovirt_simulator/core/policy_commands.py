@@ -23,10 +23,10 @@ from .entities import (
     PolicyWeight,
     SchedulingPolicy,
 )
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .network_commands import MANAGEMENT_NETWORK
 from .policy_rules import check_policy, check_properties, known_properties
-from .rejections import NotFound
+from .rejections import NotFound, existing
 
 
 class PolicyCommands:
@@ -57,8 +57,7 @@ class PolicyCommands:
         `changes` are of `ClusterEdit`.
         """
         with self._backend.lock:
-            if data_center_id not in self._state.data_centers:
-                raise NotFound(data_center_id)
+            existing(self._state.data_centers, data_center_id)
             self._check_name("add", name)
             cluster = Cluster(
                 id=self._backend.new_id(),
@@ -96,9 +95,7 @@ class PolicyCommands:
         `changes` are of `ClusterEdit`.
         """
         with self._backend.lock:
-            cluster = self._state.clusters.get(cluster_id)
-            if cluster is None:
-                raise NotFound(cluster_id)
+            cluster = existing(self._state.clusters, cluster_id)
             if policy_id is not None or policy_name is not None:
                 cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
             cluster = self._with_properties(cluster, properties)
@@ -113,9 +110,7 @@ class PolicyCommands:
     def remove_cluster(self, cluster_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a cluster in which nothing is; its affinity groups and permissions go with it."""
         with self._backend.lock:
-            cluster = self._state.clusters.get(cluster_id)
-            if cluster is None:
-                raise NotFound(cluster_id)
+            cluster = existing(self._state.clusters, cluster_id)
             cluster_removal.check(self._state, cluster)
             cluster_removal.remove(self._state, cluster)
             self._backend.audit_log.log(EventCode.USER_REMOVE_CLUSTER, caller, cluster=cluster)
@@ -127,8 +122,7 @@ class PolicyCommands:
     def _with_mac_pool(self, cluster: Cluster, mac_pool: str | None) -> Cluster:
         if mac_pool is None:
             return cluster
-        if mac_pool not in self._state.mac_pools:
-            raise NotFound(mac_pool)
+        existing(self._state.mac_pools, mac_pool)
         return replace(cluster, mac_pool=mac_pool)
 
     def _with_properties(self, cluster: Cluster, given: Mapping[str, str] | None) -> Cluster:
@@ -244,9 +238,7 @@ class PolicyCommands:
     def delete_unit(self, unit_id: str) -> None:
         """Forget an external unit that no policy uses."""
         with self._backend.lock:
-            unit = self._state.units.get(unit_id)
-            if unit is None:
-                raise NotFound(unit_id)
+            unit = existing(self._state.units, unit_id)
             if unit.internal:
                 raise refusals.policy_parameters_invalid()
             users = [policy.name for policy in self._state.policies.values() if unit_id in _unit_ids(policy)]
@@ -272,10 +264,7 @@ class PolicyCommands:
         return next(policy for policy in policies.values() if policy.default)
 
     def _policy(self, policy_id: str) -> SchedulingPolicy:
-        policy = self._state.policies.get(policy_id)
-        if policy is None:
-            raise NotFound(policy_id)
-        return policy
+        return existing(self._state.policies, policy_id)
 
     def _unit(self, unit_id: str) -> PolicyUnit:
         unit = self._state.units.get(unit_id)
@@ -286,7 +275,7 @@ class PolicyCommands:
             )
         return unit
 
-    def _log(self, code: EventCode, policy: SchedulingPolicy, caller: Caller) -> None:
+    def _log(self, code: EventType, policy: SchedulingPolicy, caller: Caller) -> None:
         self._backend.audit_log.log(code, caller, words={"policy": policy.name})
 
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from .backend import Backend
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .images import BLANK_TEMPLATE
 from .refusals import bad_parameters, conflict
-from .rejections import NotFound, Rejected
+from .rejections import NotFound, Rejected, existing
 from .vm_commands import VmCommands
 from .vm_creation import NewVm
 from .vm_edit import VmEdit
@@ -98,9 +98,7 @@ class PoolCommands:
     def detach(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Take a VM that is down out of its pool; with the last one the pool goes."""
         with self._backend.lock:
-            vm = self._state.vms.get(vm_id)
-            if vm is None:
-                raise NotFound(vm_id)
+            vm = existing(self._state.vms, vm_id)
             if vm.pool is None:
                 raise conflict(
                     "VM_POOL_CANNOT_DETACH_VM_NOT_ATTACHED_TO_POOL",
@@ -172,12 +170,9 @@ class PoolCommands:
         return [vm for vm in self._state.vms.values() if vm.pool == pool_id]
 
     def _known(self, pool_id: str) -> VmPool:
-        pool = self._state.vm_pools.get(pool_id)
-        if pool is None:
-            raise NotFound(pool_id)
-        return pool
+        return existing(self._state.vm_pools, pool_id)
 
-    def _log(self, code: EventCode, pool: VmPool, caller: Caller, **words: object) -> None:
+    def _log(self, code: EventType, pool: VmPool, caller: Caller, **words: object) -> None:
         self._backend.audit_log.log(code, caller, words={"pool": pool.name, **words})
 
 

@@ -11,7 +11,7 @@ from . import refusals
 from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import ADMIN, Caller, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .rejections import Rejected
 from .restarts import Restarts
 from .running import Running
@@ -75,7 +75,7 @@ class PowerCommands:
         return self._restart(vm_id, "reset", EventCode.USER_RESET_VM, _RESETTABLE, caller)
 
     def _end(
-        self, vm_id: str, action: str, code: EventCode, seconds: float, description: str, caller: Caller
+        self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
     ) -> Job:
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, action)
@@ -103,7 +103,7 @@ class PowerCommands:
         if vm.status not in _STOPPABLE:
             raise refusals.vm_not_running(action)
 
-    def _restart(self, vm_id: str, action: str, code: EventCode, statuses: set[str], caller: Caller) -> Job:
+    def _restart(self, vm_id: str, action: str, code: EventType, statuses: set[str], caller: Caller) -> Job:
         with self._backend.lock:
             vm = self._unlocked_vm(vm_id, action)
             if vm.status not in statuses:
@@ -126,6 +126,6 @@ class PowerCommands:
             raise Rejected(self._backend.vm_locks[vm_id])
         return vm
 
-    def _log(self, code: EventCode, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
+    def _log(self, code: EventType, vm: Vm, caller: Caller, words: Mapping[str, object] = NO_WORDS) -> None:
         host = None if vm.host is None else self._state.hosts[vm.host]
         self._backend.audit_log.log(code, caller, vm=vm, host=host, words=words)

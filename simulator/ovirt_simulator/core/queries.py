@@ -33,7 +33,7 @@ from .images import DiskImage, Template, plain_template
 from .instance_type import InstanceType
 from .mac_pool import MacPool
 from .network_commands import networks_of
-from .rejections import NotFound, Rejected
+from .rejections import Rejected, existing
 from .storage_domain import StorageDomain
 from .vm_pool import VmPool
 from .vm_snapshot import VmSnapshot
@@ -103,8 +103,7 @@ class Queries:
         """
         with self._backend.lock:
             for vm_id in vm_ids:
-                if vm_id not in self._state.vms:
-                    raise NotFound(vm_id)
+                existing(self._state.vms, vm_id)
             wanted = dict.fromkeys(vm_ids)
             if closure:
                 wanted |= dict.fromkeys(

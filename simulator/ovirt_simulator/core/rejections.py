@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
+
+Value = TypeVar("Value")
 
 
 class ErrorType(StrEnum):
@@ -51,3 +55,10 @@ class NotFound(LookupError):
     def __init__(self, name: str) -> None:
         super().__init__(f"Entity not found: {name}")
         self.name = name
+
+
+def existing(table: Mapping[str, Value], identity: str) -> Value:
+    """Give what has this id; raise `NotFound` if nothing has."""
+    if identity not in table:
+        raise NotFound(identity)
+    return table[identity]

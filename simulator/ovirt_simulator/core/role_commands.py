@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from .access import Role
 from .backend import Backend
 from .entities import ADMIN, Caller
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .permits import PERMITS
 from .refusals import bad_parameters, conflict
-from .rejections import NotFound, Rejected
+from .rejections import NotFound, Rejected, existing
 
 
 class RoleCommands:
@@ -90,9 +90,7 @@ class RoleCommands:
             self._log(EventCode.USER_DETACHED_ACTION_GROUP_FROM_ROLE, role, caller, permit_id)
 
     def _mutable(self, role_id: str, doing: str) -> Role:
-        role = self._state.roles.get(role_id)
-        if role is None:
-            raise NotFound(role_id)
+        role = existing(self._state.roles, role_id)
         if not role.mutable:
             raise conflict("ACTION_TYPE_FAILED_ROLE_IS_READ_ONLY", f"Cannot {doing}. The Role is Read-Only.")
         return role
@@ -106,7 +104,7 @@ class RoleCommands:
                 " The Role name is already in use, please choose a unique name and try again.",
             )
 
-    def _log(self, code: EventCode, role: Role, caller: Caller, permit_id: str | None = None) -> None:
+    def _log(self, code: EventType, role: Role, caller: Caller, permit_id: str | None = None) -> None:
         permit = "" if permit_id is None else PERMITS[permit_id].name.upper()
         self._backend.audit_log.log(code, caller, words={"role": role.name, "permit": permit})
 

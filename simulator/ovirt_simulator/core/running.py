@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from .audit_log import NO_WORDS
 from .backend import Backend
 from .entities import SYSTEM, Caller, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .next_run import configured
 from .timeline import Action
 
@@ -172,7 +172,7 @@ class Running:
         self._state.put_vm(replace(self._state.vms[vm_id], status=status))
 
     def _log(
-        self, code: EventCode, vm_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
+        self, code: EventType, vm_id: str, caller: Caller, words: Mapping[str, object] = NO_WORDS
     ) -> None:
         vm = self._state.vms[vm_id]
         host = None if vm.host is None else self._state.hosts[vm.host]

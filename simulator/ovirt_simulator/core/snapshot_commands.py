@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from .backend import Backend
 from .entities import ADMIN, Caller, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .refusals import conflict, vm_not_found
 from .rejections import NotFound
 from .vm_snapshot import VmSnapshot, active_id, check_not_during
@@ -140,6 +140,6 @@ class SnapshotCommands:
             raise NotFound(snapshot_id)
         return snapshot
 
-    def _log(self, code: EventCode, snapshot: VmSnapshot, caller: Caller) -> None:
+    def _log(self, code: EventType, snapshot: VmSnapshot, caller: Caller) -> None:
         vm = self._state.vms.get(snapshot.vm.id, snapshot.vm)
         self._backend.audit_log.log(code, caller, vm=vm, words={"snapshot": snapshot.description})

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from . import storage_domains
 from .backend import Backend
 from .entities import ADMIN, Caller, Job, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .images import DiskImage
 from .refusals import conflict
 from .rejections import NotFound, Rejected
@@ -107,7 +107,7 @@ class StorageDomainCommands:
                 return domain
         raise NotFound(domain_id)
 
-    def _log(self, code: EventCode, domain: StorageDomain, caller: Caller) -> None:
+    def _log(self, code: EventType, domain: StorageDomain, caller: Caller) -> None:
         center = self._state.data_centers[domain.data_center]
         words = {"domain": domain.name, "data_center": center.name}
         self._backend.audit_log.log(code, caller, data_center=center, words=words)

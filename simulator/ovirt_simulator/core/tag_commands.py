@@ -13,8 +13,8 @@ from . import ownership, refusals
 from .access import HoldersTags, Principal
 from .backend import Backend
 from .entities import ADMIN, ROOT_TAG, Caller, Host, Tag, Vm
-from .event_codes import EventCode
-from .rejections import NotFound
+from .event_codes import EventCode, EventType
+from .rejections import NotFound, existing
 
 
 class TagCommands:
@@ -179,16 +179,10 @@ class TagCommands:
                 self._put_on_holder(holder.id, _replaced(holder.tags, name, names))
 
     def _vm(self, vm_id: str) -> Vm:
-        vm = self._state.vms.get(vm_id)
-        if vm is None:
-            raise NotFound(vm_id)
-        return vm
+        return existing(self._state.vms, vm_id)
 
     def _host(self, host_id: str) -> Host:
-        host = self._state.hosts.get(host_id)
-        if host is None:
-            raise NotFound(host_id)
-        return host
+        return existing(self._state.hosts, host_id)
 
     def _put_vm(self, vm: Vm, tags: tuple[str, ...]) -> None:
         tagged = replace(vm, tags=tags)
@@ -204,7 +198,7 @@ class TagCommands:
     def _put_host(self, host: Host, tags: tuple[str, ...]) -> None:
         self._state.put(self._state.hosts, replace(host, tags=tags))
 
-    def _log(self, code: EventCode, caller: Caller, **words: str) -> None:
+    def _log(self, code: EventType, caller: Caller, **words: str) -> None:
         self._backend.audit_log.log(code, caller, words=words)
 
 

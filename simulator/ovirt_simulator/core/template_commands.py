@@ -13,7 +13,7 @@ from .disk_copies import copied
 from .entities import ADMIN, Caller
 from .event_codes import EventCode
 from .images import BLANK_TEMPLATE, Template, plain_template, template_of
-from .rejections import NotFound
+from .rejections import existing
 from .vm_snapshot import check_not_during
 
 
@@ -66,9 +66,7 @@ class TemplateCommands:
             users = [vm.name for vm in self._state.vms.values() if vm.template == template_id]
             if users:
                 raise image_refusals.template_used(users)
-            template = self._state.templates.get(template_id)
-            if template is None:
-                raise NotFound(template_id)
+            template = existing(self._state.templates, template_id)
             for disk in template.vm.disks:
                 self._state.drop(self._state.images, disk.id)
             self._state.drop(self._state.templates, template_id)

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from .backend import Backend
 from .entities import ADMIN, Caller, Cluster, Job
-from .event_codes import EventCode
-from .rejections import Message, NotFound, Rejected
+from .event_codes import EventCode, EventType
+from .rejections import Message, Rejected, existing
 
 
 class UpgradeCommands:
@@ -67,12 +67,9 @@ class UpgradeCommands:
             )
 
     def _known(self, cluster_id: str) -> Cluster:
-        cluster = self._state.clusters.get(cluster_id)
-        if cluster is None:
-            raise NotFound(cluster_id)
-        return cluster
+        return existing(self._state.clusters, cluster_id)
 
-    def _change(self, cluster: Cluster, code: EventCode, caller: Caller, **changes: Any) -> Job:
+    def _change(self, cluster: Cluster, code: EventType, caller: Caller, **changes: Any) -> Job:
         self._state.put(self._state.clusters, replace(cluster, **changes))
         self._backend.audit_log.log(code, caller, cluster=cluster)
         job = self._backend.jobs.start(f"Upgrading Cluster {cluster.name}", caller)

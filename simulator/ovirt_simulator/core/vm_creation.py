@@ -16,7 +16,7 @@ from .backend import Backend
 from .change_cluster_command import first_cpu_profile, leave_groups_and_labels
 from .disk_copies import copied
 from .entities import Caller, Cluster, Record, Vm
-from .event_codes import EventCode
+from .event_codes import EventCode, EventType
 from .images import BLANK_TEMPLATE, DiskEdit, Template, template_of
 from .rejections import NotFound
 from .running import Running
@@ -124,7 +124,7 @@ class VmCreation:
         )
 
     @staticmethod
-    def _told(vm: Vm) -> tuple[EventCode, ...]:
+    def _told(vm: Vm) -> tuple[EventType, ...]:
         """With disks to copy, it begins and ends."""
         if vm.disks:
             return EventCode.USER_ADD_VM_STARTED, EventCode.USER_ADD_VM_FINISHED_SUCCESS
