@@ -17,7 +17,6 @@ from .backend import Backend
 from .device_refusals import nic_name_used, vnic_profile_used
 from .entities import ADMIN, Caller, Vm
 from .event_codes import EventCode, EventType
-from .images import DiskImage
 from .rejections import NotFound, existing
 from .vm_snapshot import holds_disk
 
@@ -93,10 +92,7 @@ class DeviceCommands:
         interface: str | None = None,
         caller: Caller = ADMIN,
     ) -> None:
-        """Attach a disk, or change one that is attached; an active one the VM sees.
-
-        A disk that is not known is one from here on.
-        """
+        """Attach a disk, or change one that is attached; an active one the VM sees."""
         with self._backend.lock:
             vm = self._vm(vm_id)
             if any(other.id != vm_id for other in self._state.disk_owners(disk.id)):
@@ -104,7 +100,9 @@ class DeviceCommands:
             disks = {one.id: one for one in vm.disks} | {disk.id: disk}
             known = len(disks) == len(vm.disks)
             code = EventCode.USER_UPDATE_VM_DISK if known else EventCode.USER_ATTACH_DISK_TO_VM
-            image = self._state.image(disk.id) or DiskImage(id=disk.id, name=disk.id)
+            image = self._state.image(disk.id)
+            if image is None:
+                raise NotFound(disk.id)
             seen = image.active if active is None else active
             image = replace(image, active=seen, interface=interface or image.interface)
             self._state.put(self._state.images, image)
@@ -117,6 +115,9 @@ class DeviceCommands:
             disk = _known(vm.disks, disk_id)
             if holds_disk(self._state.vm_snapshots.values(), disk_id):
                 raise image_refusals.disk_in_snapshot()
+            image = self._state.image(disk_id)
+            if image is not None:
+                self._state.put(self._state.images, image)  # one of the state file is there without a VM, too
             self._state.put_vm(replace(vm, disks=tuple(one for one in vm.disks if one.id != disk.id)))
             self._log(EventCode.USER_DETACH_DISK_FROM_VM, vm, caller, disk=disk.id)
 

@@ -56,18 +56,22 @@ def test_nics_have_the_addresses_that_they_are_given(sdk: Connection) -> None:
 
 def test_disks_come_change_and_go(sdk: Connection, engine: Engine) -> None:
     disks = sdk.system_service().vms_service().vm_service("web1").disk_attachments_service()
-    disk = types.Disk(id="d", disk_profile=types.DiskProfile(id="fast"))
+    one = types.Disk(name="d", format=types.DiskFormat.COW, provisioned_size=2**30)
+    identity = sdk.system_service().disks_service().add(one).id
+    disk = types.Disk(id=identity, disk_profile=types.DiskProfile(id="fast"))
     added = disks.add(types.DiskAttachment(disk=disk, bootable=True))
-    assert (added.id, told(engine)) == ("d", (2016, "web1"))
-    disks.attachment_service("d").update(types.DiskAttachment(bootable=False))
+    assert (added.id, told(engine)) == (identity, (2016, "web1"))
+    disks.attachment_service(identity).update(types.DiskAttachment(bootable=False))
     assert told(engine) == (88, "web1")
     vm = engine.queries.vm("web1")
     assert vm is not None
-    assert vm.disks == (Disk(id="d", bootable=False, profile="fast"),)
-    disks.attachment_service("d").remove()
+    assert vm.disks == (Disk(id=identity, bootable=False, profile="fast"),)
+    disks.attachment_service(identity).remove()
     assert (disks.list(), told(engine)) == ([], (2018, "web1"))
     with pytest.raises(Error, match=r"disk\.id"):
         disks.add(types.DiskAttachment(bootable=True))
+    with pytest.raises(NotFoundError, match="Entity not found: nobodys"):
+        disks.add(types.DiskAttachment(disk=types.Disk(id="nobodys")))
 
 
 def test_a_network_gets_another_vnic_profile(sdk: Connection, engine: Engine) -> None:
