@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from . import ownership, refusals
 from .access import Permission
 from .backend import Backend
-from .entities import ADMIN, Caller, Vm
+from .entities import ADMIN, Caller
 from .event_codes import EventCode, EventType
 from .rejections import existing
 from .state import Named
@@ -85,7 +85,7 @@ class AccessCommands:
     def _permitted(self, permission: Permission, code: EventType, caller: Caller) -> None:
         kind, name = self._object(permission)
         if permission.vm is not None:
-            self._own(self._state.vms[permission.vm])
+            ownership.settle(self._state, self._state.vms[permission.vm])
         role = self._state.roles[permission.role].name
         taken = self._state.principals.get(permission.holder)
         subject = permission.holder if taken is None else taken.name
@@ -118,9 +118,6 @@ class AccessCommands:
                     )
                 return _KINDS[field], table[identity].name
         return _SYSTEM
-
-    def _own(self, vm: Vm) -> None:
-        self._state.put_vm(replace(vm, owner=ownership.owner(self._state, vm)))
 
     def _log(self, code: EventType, caller: Caller, **words: str) -> None:
         self._backend.audit_log.log(code, caller, words=words)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from . import ownership
 from .access import Principal
 from .backend import Backend
 from .entities import ADMIN, Caller
@@ -41,6 +42,8 @@ class DirectoryCommands:
             for permission in tuple(self._state.permissions.values()):
                 if permission.holder == principal_id:
                     self._state.drop(self._state.permissions, permission.id)
+                    if permission.vm is not None:
+                        ownership.settle(self._state, self._state.vms[permission.vm])
             if principal_id in self._state.holders_tags:
                 self._state.drop(self._state.holders_tags, principal_id)
             self._state.drop(self._state.principals, principal_id)

@@ -6,6 +6,8 @@ Source: the roles of the engine's packaging/dbscripts/data/00500_insert_roles.sq
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ovirt_placement import model
 
 from .access import Permission
@@ -25,6 +27,11 @@ def grant(state: State, vm: model.Vm) -> None:
             state.permissions,
             Permission(id=identity, role=USER_VM_MANAGER.id, holder=vm.owner, vm=vm.id),
         )
+
+
+def settle(state: State, vm: Vm) -> None:
+    """Put the VM with whom it belongs to by now."""
+    state.put_vm(replace(vm, owner=owner(state, vm)))
 
 
 def owner(state: State, vm: Vm) -> str | None:

@@ -185,8 +185,7 @@ class TagCommands:
         return existing(self._state.hosts, host_id)
 
     def _put_vm(self, vm: Vm, tags: tuple[str, ...]) -> None:
-        tagged = replace(vm, tags=tags)
-        self._state.put_vm(replace(tagged, owner=ownership.owner(self._state, tagged)))
+        ownership.settle(self._state, replace(vm, tags=tags))
 
     def _tags_of(self, holder_id: str) -> tuple[str, ...]:
         held = self._state.holders_tags.get(holder_id)

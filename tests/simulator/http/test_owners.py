@@ -46,6 +46,15 @@ def test_the_one_manager_owns_a_vm_before_its_users_and_several_do_not(
     assert owners(engine)["web1"] == "alice"
 
 
+def test_who_is_removed_owns_nothing(sdk: Connection, engine: Engine) -> None:
+    users = sdk.system_service().users_service()
+    user = users.add(types.User(user_name="carol@internal", domain=types.Domain(name="internal-authz")))
+    granted(sdk, "web1", "UserVmManager", user=types.User(id=user.id))
+    assert owners(engine)["web1"] == user.id
+    users.user_service(user.id).remove()
+    assert owners(engine)["web1"] is None
+
+
 def test_a_tag_names_the_owner_whoever_has_permissions(sdk: Connection, engine: Engine) -> None:
     for name in ("alice", "bob"):
         granted(sdk, "web1", "UserVmManager", user=types.User(id=name))
