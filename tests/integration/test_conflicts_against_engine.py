@@ -11,6 +11,7 @@ from ovirt_simulator.core.conflicts import Flat
 from ovirt_simulator.core.conflicts import find_conflicts as find_engines
 from tests.builders import CLUSTER
 from tests.placement.rules.strategies import snapshots
+from tests.simulator.core.engines import EVENT_NAMES
 
 #: Types of which the engine reports exactly what is one.
 ALIKE = {
@@ -38,7 +39,7 @@ def of_engine(state: Snapshot) -> set[Described]:
             )
         )
     return {
-        (found.code.name, found.groups, found.vms, found.hosts, found.negative_vms)
+        (EVENT_NAMES[found.code], found.groups, found.vms, found.hosts, found.negative_vms)
         for found in find_engines(groups)
     }
 

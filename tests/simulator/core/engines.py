@@ -9,12 +9,15 @@ import pytest
 
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Host, Vm
+from ovirt_simulator.core.event_codes import EventCode
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import PROMPT
 from tests import builders
 
 LOG_IN = 30
 START = datetime(2030, 1, 1, tzinfo=UTC)
+#: What the engine calls each type of event.
+EVENT_NAMES = {getattr(EventCode, name): name for name in dir(EventCode) if name.isupper()}
 
 
 def engine(*parts: builders.Part, **options: Any) -> Engine:

@@ -9,12 +9,9 @@ import pytest
 from ovirt_simulator.core import loading
 from ovirt_simulator.core.backend import Backend
 from ovirt_simulator.core.conflicts import find_conflicts, flat
-from ovirt_simulator.core.event_codes import EventCode
 from ovirt_simulator.core.settings import PROMPT
-from tests.simulator.core.engines import START
+from tests.simulator.core.engines import EVENT_NAMES, START
 from tests.simulator.scheduler.test_vectors import state, vectors
-
-NAMES = {getattr(EventCode, name): name for name in dir(EventCode) if name.isupper()}
 
 
 @pytest.mark.parametrize("vector", vectors("conflicts"))
@@ -24,7 +21,7 @@ def test_conflicts_are_those_that_the_engine_finds(vector: dict[str, Any]) -> No
     groups = [flat(backend.state, group) for group in backend.state.groups.values()]
     found = [
         {
-            "type": NAMES[conflict.code],
+            "type": EVENT_NAMES[conflict.code],
             "groups": sorted(conflict.groups),
             "vms": sorted(conflict.vms),
             "hosts": sorted(conflict.hosts),
