@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.images import DiskEdit
 from tests import builders as build
 from tests.placement.inventory.service.furnished import (
     DESCRIBED,
@@ -105,12 +108,14 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
     known = stage.engine.queries.tags() or (tags.add("pk-customer-acme"), tags.add("other"))
     tag = dice.choice(known).id
     name = f"n{dice.randrange(100)}"
+    added = partial(stage.engine.disks.add, DiskEdit(name=name))
     granted = [one for one in stage.engine.queries.permissions() if one.vm is not None]
     return (
         lambda vm_id: devices.add_nic(vm_id, name, vnic_profile=profile),
         lambda vm_id: devices.edit_nic(vm_id, vm(vm_id).nics[0].id, vnic_profile=profile),
         lambda vm_id: devices.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,
-        lambda vm_id: devices.attach_disk(vm_id, Disk(id=f"{vm_id}-{name}", bootable=False, profile="fast")),
+        lambda vm_id: devices.attach_disk(vm_id, Disk(id=added().id, bootable=False, profile="fast")),
+        lambda vm_id: [devices.attach_disk(vm_id, replace(one, profile="fast")) for one in vm(vm_id).disks],
         lambda vm_id: devices.detach_disk(vm_id, vm(vm_id).disks[0].id) if len(vm(vm_id).disks) > 1 else None,
         lambda _: devices.add_vnic_profile(name, dice.choice(NETWORKS).id),
         lambda vm_id: access.grant(USER_VM_MANAGER.id, name, vm=vm_id, is_group=dice.random() < 0.5),
