@@ -108,9 +108,13 @@ def _inventory_stops(stage: Stage, chance: Random) -> None:
 
 
 def _clock_goes_back(stage: Stage, chance: Random) -> None:
-    """The database's clock is set back by an hour, just when a request is lost."""
-    stage.at_migration((stage.folder / "set-back").touch, first=True, number=1)
-    stage.wire.distort("POST", MIGRATE, distortions.nothing)
+    """The database's clock is set back by an hour, and the next request is lost."""
+
+    def back() -> None:
+        (stage.folder / "set-back").touch()
+        stage.wire.distort("POST", MIGRATE, distortions.nothing)
+
+    stage.at_migration(back, first=True)
 
 
 def _store_goes(stage: Stage, chance: Random) -> None:
