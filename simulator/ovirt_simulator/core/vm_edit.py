@@ -75,7 +75,8 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 def check(state: State, before: Vm | None, vm: Vm, action: str) -> None:
     """Refuse what the engine's AddVmCommand and UpdateVmCommand refuse; `before` is None for a new VM."""
-    if any(vm.name == known.name and vm.id != known.id for known in state.vms.values()):
+    renamed = before is None or before.name != vm.name
+    if renamed and any(vm.name == known.name and vm.id != known.id for known in state.vms.values()):
         raise refusals.vm_name_used(action)
     if before is None or before.pinned_hosts != vm.pinned_hosts:
         _check_hosts(state, vm, action)

@@ -6,7 +6,7 @@ from ovirt_simulator.core.entities import Cluster
 from ovirt_simulator.core.mac_pool import DEFAULT_POOL
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
-from ovirt_simulator.http.render.particulars import shown, with_given
+from ovirt_simulator.http.render.particulars import Usual, with_given
 
 #: Sub-collections, and what `follow` calls them.
 LINKS = {
@@ -22,33 +22,35 @@ LINKS = {
 }
 
 #: What stands inside of each element if nobody has said anything of it.
-_USUAL = {
-    "ballooning_enabled": "true",
-    "bios_type": "q35_sea_bios",
-    "cpu": "<architecture>x86_64</architecture><type>Intel Skylake Server Family</type>",
-    "error_handling": "<on_error>migrate</on_error>",
-    "fencing_policy": "<enabled>true</enabled>"
-    "<skip_if_connectivity_broken><enabled>false</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
-    "<skip_if_gluster_bricks_up>false</skip_if_gluster_bricks_up>"
-    "<skip_if_gluster_quorum_not_met>false</skip_if_gluster_quorum_not_met>"
-    "<skip_if_sd_active><enabled>false</enabled></skip_if_sd_active>",
-    "fips_mode": "disabled",
-    "firewall_type": "firewalld",
-    "gluster_service": "false",
-    "ksm": "<enabled>true</enabled><merge_across_nodes>true</merge_across_nodes>",
-    "log_max_memory_used_threshold": "95",
-    "log_max_memory_used_threshold_type": "percentage",
-    "migration": "<auto_converge>inherit</auto_converge>"
-    "<bandwidth><assignment_method>auto</assignment_method></bandwidth>"
-    "<compressed>inherit</compressed><encrypted>inherit</encrypted>"
-    '<policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/>',
-    "required_rng_sources": "<required_rng_source>urandom</required_rng_source>",
-    "switch_type": "legacy",
-    "trusted_service": "false",
-    "tunnel_migration": "false",
-    "virt_service": "true",
-    "vnc_encryption": "false",
-}
+_USUAL = Usual(
+    {
+        "ballooning_enabled": "true",
+        "bios_type": "q35_sea_bios",
+        "cpu": "<architecture>x86_64</architecture><type>Intel Skylake Server Family</type>",
+        "error_handling": "<on_error>migrate</on_error>",
+        "fencing_policy": "<enabled>true</enabled>"
+        "<skip_if_connectivity_broken><enabled>false</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
+        "<skip_if_gluster_bricks_up>false</skip_if_gluster_bricks_up>"
+        "<skip_if_gluster_quorum_not_met>false</skip_if_gluster_quorum_not_met>"
+        "<skip_if_sd_active><enabled>false</enabled></skip_if_sd_active>",
+        "fips_mode": "disabled",
+        "firewall_type": "firewalld",
+        "gluster_service": "false",
+        "ksm": "<enabled>true</enabled><merge_across_nodes>true</merge_across_nodes>",
+        "log_max_memory_used_threshold": "95",
+        "log_max_memory_used_threshold_type": "percentage",
+        "migration": "<auto_converge>inherit</auto_converge>"
+        "<bandwidth><assignment_method>auto</assignment_method></bandwidth>"
+        "<compressed>inherit</compressed><encrypted>inherit</encrypted>"
+        '<policy id="80554327-0569-496b-bdeb-fcbbf52b827b"/>',
+        "required_rng_sources": "<required_rng_source>urandom</required_rng_source>",
+        "switch_type": "legacy",
+        "trusted_service": "false",
+        "tunnel_migration": "false",
+        "virt_service": "true",
+        "vnc_encryption": "false",
+    }
+)
 
 
 def cluster(record: Cluster, links: Links, *, management_network: str | None) -> str:
@@ -100,7 +102,7 @@ def _configuration(record: Cluster) -> str:
 
 
 def _shown(record: Cluster, *tags: str) -> str:
-    return shown(record.others, _USUAL, *tags)
+    return _USUAL.shown(record.others, *tags)
 
 
 def properties(tag: str, values: dict[str, str]) -> str:

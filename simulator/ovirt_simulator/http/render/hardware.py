@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ovirt_simulator.core.entities import Vm
 from ovirt_simulator.http.markup import element, lines, text
-from ovirt_simulator.http.render.particulars import shown, with_given
+from ovirt_simulator.http.render.particulars import Usual, with_given
 
 _MIB = 1 << 20
 _BOOT = "<boot><devices><device>hd</device></devices></boot>"
+_NO_DEVICES = Usual({})
 
 
 def cpu(record: Vm) -> str:
@@ -48,4 +49,6 @@ def devices(record: Vm) -> str:
     """Render what only `all_content` shows."""
     console = element("console", text("enabled", record.particulars.console))
     soundcard = text("soundcard_enabled", record.particulars.soundcard)
-    return lines(console, soundcard, shown(record.particulars.others, {}, "rng_device", "virtio_scsi"))
+    return lines(
+        console, soundcard, _NO_DEVICES.shown(record.particulars.others, "rng_device", "virtio_scsi")
+    )

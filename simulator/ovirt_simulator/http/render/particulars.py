@@ -9,10 +9,25 @@ from lxml import etree
 from ovirt_simulator.http.markup import element, lines
 
 
-def shown(others: Mapping[str, str], usual: Mapping[str, str], *tags: str) -> str:
-    """Render these elements, each on a line of its own; what is neither given nor usual is absent."""
-    rendered = (with_given(others, tag, usual.get(tag, "")) for tag in tags)
-    return lines(*(markup for markup in rendered if not markup.endswith("/>")))
+class Usual:
+    """Elements of one kind of entity, by name: what is inside of them unless a client gave something else."""
+
+    def __init__(self, inside: Mapping[str, str]) -> None:
+        self._inside = inside
+        #: Of most entities nothing was given: these are rendered once for all.
+        self._plain: dict[tuple[str, ...], str] = {}
+
+    def shown(self, others: Mapping[str, str], *tags: str) -> str:
+        """Render these elements, each on a line of its own; what is neither given nor usual is absent."""
+        if others:
+            return self._rendered(others, tags)
+        if tags not in self._plain:
+            self._plain[tags] = self._rendered({}, tags)
+        return self._plain[tags]
+
+    def _rendered(self, others: Mapping[str, str], tags: tuple[str, ...]) -> str:
+        rendered = (with_given(others, tag, self._inside.get(tag, "")) for tag in tags)
+        return lines(*(markup for markup in rendered if not markup.endswith("/>")))
 
 
 def with_given(others: Mapping[str, str], tag: str, usual: str) -> str:

@@ -9,7 +9,7 @@ from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
 from ovirt_simulator.http.render import hardware
 from ovirt_simulator.http.render.moment import moment
-from ovirt_simulator.http.render.particulars import shown, with_given
+from ovirt_simulator.http.render.particulars import Usual, with_given
 
 #: Statuses without a host, and without all that only a running VM has.
 _OFF = frozenset({"down", "suspended", "image_locked", "image_illegal"})
@@ -74,22 +74,24 @@ _DISPLAY = (
 
 
 #: What stands inside of each element if nobody has said anything of it.
-_USUAL = {
-    "bios": "<boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type>",
-    "cpu_shares": "0",
-    "io": "<threads>1</threads>",
-    "migration": "<auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
-    "<encrypted>inherit</encrypted>",
-    "migration_downtime": "-1",
-    "multi_queues_enabled": "true",
-    "numa_tune_mode": "interleave",
-    "sso": '<methods><method id="guest_agent"/></methods>',
-    "start_paused": "false",
-    "stateless": "false",
-    "storage_error_resume_behaviour": "auto_resume",
-    "time_zone": "<name>Etc/GMT</name>",
-    "usb": "<enabled>false</enabled>",
-}
+_USUAL = Usual(
+    {
+        "bios": "<boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type>",
+        "cpu_shares": "0",
+        "io": "<threads>1</threads>",
+        "migration": "<auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
+        "<encrypted>inherit</encrypted>",
+        "migration_downtime": "-1",
+        "multi_queues_enabled": "true",
+        "numa_tune_mode": "interleave",
+        "sso": '<methods><method id="guest_agent"/></methods>',
+        "start_paused": "false",
+        "stateless": "false",
+        "storage_error_resume_behaviour": "auto_resume",
+        "time_zone": "<name>Etc/GMT</name>",
+        "usb": "<enabled>false</enabled>",
+    }
+)
 
 
 def vm(record: Vm, links: Links, *, address: str | None, restricted: bool, all_content: bool) -> str:
@@ -185,7 +187,7 @@ def behaviour(record: Vm) -> str:
 
 
 def _shown(record: Vm, *tags: str) -> str:
-    return shown(record.particulars.others, _USUAL, *tags)
+    return _USUAL.shown(record.particulars.others, *tags)
 
 
 def _high_availability(record: Vm) -> str:
