@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.index import once_per_snapshot
 
 
 def destinations(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
@@ -20,6 +21,16 @@ def occupied(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
 def target_unknown(snapshot: Snapshot, vm: str) -> bool:
     """Whether a VM migrates to a host that nobody knows: the REST API does not show it."""
     return vm not in snapshot.pending_hosts and snapshot.vm_by_id[vm].status == "migrating"
+
+
+@once_per_snapshot
+def vms_coming_to(snapshot: Snapshot) -> dict[str, tuple[Vm, ...]]:
+    """The VMs that are on their way to a host, by the host."""
+    found: dict[str, tuple[Vm, ...]] = {}
+    for name, hosts in snapshot.pending_hosts.items():
+        for host in hosts if name in snapshot.vm_by_id else ():
+            found[host] = (*found.get(host, ()), snapshot.vm_by_id[name])
+    return found
 
 
 def _present(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

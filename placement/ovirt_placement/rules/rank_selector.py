@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from operator import add
-from uuid import UUID
 
+from ovirt_placement.rules.java.hash_map import KeyOrder, put_all
+from ovirt_placement.rules.java.ids import spread_hash
 from ovirt_placement.rules.record import Record
 
 
@@ -26,15 +26,18 @@ def order_hosts(
     """Order hosts from best to worst.
 
     Each unit gives a host a point for every other host that it does not prefer to it, times the unit's
-    factor (1 where it has none). A host that a unit does not mention has weight 0, the best. Of equals
-    comes first what the engine comes upon first, in the table of its hosts; in the order given, where that
-    leaves open which.
+    factor (1 where it has none). A host that a unit does not mention has weight 0, the best; a unit that
+    mentions none is not asked. Of equals comes first what the engine comes upon first, in the table of its
+    hosts: for that, units go by their ids, and what one says stands in the order in which it says it.
 
     Source: the engine's RankSelectorPolicyUnit, which sorts the entries of a HashMap.
     """
-    found = as_the_engine_finds(hosts)
+    asked = {unit: by_host for unit, by_host in weights.items() if by_host}
+    units = put_all(unit or "" for unit in asked)
+    first = (asked[None] if units[0] == "" else asked[units[0]]) if units else {}
+    found = as_the_engine_finds(hosts, first, units=len(units))
     points = [0] * len(found)
-    for unit, by_host in weights.items():
+    for unit, by_host in asked.items():
         factor = factors.get(unit, 1) if unit is not None else 1
         points = list(map(add, points, points_of([by_host.get(host, 0) for host in found], factor)))
     return tuple(sorted(map(Scored, found, points), key=lambda one: -one.points))
@@ -50,21 +53,44 @@ def points_of(weights: Sequence[int], factor: int) -> Iterator[int]:
     return map(points.__getitem__, weights)
 
 
-def as_the_engine_finds(hosts: Sequence[str]) -> list[str]:
-    """Order hosts by their place in a Java HashMap; what is no id of an engine stays where it is."""
-    places = 16
-    while len(hosts) > places * 3 // 4:
+#: Where no unit says anything.
+_NOTHING: Mapping[str, int] = {}
+
+
+def as_the_engine_finds(
+    hosts: Sequence[str], first: Mapping[str, int] = _NOTHING, *, units: int = 2
+) -> list[str]:
+    """Order hosts by their place in the selector's HashMap; what is no id of an engine stays where it is.
+
+    `first` is what the unit says of hosts that the selector comes upon first, in the order in which it says
+    it: two hosts in one bin of the table hang on that. The table for few more hosts than fit grows with the
+    second one of the `units`.
+    """
+    places = _places(len(hosts), units)
+    hashes = [spread_hash(host) for host in hosts]
+    known = [one % places for one in hashes if one is not None]
+    if len(known) == len(hosts) and len(set(known)) < len(known):
+        return _followed(hosts, first, units)
+    return sorted(hosts, key=lambda host: (spread_hash(host) or 0) % places)
+
+
+def _places(hosts: int, units: int) -> int:
+    """The size of the table at last; that of a HashMap which is too full grows when it is next called."""
+    places, most = 16, hosts if units > 1 else hosts - 1
+    while most > places * 3 // 4:
         places *= 2
-    return sorted(hosts, key=lambda host: _hash(host) % places)
+    return places
 
 
-@lru_cache(maxsize=4096)
-def _hash(host: str) -> int:
-    """Source: java.util.UUID.hashCode and java.util.HashMap.hash."""
-    try:
-        upper, lower = divmod(UUID(host).int, 1 << 64)
-    except ValueError:
-        return 0
-    folded = upper ^ lower
-    code = (folded >> 32) ^ (folded & 0xFFFFFFFF)
-    return code ^ (code >> 16)
+def _followed(hosts: Sequence[str], first: Mapping[str, int], units: int) -> list[str]:
+    """Follow each call: the first unit's weights go into one table, and from there, sorted, into another."""
+    weights, scores = KeyOrder(), KeyOrder()
+    for host in first:
+        weights.merge(host)
+    for host in hosts:
+        weights.put(host)
+    for host in sorted(weights.listed(), key=lambda host: first.get(host, 0)):
+        scores.merge(host)
+    if units > 1:
+        scores.merge(hosts[0])
+    return scores.listed()

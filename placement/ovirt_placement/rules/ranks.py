@@ -39,3 +39,18 @@ def ranked(
         Weight(host, order[last, burden], reasons.get(host, ()) + (_KEPT_FREE if last else ()))
         for host, last, burden in asked
     )
+
+
+def competition_ranks(burdens: Mapping[str, Any]) -> dict[str, int]:
+    """What the engine's own affinity weights say: 1, and how many hosts are better; the best host first.
+
+    Source: ListUtils.forEachWithRanks.
+    """
+    ordered = sorted(burdens, key=burdens.__getitem__)
+    found: dict[str, int] = {}
+    rank = 1
+    for number, host in enumerate(ordered):
+        if number and burdens[host] != burdens[ordered[number - 1]]:
+            rank = 1 + number
+        found[host] = rank
+    return found

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.rules.rank_selector import Scored, order_hosts
 from tests.java_order import IDS, IN_JAVA
+from tests.paths import DATA
+
+#: What a JVM answered, of tables with few bins and with many.
+TABLES = DATA / "java" / "selector_tables.json"
 
 HOSTS = ("h1", "h2", "h3", "h4")
 WEIGHTS = st.dictionaries(
@@ -27,7 +35,8 @@ def test_missing_weight_is_the_best_and_of_equals_what_is_named_first() -> None:
 
 
 def test_ties_go_as_in_the_engines_table_of_hosts() -> None:
-    assert [IDS.index(one.host) for one in order_hosts(IDS, {}, {})] == list(IN_JAVA)
+    alike = dict.fromkeys(IDS, 1)
+    assert [IDS.index(one.host) for one in order_hosts(IDS, {"u": alike, "v": alike}, {})] == list(IN_JAVA)
 
 
 @given(WEIGHTS, st.dictionaries(st.sampled_from(["u1", "u2"]), st.integers(0, 20)))
@@ -39,5 +48,13 @@ def test_points_are_those_of_the_definition(
         for unit, by_host in weights.items():
             own = by_host.get(scored.host, 0)
             not_preferred = sum(by_host.get(host, 0) >= own for host in HOSTS) - 1
-            points += not_preferred * (1 if unit is None else factors.get(unit, 1))
+            if by_host:
+                points += not_preferred * (1 if unit is None else factors.get(unit, 1))
         assert scored.points == points
+
+
+@pytest.mark.parametrize("asked", json.loads(TABLES.read_text()))
+def test_hosts_in_one_bin_come_as_a_jvm_found_them(asked: dict[str, Any]) -> None:
+    """The order in which a JVM went through the selector's table of points, all of them alike."""
+    order = order_hosts(asked["hosts"], asked["units"], dict.fromkeys(asked["units"], 0))
+    assert [one.host for one in order] == asked["found"]

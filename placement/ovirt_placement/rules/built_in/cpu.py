@@ -1,43 +1,54 @@
-"""The engine's filter CPU: no VM runs on a host that has fewer cores than the VM has CPUs, however idle.
+"""The engine's filter CPU: no VM runs on a host that has fewer cores than the VM has, however idle.
 
-Of VMs that are asked about together the largest counts, not their sum. CPUs that other VMs are pinned to
-alone are not part of the state, and are not deducted.
+Nor does any other VM come to a host where one runs, or is on its way to, that has more than the host. Of all of
+them the largest counts, not their sum. CPUs that other VMs are pinned to alone are not part of the state, and
+are not deducted.
+
+Source: CPUPolicyUnit, which leaves the threads of a VM's cores out.
 """
 
 from __future__ import annotations
 
-from ovirt_placement.model import Cluster, Host, Snapshot
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.rules.load.cpus import cpus_of, running_vms
+from ovirt_placement.rules.locations import vms_coming_to
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 TOO_FEW_CORES = ReasonKind("too_few_cores", "has {number:g} cores, fewer than VM {vm} has CPUs", veto=True)
+LARGER_VM_HERE = ReasonKind(
+    "larger_vm_here", "has {number:g} cores, fewer than VM {vm}, which is there already, has CPUs", veto=True
+)
 
 
 def cores_of(host: Host, cluster: Cluster) -> int:
     """What counts as a core is the cluster's choice: its threads, if they are known, or its cores."""
-    return (host.threads or host.cores) if cluster.count_threads_as_cores else host.cores
+    return cpus_of(host, threads=cluster.count_threads_as_cores)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
-    """Refuse hosts with fewer cores than any of the requested VMs has CPUs."""
+    """Refuse hosts with fewer cores than any of the requested VMs has, or any VM there."""
     vms = [snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id]
-    largest = max(vms, key=lambda vm: vm.vcpus, default=None)
+    largest = max(map(_cores, vms), default=0)
 
     def reasons(host_id: str) -> tuple[Reason, ...]:
         host = snapshot.host_by_id.get(host_id)
-        if host is None or largest is None:
+        if host is None or not vms:
             return ()
         cores = cores_of(host, snapshot.cluster_by_id[host.cluster])
-        if largest.vcpus <= cores:
-            return ()
-        return (Reason(TOO_FEW_CORES, vm=largest.id, host=host_id, number=cores),)
+        if largest > cores:
+            vm = max(vms, key=_cores)
+            return (Reason(TOO_FEW_CORES, vm=vm.id, host=host_id, number=cores),)
+        there = (*running_vms(snapshot, host_id), *vms_coming_to(snapshot).get(host_id, ()))
+        larger = next((vm for vm in there if _cores(vm) > cores), None)
+        return () if larger is None else (Reason(LARGER_VM_HERE, vm=larger.id, host=host_id, number=cores),)
 
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
 
 
-def _cpus(snapshot: Snapshot, vm: str) -> int | None:
-    return snapshot.vm_by_id[vm].vcpus if vm in snapshot.vm_by_id else None
+def _cores(vm: Vm) -> int:
+    return vm.vcpus // vm.threads_per_core
 
 
-RULE = Rule(name="CPU", kind=UnitKind.FILTER, ours=False, fixed=True, alike=_cpus, filter=filter_hosts)
+RULE = Rule(name="CPU", kind=UnitKind.FILTER, ours=False, filter=filter_hosts)

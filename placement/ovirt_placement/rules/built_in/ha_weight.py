@@ -1,0 +1,43 @@
+"""The engine's own weight OptimalForHaReservation, in whose place our `HaReservationWeight` stands.
+
+Source: HaReservationWeightPolicyUnit. The VM itself counts where it runs, and pending VMs do not count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import ceil
+
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.built_in.sums import summed
+from ovirt_placement.rules.java.numbers import rounded, single
+from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.verdict import Request
+
+_FULLEST = 100
+#: The parameter that weights are divided by.
+_SCALE_DOWN = "ScaleDown"
+
+
+def scores(snapshot: Snapshot, request: Request) -> dict[str, int]:
+    """The engine's weight of each candidate host: the smaller, the better."""
+    scale_down = max(1, whole_number(request.parameters, _SCALE_DOWN, 1))
+    vms = (snapshot.vm_by_id[vm] for vm in request.vms if vm in snapshot.vm_by_id)
+    return summed(_of_vm(snapshot, vm, request.candidate_hosts, scale_down) for vm in vms)
+
+
+def _of_vm(snapshot: Snapshot, vm: Vm, hosts: Sequence[str], scale_down: int) -> dict[str, int]:
+    if not vm.ha or not snapshot.cluster_by_id[vm.cluster].ha_reservation:
+        return dict.fromkeys(hosts, 0)
+    counts = Counter(one.host for one in snapshot.vms if one.ha and one.cluster == vm.cluster)
+    return _scaled({host: counts[host] for host in hosts}, scale_down)
+
+
+def _scaled(counts: Mapping[str, int], scale_down: int) -> dict[str, int]:
+    """The fullest candidate counts 100, the others in proportion, all scaled down and rounded up."""
+    fullest = max(counts.values(), default=0) or _FULLEST
+    shares = {
+        host: rounded(single(single(single(count) / fullest) * _FULLEST)) for host, count in counts.items()
+    }
+    return {host: ceil(single(share / scale_down)) for host, share in shares.items()}

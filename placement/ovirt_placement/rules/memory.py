@@ -1,0 +1,115 @@
+"""The one account of memory: what the engine asks of a host for a VM, and whether that is there.
+
+Source: the engine's SlaValidator, VmOverheadCalculatorImpl, HugePageUtils, and HostMonitoring, which charges
+a host for the VMs that run there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.locations import vms_coming_to
+
+#: MiB of each VM whatever its size: QEMU itself.
+_FIXED_MB = 64
+_FIXED_ON_POWER_MB = 100
+#: One MiB of page tables for so many of memory.
+_PAGED_MB = 512
+_PAGED_ON_POWER_MB = 64
+_VCPU_MB = _IO_THREAD_MB = 8
+#: The custom property that names the size of a VM's huge pages in KiB.
+_HUGE_PAGES = "hugepages"
+_KIB = 1024
+
+
+class Lack(NamedTuple):
+    """What a host has too little of, memory to hand out or physical memory with swap; what it has, in MiB."""
+
+    physical: bool
+    free_mb: int
+
+
+def static_overhead_mb(vm: Vm) -> int:
+    """What QEMU takes at once beside the VM's own memory, in MiB."""
+    if vm.architecture.startswith("ppc"):
+        most_mb = max(vm.memory_mb, vm.max_memory_mb or 0)
+        return _FIXED_ON_POWER_MB + (1 << max(0, most_mb - 1).bit_length()) // _PAGED_ON_POWER_MB
+    return _FIXED_MB + vm.memory_mb // _PAGED_MB
+
+
+def overhead_mb(vm: Vm) -> int:
+    """What QEMU may take in all beside the VM's own memory, in MiB."""
+    return static_overhead_mb(vm) + _VCPU_MB * vm.vcpus + _IO_THREAD_MB * vm.io_threads + vm.video_mb
+
+
+def required_mb(vm: Vm) -> int:
+    """What a VM takes of the memory that its host can hand out, in MiB."""
+    return vm.memory_mb + overhead_mb(vm)
+
+
+def lack(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> Lack | None:
+    """What the host lacks for the VMs to come there together; None if it has enough.
+
+    Physical memory is looked at where it and swap are known: of what is pending there, that is deducted which
+    QEMU takes at once, and pages that the host must make huge for the VMs do not fit into swap.
+    """
+    huge_mb = _pages_to_make_mb(snapshot, host, vms)
+    if host.memory_free_mb is not None and host.swap_free_mb is not None:
+        static_mb = sum(_small_pages_mb(vm) + static_overhead_mb(vm) for vm in vms)
+        coming_mb = sum(map(static_overhead_mb, vms_coming_to(snapshot).get(host.id, ())))
+        left_mb = host.memory_free_mb - coming_mb - huge_mb
+        if left_mb < 0 or static_mb > left_mb + host.swap_free_mb:
+            return Lack(physical=True, free_mb=host.memory_free_mb + host.swap_free_mb)
+    if sum(_small_pages_mb(vm) + overhead_mb(vm) for vm in vms) + huge_mb > host.free_mb:
+        return Lack(physical=False, free_mb=host.free_mb)
+    return None
+
+
+def huge_page_kib(vm: Vm) -> int | None:
+    """The size of the huge pages that hold a VM's memory; None if none do."""
+    told = vm.custom_properties.get(_HUGE_PAGES)
+    return _whole_number(told) if told is not None else None
+
+
+def _huge_pages(vms: Sequence[Vm]) -> Counter[int]:
+    """How many huge pages VMs need, by size."""
+    needed: Counter[int] = Counter()
+    for vm in vms:
+        kib = huge_page_kib(vm)
+        if kib is not None:
+            needed[kib] += -(-vm.memory_mb * _KIB // kib)
+    return needed
+
+
+def _pages_to_make_mb(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int:
+    """The huge pages that the host does not have ready for the VMs.
+
+    The engine looks up how many are pending by the number of free pages, not by their size, and so deducts
+    hardly ever any: who deducted them would refuse hosts that it accepts.
+    """
+    needed = _huge_pages(vms)
+    if not needed:
+        return 0
+    pending = _huge_pages(vms_coming_to(snapshot).get(host.id, ()))
+    kib = 0
+    for size, count in needed.items():
+        free = host.free_huge_pages.get(size, 0)
+        kib += size * max(0, count - max(0, free - pending[free]))
+    return -(-kib // _KIB)
+
+
+def _small_pages_mb(vm: Vm) -> int:
+    return 0 if huge_page_kib(vm) is not None else vm.memory_mb
+
+
+@lru_cache(maxsize=64)
+def _whole_number(text: str) -> int | None:
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if number > 0 else None
