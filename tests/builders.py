@@ -47,24 +47,39 @@ def host(host_id: str, **fields: Any) -> Host:
     return Host(**{**defaults, **fields})
 
 
-def vm(vm_id: str, on: str | None = None, **fields: Any) -> Vm:
-    """A VM that runs on the host named, or is down."""
+def vm(vm_id: str, on: str | None = None, *, needs_mb: int = 1024, **fields: Any) -> Vm:
+    """A VM that runs on the host named, or is down; it takes so much of a host unless its memory is given."""
+    memory = {} if "memory_mb" in fields else of_so_much(needs_mb, fields.get("vcpus", 1))
     defaults: dict[str, Any] = {
         "id": vm_id,
         "name": vm_id,
         "cluster": CLUSTER,
         "host": on,
         "status": "up" if on else "down",
-        "memory_mb": 1024,
-        "guaranteed_mb": 1024,
+        "guaranteed_mb": min(1024, memory.get("memory_mb", 1024)),
         "usage_mem_percent": 50,
         "usage_cpu_percent": 10,
         "vcpus": 1,
         "ha": False,
         "migratable": True,
         "hosted_engine": False,
+        **memory,
     }
     return Vm(**{**defaults, **fields})
+
+
+def needed_mb(vm: Vm) -> int:
+    """What a VM takes of its host, as the engine defines it (docs/rules.md)."""
+    return vm.memory_mb + 64 + vm.memory_mb // 512 + 8 * vm.vcpus + 8 * vm.io_threads + vm.video_mb
+
+
+def of_so_much(needs_mb: int, vcpus: int) -> dict[str, int]:
+    """Memory of a VM that needs so much in all; a last MiB that pages leave over is one of video."""
+    left_mb = needs_mb - 64 - 8 * vcpus - 8
+    assert left_mb >= 0, f"a VM of {vcpus} CPUs needs more than {needs_mb} MiB"
+    memory_mb = next(size for size in range(left_mb, -1, -1) if size + size // 512 <= left_mb)
+    video_mb = left_mb - memory_mb - memory_mb // 512
+    return {"memory_mb": memory_mb, **({"video_mb": video_mb} if video_mb else {})}
 
 
 def group(

@@ -11,6 +11,7 @@ import hashlib
 import msgspec
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.statistics import UNMEASURED
 
 _DIGITS = 12
 
@@ -60,6 +61,4 @@ def _set_up(vm: Vm) -> Vm:
 def _set_up_host(host: Host | None) -> Host | None:
     if host is None:
         return None
-    return msgspec.structs.replace(
-        host, free_mb=0, cpu_percent=None, memory_free_mb=None, load_average_5m=None
-    )
+    return msgspec.structs.replace(host, free_mb=0, spm=False, **UNMEASURED)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, Event
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.statistics import UNMEASURED
 
 #: A cluster, a group, a label or a policy was added, changed or removed.
 _RULES: Final = frozenset({811, 10350, 10352, 10354, 10380, 10382, 10384, 9910, 9912, 9914})
@@ -84,7 +85,7 @@ def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str,
 
 
 def _lasting(host: Host) -> Host:
-    return replace(host, free_mb=0, cpu_percent=None, memory_free_mb=None, load_average_5m=None)
+    return replace(host, free_mb=0, spm=False, **UNMEASURED)
 
 
 def _status(vm: Vm) -> str:

@@ -83,8 +83,13 @@ def _check_cluster(path: str, cluster: Cluster, snapshot: Snapshot) -> None:
 def _check_host(path: str, host: Host, snapshot: Snapshot) -> None:
     _check_reference(f"{path}.cluster", "cluster", host.cluster, snapshot.cluster_by_id)
     _check_status(f"{path}.status", host.status, HOST_STATUSES)
-    for key in ("memory_mb", "free_mb", "cores", "threads", "memory_free_mb", "load_average_5m"):
+    for key in (
+        "memory_mb", "free_mb", "cores", "threads", "memory_free_mb", "swap_free_mb", "load_average_5m",
+    ):  # fmt: skip
         _check_at_least(f"{path}.{key}", getattr(host, key), 0)
+    for size, count in host.free_huge_pages.items():
+        _check_at_least(f"{path}.free_huge_pages", size, 1)
+        _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
     _check_percent(f"{path}.cpu_percent", host.cpu_percent)
 
 
@@ -103,9 +108,10 @@ def _check_vm(path: str, vm: Vm, snapshot: Snapshot) -> None:
     for key, host in on_hosts:
         if host is not None:
             _check_reference(f"{path}.{key}", "host", host, snapshot.host_by_id)
-    _check_at_least(f"{path}.memory_mb", vm.memory_mb, 0)
-    _check_at_least(f"{path}.guaranteed_mb", vm.guaranteed_mb, 0)
-    _check_at_least(f"{path}.vcpus", vm.vcpus, 1)
+    for key in ("memory_mb", "guaranteed_mb", "io_threads", "video_mb", "max_memory_mb"):
+        _check_at_least(f"{path}.{key}", getattr(vm, key), 0)
+    for key in ("vcpus", "threads_per_core"):
+        _check_at_least(f"{path}.{key}", getattr(vm, key), 1)
     _check_percent(f"{path}.usage_mem_percent", vm.usage_mem_percent)
     _check_percent(f"{path}.usage_cpu_percent", vm.usage_cpu_percent)
 

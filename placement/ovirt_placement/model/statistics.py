@@ -16,14 +16,27 @@ class HostStatistics(NamedTuple):
     cpu_percent: float | None = None
     memory_free_mb: int | None = None
     load_average_5m: float | None = None
+    swap_free_mb: int | None = None
+    #: By their size in KiB; none where nobody has measured.
+    free_huge_pages: dict[int, int] = {}
 
     @classmethod
     def of(cls, host: Host) -> HostStatistics:
-        return cls(host.cpu_percent, host.memory_free_mb, host.load_average_5m)
+        return cls(
+            host.cpu_percent,
+            host.memory_free_mb,
+            host.load_average_5m,
+            host.swap_free_mb,
+            host.free_huge_pages,
+        )
 
     def put_on(self, host: Host) -> Host:
         """Return the host with these; the same object if it has them."""
         return host if HostStatistics.of(host) == self else replace(host, **self._asdict())
+
+
+#: The fields of a host of which nothing is measured.
+UNMEASURED = HostStatistics()._asdict()
 
 
 class VmStatistics(NamedTuple):

@@ -68,7 +68,9 @@ def shown(state: Snapshot) -> Snapshot:
                 host,
                 threads=None,
                 memory_free_mb=None,
+                swap_free_mb=None,
                 load_average_5m=None,
+                spm=False,
                 cpu_percent=host.cpu_percent if host.up else None,
             )
             for host in state.hosts

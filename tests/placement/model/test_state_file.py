@@ -43,7 +43,8 @@ def full_state() -> State:
             {
                 "id": "h", "name": "h", "cluster": "c", "status": "up", "memory_mb": 1024, "free_mb": 512,
                 "cpu_percent": 12.5, "cores": 4, "threads": 8, "memory_free_mb": 100, "failover": True,
-                "load_average_5m": 6.5, "tags": ["t"],
+                "load_average_5m": 6.5, "swap_free_mb": 5, "free_huge_pages": {"2048": 3}, "spm": True,
+                "tags": ["t"],
             }
         ],
         "vms": [
@@ -51,7 +52,8 @@ def full_state() -> State:
                 "id": "v", "name": "v", "cluster": "c", "host": "h", "status": "migrating", "memory_mb": 256,
                 "guaranteed_mb": 128, "usage_mem_percent": None, "usage_cpu_percent": 3, "vcpus": 2,
                 "ha": True, "migratable": True, "hosted_engine": False, "migrating_to": "h",
-                "pinned_hosts": ["h"],
+                "pinned_hosts": ["h"], "threads_per_core": 2, "io_threads": 2, "video_mb": 16,
+                "architecture": "ppc64le", "max_memory_mb": 512,
                 "custom_properties": {"k": "v"}, "disks": [{"id": "d", "bootable": True, "profile": "p"}],
                 "nics": [{"id": "n", "name": "nic1", "vnic_profile": "vp"}], "owner": "o",
             }
@@ -181,6 +183,26 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "negative free memory": (
         lambda s: s["hosts"][0].update(free_mb=-5),
         "hosts[0].free_mb: -5 is less than 0",
+    ),
+    "negative swap": (
+        lambda s: s["hosts"][0].update(swap_free_mb=-1),
+        "hosts[0].swap_free_mb: -1 is less than 0",
+    ),
+    "pages of no size": (
+        lambda s: s["hosts"][0].update(free_huge_pages={"0": 1}),
+        "hosts[0].free_huge_pages: 0 is less than 1",
+    ),
+    "negative pages": (
+        lambda s: s["hosts"][0].update(free_huge_pages={"2048": -1}),
+        "hosts[0].free_huge_pages.2048: -1 is less than 0",
+    ),
+    "negative video memory": (
+        lambda s: s["vms"][0].update(video_mb=-1),
+        "vms[0].video_mb: -1 is less than 0",
+    ),
+    "no thread": (
+        lambda s: s["vms"][0].update(threads_per_core=0),
+        "vms[0].threads_per_core: 0 is less than 1",
     ),
     "no processor": (lambda s: s["vms"][0].update(vcpus=0), "vms[0].vcpus: 0 is less than 1"),
     "too busy": (

@@ -10,8 +10,10 @@ from ovirt_placement.model.statistics import HostStatistics
 from ovirt_placement.model.statuses import HOST_STATUSES
 
 _FIELDS = (
-    "name", "cluster", "status", "memory", "max_scheduling_memory", "cpu", "tags", "statistics"
+    "name", "cluster", "status", "memory", "max_scheduling_memory", "cpu", "tags", "statistics", "spm",
 )  # fmt: skip
+
+_NO_SPM = "none"
 
 
 def read(content: bytes) -> tuple[Host, ...]:
@@ -36,7 +38,10 @@ def _host(element: xml.Element) -> Host:
         cores=cores,
         threads=threads,
         memory_free_mb=measured.memory_free_mb,
+        swap_free_mb=measured.swap_free_mb,
+        free_huge_pages=measured.free_huge_pages,
         load_average_5m=measured.load_average_5m,
+        spm=xml.text(xml.children(fields.get("spm"), "status").get("status"), _NO_SPM) != _NO_SPM,
         tags=tags(fields.get("tags")),
     )
 

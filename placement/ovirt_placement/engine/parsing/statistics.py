@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
+
+_HUGE_PAGES = re.compile(r"hugepages\.(\d{1,9})\.free")
 
 
 def of_host(element: xml.Element) -> HostStatistics:
@@ -16,11 +20,13 @@ def of_host(element: xml.Element) -> HostStatistics:
     user, system = data.get("cpu.current.user", 0.0), data.get("cpu.current.system", 0.0)
     known = user or system or data.get("cpu.current.idle", 0.0)
     free = data.get("memory.free", 0.0)
-    load = data.get("cpu.load.avg.5m")
+    load, swap = data.get("cpu.load.avg.5m"), data.get("swap.free")
     return HostStatistics(
         cpu_percent=min(100.0, user + system) if known else None,
         memory_free_mb=int(free) // (1024 * 1024) if known or free else None,
         load_average_5m=load if known or load else None,
+        swap_free_mb=int(swap) // (1024 * 1024) if swap is not None and known else None,
+        free_huge_pages=_free_huge_pages(data),
     )
 
 
@@ -32,6 +38,12 @@ def of_vm(element: xml.Element) -> VmStatistics:
         usage_mem_percent=_percent(100 * data.get("memory.used", 0.0) / installed) if installed else None,
         usage_cpu_percent=_percent(data["cpu.current.total"]) if "cpu.current.total" in data else None,
     )
+
+
+def _free_huge_pages(data: dict[str, float]) -> dict[int, int]:
+    """How many are free, by their size in KiB: `hugepages.2048.free`."""
+    shown = ((_HUGE_PAGES.fullmatch(name), count) for name, count in data.items())
+    return {int(found[1]): int(count) for found, count in shown if found is not None and count}
 
 
 def _percent(value: float) -> float:

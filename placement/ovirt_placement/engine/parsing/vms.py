@@ -9,6 +9,7 @@ from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.parsing.devices import disks, nics, tags
 from ovirt_placement.engine.parsing.statistics import of_vm
 from ovirt_placement.engine.parsing.users import Grant, grants
+from ovirt_placement.engine.parsing.video import video_mb
 from ovirt_placement.model import Vm
 from ovirt_placement.model.statistics import VmStatistics
 from ovirt_placement.model.statuses import VM_STATUSES
@@ -18,7 +19,9 @@ _FIELDS = (
     "name", "cluster", "host", "status", "memory", "memory_policy", "cpu", "high_availability",
     "placement_policy", "origin", "custom_properties", "template", "instance_type", "quota",
     "cpu_profile", "tags", "disk_attachments", "nics", "permissions", "statistics", "start_time",
+    "io", "display", "os",
 )  # fmt: skip
+_ARCHITECTURE = "x86_64"
 _HOSTED_ENGINE = {"hosted_engine", "managed_hosted_engine"}
 
 
@@ -51,6 +54,9 @@ def _found(element: xml.Element) -> FoundVm:
     status = xml.text(fields.get("status"))
     host = xml.reference(fields.get("host"))
     memory_mb = xml.mebibytes(fields.get("memory"))
+    hosted_engine = xml.text(fields.get("origin")) in _HOSTED_ENGINE
+    vcpus, threads_per_core, architecture = _processors(fields.get("cpu"))
+    guaranteed_mb, max_memory_mb = _memory_policy(fields.get("memory_policy"), memory_mb)
     measured = of_vm(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
     vm = Vm(
         id=xml.identity(element),
@@ -60,15 +66,20 @@ def _found(element: xml.Element) -> FoundVm:
         # The engine leaves out a status that its API has no word for.
         status=status if status in VM_STATUSES else "unassigned",
         memory_mb=memory_mb,
-        guaranteed_mb=_guaranteed(fields.get("memory_policy"), memory_mb),
+        guaranteed_mb=guaranteed_mb,
         usage_mem_percent=measured.usage_mem_percent,
         usage_cpu_percent=measured.usage_cpu_percent,
-        vcpus=_vcpus(fields.get("cpu")),
+        vcpus=vcpus,
         ha=xml.flag(xml.children(fields.get("high_availability"), "enabled").get("enabled")),
         migratable=xml.text(policy.get("affinity")) == "migratable",
-        hosted_engine=xml.text(fields.get("origin")) in _HOSTED_ENGINE,
+        hosted_engine=hosted_engine,
         running_since=_moment(fields.get("start_time")) if host else None,
         pinned_hosts=xml.references(policy.get("hosts"), "host"),
+        threads_per_core=threads_per_core,
+        io_threads=xml.number(xml.children(fields.get("io"), "threads").get("threads"), 1),
+        video_mb=video_mb(fields.get("display"), fields.get("os"), hosted_engine=hosted_engine),
+        architecture=architecture,
+        max_memory_mb=max_memory_mb if architecture.startswith("ppc") else None,
         tags=tags(fields.get("tags")),
         custom_properties=_custom_properties(fields.get("custom_properties")),
         template=xml.reference(fields.get("template")),
@@ -81,9 +92,14 @@ def _found(element: xml.Element) -> FoundVm:
     return FoundVm(vm, grants(fields.get("permissions")))
 
 
-def _guaranteed(memory_policy: xml.Element | None, memory_mb: int) -> int:
-    guaranteed = xml.children(memory_policy, "guaranteed").get("guaranteed")
-    return memory_mb if guaranteed is None else xml.mebibytes(guaranteed)
+def _memory_policy(element: xml.Element | None, memory_mb: int) -> tuple[int, int]:
+    """What is guaranteed, and how far memory can grow; all that there is where nobody says."""
+    fields = xml.children(element, "guaranteed", "max")
+    guaranteed, most = fields.get("guaranteed"), fields.get("max")
+    return (
+        memory_mb if guaranteed is None else xml.mebibytes(guaranteed),
+        memory_mb if most is None else xml.mebibytes(most),
+    )
 
 
 def _moment(element: xml.Element | None) -> float | None:
@@ -94,10 +110,13 @@ def _moment(element: xml.Element | None) -> float | None:
         return None
 
 
-def _vcpus(cpu: xml.Element | None) -> int:
-    topology = xml.children(cpu, "topology").get("topology")
-    fields = xml.children(topology, "sockets", "cores", "threads")
-    return xml.product(fields.get("sockets"), fields.get("cores"), fields.get("threads"))
+def _processors(cpu: xml.Element | None) -> tuple[int, int, str]:
+    """Virtual CPUs, threads of each of their cores, and what kind they are of."""
+    shown = xml.children(cpu, "topology", "architecture")
+    fields = xml.children(shown.get("topology"), "sockets", "cores", "threads")
+    vcpus = xml.product(fields.get("sockets"), fields.get("cores"), fields.get("threads"))
+    architecture = xml.text(shown.get("architecture"), _ARCHITECTURE)
+    return vcpus, max(1, xml.number(fields.get("threads"), 1)), architecture
 
 
 def _custom_properties(element: xml.Element | None) -> dict[str, str]:

@@ -39,7 +39,7 @@ def test_the_check_survives_as_many_failures_as_were_asked() -> None:
     state = snapshot(
         cluster("c1", ha_reservation=True, scheduling_properties={"ha_failures": "2"}),
         *(host(f"h{number}", cluster="c1", memory_mb=4096, free_mb=1024) for number in range(3)),
-        *(vm(f"v{number}", f"h{number}", cluster="c1", ha=True, memory_mb=1024) for number in range(3)),
+        *(vm(f"v{number}", f"h{number}", cluster="c1", ha=True, needs_mb=1024) for number in range(3)),
     )
     with simulated(state) as (_, connection):
         read = read_snapshot(connection)

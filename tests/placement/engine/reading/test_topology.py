@@ -80,7 +80,10 @@ def expected_host(element: ET.Element) -> dict[str, Any]:
         "cores": cores,
         "threads": cores * product(element, "cpu/topology/threads"),
         "memory_free_mb": None,
+        "swap_free_mb": None,
+        "free_huge_pages": {},
         "load_average_5m": None,
+        "spm": element.findtext("spm/status") == "spm",
         "failover": False,
         "tags": [],
     }
@@ -111,6 +114,11 @@ def expected_vm(element: ET.Element) -> dict[str, Any]:
         if identity(element, "host") is None
         else seconds(element.findtext("start_time", "")),
         "pinned_hosts": [host.get("id") for host in element.iterfind("placement_policy/hosts/host")],
+        "threads_per_core": int(element.findtext("cpu/topology/threads", "")),
+        "io_threads": int(element.findtext("io/threads", "")),
+        "video_mb": 0,  # this engine is older than the type of the device in its API
+        "architecture": element.findtext("cpu/architecture"),
+        "max_memory_mb": None,
         "tags": [],
         "custom_properties": {},
         "template": identity(element, "template"),
@@ -158,6 +166,7 @@ def test_statistics_and_devices_are_as_recorded_beside_hosts_and_vms(connection:
         used = values["cpu.current.user"] + values["cpu.current.system"]
         assert host.cpu_percent == (used if used or values["cpu.current.idle"] else None)
         assert host.memory_free_mb == values["memory.free"] // MIB
+        assert host.swap_free_mb == (None if host.cpu_percent is None else values["swap.free"] // MIB)
     assert [host.cpu_percent is None for host in snapshot.hosts] == [True, False]
     assert [host.load_average_5m for host in snapshot.hosts] == [None, 0.1]
     for vm in snapshot.vms:
