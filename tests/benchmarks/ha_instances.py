@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Rule, Snapshot, Vm
+from tests.builders import of_so_much
 
 _DISABLED = Rule(enabled=False, positive=False, enforcing=False)
 _APART = Rule(enabled=True, positive=False, enforcing=True)
@@ -111,7 +112,8 @@ def gone(snapshot: Snapshot, share: float = 0.05, seed: int = 0) -> frozenset[st
     return frozenset(random.Random(seed).sample(hosts, round(len(hosts) * share)))
 
 
-def _vm(number: int, host: str, memory_mb: int) -> Vm:
+def _vm(number: int, host: str, needs_mb: int) -> Vm:
+    memory_mb = of_so_much(needs_mb, vcpus=1)["memory_mb"]
     return Vm(
         id=f"v{number:05}",
         name=f"v{number:05}",

@@ -45,7 +45,7 @@ def _crowded(chance: random.Random, labelled: bool) -> Iterator[Part]:
     """
     here, there = chance.sample(_HOSTS, 2)
     yield from (vm("b1", here), vm("b2", here), group("b", APART, "b1 b2"))
-    yield from (vm("c1", here), vm("c2", there, memory_mb=4096), group("c", APART, "c1 c2"))
+    yield from (vm("c1", here), vm("c2", there, needs_mb=4096), group("c", APART, "c1 c2"))
     if labelled:
         yield label("confined", "b1 b2", f"{here} {there}", implicit=True)
     else:

@@ -23,8 +23,8 @@ HOSTS = ["h1", "h2", "h3"]
 #: On each host 9 of 10 GiB are handed out, and half of the CPUs; much of the memory is not used.
 STATE = snapshot(
     *(host(name, memory_mb=10240, cores=4, memory_free_mb=9000) for name in HOSTS),
-    *(vm(f"on-{name}", name, memory_mb=9216, vcpus=2) for name in HOSTS),
-    vm("new", memory_mb=2048),
+    *(vm(f"on-{name}", name, needs_mb=9216, vcpus=2) for name in HOSTS),
+    vm("new", needs_mb=2048),
 )
 KEYS = (
     node_key("h1", "#RAM_RATIO", 2),

@@ -20,6 +20,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.inventory.client.intents import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
+from ovirt_placement.rules.memory import promised_mb
 from ovirt_placement.store.intents import Intent, IntentState
 
 #: Without this no `Admitted` can be made, and it does not leave this file.
@@ -162,7 +163,7 @@ def _with_decided(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Snapsho
     taken: Counter[str] = Counter()
     for entry in ahead.pending[len(snapshot.pending) :]:
         if snapshot.vm_by_id[entry.vm].status != "migrating":
-            taken[entry.host] += entry.memory_mb or 0
+            taken[entry.host] += promised_mb(snapshot.vm_by_id[entry.vm], entry)
     if not taken:
         return ahead
     hosts = (replace(host, free_mb=host.free_mb - taken[host.id]) for host in ahead.hosts)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.names import host_name
 from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.rules.memory import with_arrived
 from ovirt_placement.store.intents import Intent
 
 
@@ -36,17 +37,13 @@ def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
 def with_begun(snapshot: Snapshot, vms: Iterable[str], target: str) -> Snapshot:
     """The snapshot with a migration that has begun since: it takes its room on the target."""
     begun = [snapshot.vm_by_id[vm] for vm in vms]
-    taken = sum(vm.memory_mb for vm in begun)
     return replace(
         snapshot,
         pending=(
             *snapshot.pending,
             *(Pending(vm=vm.id, host=target, memory_mb=vm.memory_mb) for vm in begun),
         ),
-        hosts=tuple(
-            replace(host, free_mb=host.free_mb - taken) if host.id == target else host
-            for host in snapshot.hosts
-        ),
+        hosts=tuple(with_arrived(host, *begun) if host.id == target else host for host in snapshot.hosts),
     )
 
 

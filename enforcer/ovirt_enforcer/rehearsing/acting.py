@@ -20,6 +20,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.planner import Held, make_plan
 from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.standing import SnapshotStanding
 
 
@@ -146,7 +147,7 @@ def _in_turn(scene: Scene) -> Iterator[tuple[str, bool]]:
     movable = {vm for one in broken for vm in one.vms if snapshot.vm_by_id[vm].movable}
     standing, seen = SnapshotStanding(snapshot), set[tuple[str, bool]]()
     for hard, tier in tiers(broken, standing, movable, as_engine=True):
-        for vm in sorted(tier):
+        for vm in sorted(tier, key=in_order):
             known = snapshot.vm_by_id[vm]
             if (vm, hard) not in seen and vm in movable and known.status == "up" and known.host is not None:
                 seen.add((vm, hard))

@@ -11,7 +11,7 @@ from ovirt_placement.rules.ha import balance as ha
 from ovirt_placement.rules.ha import balance_policy
 from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import Limits, limits_of
-from ovirt_placement.rules.parameters import whole_number
+from ovirt_placement.rules.parameters import decimal_number, whole_number
 from ovirt_placement.rules.verdict import BalanceRequest, Move
 
 _OURS = balance_policy.RULE.name
@@ -54,7 +54,9 @@ class Balance:
                 f"host {name} has {host.free_mb} MiB of memory left, and is short of it below"
                 f" {limits.max_free_memory_for_over_utilized} MiB"
             )
-        return f"host {name} has {limits.vcpu_to_physical_cpu_ratio} virtual CPUs or more for each of its own"
+        return (
+            f"host {name} has {limits.vcpu_to_physical_cpu_ratio:g} virtual CPUs or more for each of its own"
+        )
 
     @property
     def _over(self) -> int:
@@ -73,7 +75,7 @@ class Balance:
             high_utilization=number(_HIGH, default.high_utilization),
             max_free_memory_for_over_utilized=number("MaxFreeMemoryForOverUtilized", 0),
             min_free_memory_for_under_utilized=number("MinFreeMemoryForUnderUtilized", 0),
-            vcpu_to_physical_cpu_ratio=number("VCpuToPhysicalCpuRatio", 0),
+            vcpu_to_physical_cpu_ratio=decimal_number(self.parameters, "VCpuToPhysicalCpuRatio"),
         )
 
     def _for_ha(self, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> bool:

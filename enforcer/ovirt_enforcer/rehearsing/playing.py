@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -14,10 +14,11 @@ from ovirt_enforcer.rehearsing.balancing import balance_of
 from ovirt_enforcer.rehearsing.course import Actor, Migration, Outcome
 from ovirt_enforcer.rehearsing.scene import Scene
 from ovirt_enforcer.rehearsing.scheduling import Scheduler
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.planner import Held
 from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.rules.memory import with_left
 
 
 class Cast(NamedTuple):
@@ -124,13 +125,13 @@ def settled(snapshot: Snapshot, cluster: str) -> Snapshot:
     }
     if not arrived:
         return snapshot
-    freed: Counter[str] = Counter()
-    for vm in arrived:
-        freed[snapshot.vm_by_id[vm].host or ""] += snapshot.vm_by_id[vm].memory_mb
+    gone: defaultdict[str, list[Vm]] = defaultdict(list)
+    for name in arrived:
+        gone[snapshot.vm_by_id[name].host or ""].append(snapshot.vm_by_id[name])
     return replace(
         snapshot,
         vms=tuple(arrived.get(vm.id, vm) for vm in snapshot.vms),
-        hosts=tuple(replace(host, free_mb=host.free_mb + freed[host.id]) for host in snapshot.hosts),
+        hosts=tuple(with_left(host, *gone[host.id]) for host in snapshot.hosts),
         pending=tuple(entry for entry in snapshot.pending if entry.vm not in arrived),
     )
 

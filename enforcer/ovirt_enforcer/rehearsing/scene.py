@@ -13,6 +13,7 @@ from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.index import share
+from ovirt_placement.rules.memory import with_arrived, with_left
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.standing import SnapshotStanding
 
@@ -77,11 +78,9 @@ class Scene:
             for host, sign in ((vm.host, -1), (target, 1)):
                 if host in hosts:
                     self._more[host] += sign * _load(vm)
-                    hosts[host] = replace(
-                        hosts[host],
-                        free_mb=hosts[host].free_mb - sign * vm.memory_mb,
-                        cpu_percent=self._cpu_percent(self._start.host_by_id[host]),
-                    )
+                    changed = with_arrived(hosts[host], vm) if sign > 0 else with_left(hosts[host], vm)
+                    busy = self._cpu_percent(self._start.host_by_id[host])
+                    hosts[host] = replace(changed, cpu_percent=busy)
         self._arrive({vm.id: replace(vm, host=target) for vm in moved}, tuple(hosts.values()))
 
     def _arrive(self, moved: dict[str, Vm], hosts: tuple[Host, ...]) -> None:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.catalogue import RULES, filters_in_force
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS, EnginesWeight
+from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
-
-#: The factors that the policies have which the engine ships: for a cluster of whose policy nothing is known.
-_SHIPPED = {
-    "vm_affinity_weight": 1,
-    "vm_to_host_weight": 20,
-    "ha_weight": 1,
-    "even_cpu_weight": 2,
-    "even_memory_weight": 1,
-    "preferred_hosts_weight": 99,
-}
-_HA_FACTOR = "ha_weight"
 
 
 class Scheduler:
@@ -28,6 +18,7 @@ class Scheduler:
     def __init__(self) -> None:
         #: The hosts that fixed filters leave of some, by the filter, what its answer hangs on, and the hosts.
         self._left: dict[tuple[str, Hashable, tuple[str, ...]], tuple[str, ...]] = {}
+        self._fixed: dict[tuple[str, str], bool] = {}
 
     def best_host(self, snapshot: Snapshot, vm: Vm, hosts: Sequence[str]) -> str | None:
         """The best of some hosts; None if filters leave none. Of equals, what the engine finds first."""
@@ -41,12 +32,19 @@ class Scheduler:
         return rank_selector.order_hosts(left, weights, factors)[0].host
 
     def _filtered(self, rule: Rule, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        if not rule.fixed or rule.alike is None:
+        if not self._is_fixed(rule, snapshot, vm.cluster) or rule.alike is None:
             return _accepted(rule, snapshot, vm, hosts)
         key = (rule.name, rule.alike(snapshot, vm.id), hosts)
         if key not in self._left:
             self._left[key] = _accepted(rule, snapshot, vm, hosts)
         return self._left[key]
+
+    def _is_fixed(self, rule: Rule, snapshot: Snapshot, cluster: str) -> bool:
+        """Whether it is in the first of the snapshots: no move that filters let through changes that."""
+        key = rule.name, cluster
+        if key not in self._fixed:
+            self._fixed[key] = rule.is_fixed(snapshot, cluster)
+        return self._fixed[key]
 
 
 def takes_effect(rule: Rule, cluster: Cluster) -> bool:
@@ -79,61 +77,24 @@ def _request(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...], *, as_engine: b
 def _weights(
     snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]
 ) -> tuple[dict[str | None, dict[str, int]], dict[str, int]]:
-    """What each weight says of each host, and how much it counts.
-
-    Of two that are twins ours speaks for both: they want the same.
-    """
+    """What each weight says of each host, and how much it counts: the engine's by their ids, ours by name."""
     cluster = snapshot.cluster_by_id[vm.cluster]
-    engines = _engines_factors(cluster)
     said: dict[str | None, dict[str, int]] = {}
     factors: dict[str, int] = {}
-    request = _request(snapshot, vm, hosts, as_engine=True)
+    for one in ENGINES_WEIGHTS:
+        factor = _engines_factor(one, cluster)
+        if factor > 0:
+            factors[one.unit] = factor
+            said[one.unit] = one.scores(snapshot, _request(snapshot, vm, hosts, as_engine=False))
     for rule in RULES:
-        factor = _factor(rule, cluster, engines)
-        if rule.weight is not None and factor > 0:
-            factors[rule.name] = factor
-            said[rule.name] = {one.host: one.rank for one in rule.weight(snapshot, request)}
-    for name, weight in _OF_HOSTS.items():
-        if engines.get(name, 0) > 0:
-            factors[name] = engines[name]
-            said[name] = {host: weight(snapshot.host_by_id[host], vm) for host in hosts}
+        if rule.weight is not None and rule.enabled_in(cluster) and cluster.scheduling_policy is not None:
+            factors[rule.name] = cluster.scheduling_policy.weights[rule.name]
+            asked = _request(snapshot, vm, hosts, as_engine=True)
+            said[rule.name] = {one.host: one.rank for one in rule.weight(snapshot, asked)}
     return said, factors
 
 
-def _engines_factors(cluster: Cluster) -> Mapping[str, int]:
-    """Of the engine's own weights; one that is not among them is not in the policy."""
-    return cluster.policy if cluster.policy or cluster.scheduling_policy is not None else _SHIPPED
-
-
-def _factor(rule: Rule, cluster: Cluster, engines: Mapping[str, int]) -> int:
-    """Of our unit and the engine's twin together."""
-    if rule.kind is not UnitKind.WEIGHT:
-        return 0
-    policy = cluster.scheduling_policy
-    own = policy.weights.get(rule.name, 0) if policy is not None else 0
-    twin = rule.twin_factor or (_HA_FACTOR if "OptimalForHaReservation" in rule.twins else "")
-    return own + engines.get(twin, 0)
-
-
-def _by_cpu(host: Host, vm: Vm) -> int:
-    """Source: EvenDistributionCPUWeightPolicyUnit."""
-    added = 0 if vm.host == host.id else vm.vcpus * round(vm.usage_cpu_percent or 0)
-    return round((host.cpu_percent or 0) + added / max(1, host.cores))
-
-
-def _by_memory(host: Host, vm: Vm) -> int:
-    """Source: EvenDistributionMemoryWeightPolicyUnit."""
-    return -host.free_mb
-
-
-def _preferred(host: Host, vm: Vm) -> int:
-    """Source: PreferredHostsWeightPolicyUnit."""
-    return int(vm.migratable and bool(vm.pinned_hosts) and host.id not in vm.pinned_hosts)
-
-
-#: The engine's own weights that look at hosts alone, by the names that a cluster's state has for them.
-_OF_HOSTS: Mapping[str, Callable[[Host, Vm], int]] = {
-    "even_cpu_weight": _by_cpu,
-    "even_memory_weight": _by_memory,
-    "preferred_hosts_weight": _preferred,
-}
+def _engines_factor(weight: EnginesWeight, cluster: Cluster) -> int:
+    """Where nothing is known of a policy, that of the shipped ones; one that is not in a known one is 0."""
+    known = bool(cluster.policy) or cluster.scheduling_policy is not None
+    return cluster.policy.get(weight.name, 0) if known else weight.factor

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.memory import with_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,9 @@ class Like:
 def with_host(snapshot: Snapshot, like: Like) -> Snapshot:
     """With hosts as large as one that is known, in its cluster, up and empty; labels and tags are alike."""
     model = snapshot.host_by_id[like.model]
-    taken = [vm.memory_mb for vm in snapshot.vms_of_host.get(model.id, ())]
-    empty = replace(model, status="up", free_mb=model.free_mb + sum(taken), cpu_percent=0)
+    empty = replace(
+        with_left(model, *snapshot.vms_of_host.get(model.id, ())), status="up", cpu_percent=0, spm=False
+    )
     new = tuple(replace(empty, id=name, name=name) for name in _names(model.name, like.count, snapshot))
     added = {host.id for host in new}
     return replace(

@@ -17,6 +17,7 @@ from ovirt_placement.rules.failover.outcomes import Survival
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Unit
 from ovirt_placement.rules.index import share
+from ovirt_placement.rules.memory import with_arrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +116,8 @@ def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snaps
 def running(state: Snapshot, vm: str, host: str) -> Snapshot:
     """The state once a VM that was down runs on a host."""
     known = state.vm_by_id[vm]
-    percent = 100.0 if known.usage_mem_percent is None else known.usage_mem_percent
     vms = {**state.vm_by_id, vm: replace(known, host=host, status="up")}
-    there = state.host_by_id[host]
-    free = there.memory_free_mb
-    filled = replace(
-        there,
-        free_mb=there.free_mb - known.memory_mb,
-        memory_free_mb=None if free is None else max(0, free - round(known.memory_mb * percent / 100)),
-    )
+    filled = with_arrived(state.host_by_id[host], known)
     after = replace(state, vms=tuple(vms.values()), hosts=tuple({**state.host_by_id, host: filled}.values()))
     share(after, state)
     return after

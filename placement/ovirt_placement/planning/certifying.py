@@ -16,6 +16,7 @@ from ovirt_placement.planning.plan import Errand, Refused, Step
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.rules.index import share
+from ovirt_placement.rules.memory import with_arrived, with_left
 
 
 class Certified(NamedTuple):
@@ -42,20 +43,15 @@ def certify(snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove]) 
 
 def apply(snapshot: Snapshot, step: Step) -> Snapshot:
     """The snapshot as it is once a step has succeeded."""
-    freed = dict.fromkeys((*step.sources, step.target), 0)
-    for vm, source in zip(step.vms, step.sources, strict=True):
-        freed[source] += snapshot.vm_by_id[vm].memory_mb
-        freed[step.target] -= snapshot.vm_by_id[vm].memory_mb
-    vms, hosts = snapshot.vm_by_id, snapshot.host_by_id
-    moved = {vm: replace(vms[vm], host=step.target) for vm in step.vms}
-    changed = {
-        host: replace(hosts[host], free_mb=hosts[host].free_mb + memory_mb)
-        for host, memory_mb in freed.items()
-        if host in hosts
-    }
-    after = replace(
-        snapshot, vms=tuple({**vms, **moved}.values()), hosts=tuple({**hosts, **changed}.values())
-    )
+    vms, hosts = dict(snapshot.vm_by_id), dict(snapshot.host_by_id)
+    for name, source in zip(step.vms, step.sources, strict=True):
+        vm = vms[name]
+        if source in hosts:
+            hosts[source] = with_left(hosts[source], vm)
+        if step.target in hosts:
+            hosts[step.target] = with_arrived(hosts[step.target], vm)
+        vms[name] = replace(vm, host=step.target)
+    after = replace(snapshot, vms=tuple(vms.values()), hosts=tuple(hosts.values()))
     share(after, snapshot)
     return after
 

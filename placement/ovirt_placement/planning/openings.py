@@ -10,6 +10,7 @@ from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.rules.affinity.membership import groups_of, members
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.memory import required_mb
 
 
 class Openings:
@@ -17,7 +18,7 @@ class Openings:
 
     def __init__(self, snapshot: Snapshot, problem: Problem, vm: str) -> None:
         self._problem = problem
-        self._memory_mb = snapshot.vm_by_id[vm].memory_mb
+        self._memory_mb = required_mb(snapshot.vm_by_id[vm])
         #: Hosts that it may start on as far as nothing that moves decides it.
         self.hosts = _hosts(snapshot, problem, vm)
         #: Running VMs that it must not share a host with, and those that it must.
@@ -78,7 +79,7 @@ def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
     """By the filters whose answers stay."""
     asked = problem.hosts
     for rule in filters_of(snapshot, problem.cluster):
-        if rule.filter is not None and rule.fixed and asked:
+        if rule.filter is not None and rule.is_fixed(snapshot, problem.cluster) and asked:
             request = request_for(snapshot, problem.cluster, (vm,), asked)
             asked = tuple(verdict.host for verdict in rule.filter(snapshot, request) if verdict.accepted)
     return asked

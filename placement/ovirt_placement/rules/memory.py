@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ovirt_placement.model import Host, Snapshot, Vm
+from msgspec.structs import replace
+
+from ovirt_placement.model import Host, Pending, Snapshot, Vm
 from ovirt_placement.rules.locations import vms_coming_to
 
 #: MiB of each VM whatever its size: QEMU itself.
@@ -24,6 +26,40 @@ _VCPU_MB = _IO_THREAD_MB = 8
 #: The custom property that names the size of a VM's huge pages in KiB.
 _HUGE_PAGES = "hugepages"
 _KIB = 1024
+#: What is physically free is shown rounded to one part in so many of a host's memory.
+_SHOWN_PARTS = 100
+
+
+def used_mb(vm: Vm) -> int:
+    """What of its memory a VM really uses, in MiB: all of it where nobody knows."""
+    return round(vm.memory_mb * (100.0 if vm.usage_mem_percent is None else vm.usage_mem_percent) / 100)
+
+
+def promised_mb(vm: Vm, entry: Pending | None) -> int:
+    """What a host has handed out to a VM on its way there, in MiB."""
+    size_mb = vm.memory_mb if entry is None or entry.memory_mb is None else entry.memory_mb
+    return size_mb + overhead_mb(vm)
+
+
+def with_arrived(host: Host, *vms: Vm) -> Host:
+    """The host once VMs have come to it that were elsewhere before."""
+    free, pages = host.memory_free_mb, _huge_pages(vms)
+    return replace(
+        host,
+        free_mb=host.free_mb - sum(map(required_mb, vms)),
+        memory_free_mb=None if free is None else max(0, free - sum(map(used_mb, vms))),
+        free_huge_pages={size: max(0, count - pages[size]) for size, count in host.free_huge_pages.items()},
+    )
+
+
+def with_left(host: Host, *vms: Vm) -> Host:
+    """The host once VMs have left it; whether the huge pages that they had are kept ready nobody knows."""
+    free = host.memory_free_mb
+    return replace(
+        host,
+        free_mb=host.free_mb + sum(map(required_mb, vms)),
+        memory_free_mb=None if free is None else min(host.memory_mb, free + sum(map(used_mb, vms))),
+    )
 
 
 class Lack(NamedTuple):
@@ -54,19 +90,41 @@ def required_mb(vm: Vm) -> int:
 def lack(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> Lack | None:
     """What the host lacks for the VMs to come there together; None if it has enough.
 
-    Physical memory is looked at where it and swap are known: of what is pending there, that is deducted which
-    QEMU takes at once, and pages that the host must make huge for the VMs do not fit into swap.
+    Physical memory is looked at where it and swap are known. Pages that the host must make huge for the VMs
+    do not fit into swap.
     """
-    huge_mb = _pages_to_make_mb(snapshot, host, vms)
-    if host.memory_free_mb is not None and host.swap_free_mb is not None:
-        static_mb = sum(_small_pages_mb(vm) + static_overhead_mb(vm) for vm in vms)
-        coming_mb = sum(map(static_overhead_mb, vms_coming_to(snapshot).get(host.id, ())))
-        left_mb = host.memory_free_mb - coming_mb - huge_mb
-        if left_mb < 0 or static_mb > left_mb + host.swap_free_mb:
-            return Lack(physical=True, free_mb=host.memory_free_mb + host.swap_free_mb)
+    huge_mb, room = _pages_to_make_mb(snapshot, host, vms), physical_room(snapshot, host)
+    if room is not None and (
+        room.memory_mb < huge_mb or room.memory_mb + room.swap_mb - huge_mb < sum(map(physical_mb, vms))
+    ):
+        return Lack(physical=True, free_mb=(host.memory_free_mb or 0) + room.swap_mb)
     if sum(_small_pages_mb(vm) + overhead_mb(vm) for vm in vms) + huge_mb > host.free_mb:
         return Lack(physical=False, free_mb=host.free_mb)
     return None
+
+
+class PhysicalRoom(NamedTuple):
+    """What a host has physically free, in MiB."""
+
+    memory_mb: int
+    swap_mb: int
+
+
+def physical_room(snapshot: Snapshot, host: Host) -> PhysicalRoom | None:
+    """Memory and swap that are free; None if that is not known.
+
+    What QEMU will take at once for VMs on their way is deducted. The engine knows it exactly, but shows it in
+    whole percents: what may be there is not taken to lack.
+    """
+    if host.memory_free_mb is None or host.swap_free_mb is None:
+        return None
+    coming_mb = sum(map(static_overhead_mb, vms_coming_to(snapshot).get(host.id, ())))
+    return PhysicalRoom(host.memory_free_mb + host.memory_mb // _SHOWN_PARTS - coming_mb, host.swap_free_mb)
+
+
+def physical_mb(vm: Vm) -> int:
+    """What must be physically free for a VM, huge pages apart, in MiB."""
+    return _small_pages_mb(vm) + static_overhead_mb(vm)
 
 
 def huge_page_kib(vm: Vm) -> int | None:

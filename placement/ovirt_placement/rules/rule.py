@@ -55,6 +55,8 @@ class Rule:
     on_request: bool = False
     #: Whether what a filter says of a host is the same wherever other VMs are.
     fixed: bool = False
+    #: Of a fixed filter, whether it is so in a cluster, by its id, as it stands; where nobody says, it is.
+    fixed_while: Callable[[Snapshot, str], bool] = lambda snapshot, cluster: True
     #: Of a fixed filter, all that its answer hangs on of a VM, by its id: VMs of which that is equal need be
     #: asked about once. None where nobody says.
     alike: Callable[[Snapshot, str], Hashable] | None = None
@@ -73,6 +75,10 @@ class Rule:
     balance: Balance | None = None
     #: The invariants that it keeps in a cluster, by the cluster's id.
     constraints: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
+
+    def is_fixed(self, snapshot: Snapshot, cluster: str) -> bool:
+        """Whether what a filter says of a host of the cluster is the same wherever other VMs go."""
+        return self.fixed and self.fixed_while(snapshot, cluster)
 
     def enabled_in(self, cluster: Cluster) -> bool:
         """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing."""

@@ -35,8 +35,8 @@ STATE = snapshot(
     host("h2", name="beta", free_mb=1500),
     vm("v1", "h1", name="web1"),
     vm("v2", "h2", name="web2", migratable=False),
-    vm("v3", "h1", name="db1", memory_mb=4096),
-    vm("v4", "h1", name="db2", memory_mb=4096),
+    vm("v3", "h1", name="db1", needs_mb=4096),
+    vm("v4", "h1", name="db2", needs_mb=4096),
     group("g1", TOGETHER, "v1 v2", name="web"),
     group("g2", APART, "v3 v4", name="db"),
 )

@@ -15,10 +15,10 @@ GIB = 1024
 FULL = snapshot(
     host("h1", name="alpha", free_mb=2 * GIB),
     host("h2", name="beta", free_mb=3 * GIB),
-    vm("v1", "h1", name="web1", memory_mb=2 * GIB),
-    vm("v2", "h2", name="web2", memory_mb=8 * GIB),
-    vm("v3", name="new", memory_mb=4 * GIB),
-    vm("v4", name="huge", memory_mb=64 * GIB),
+    vm("v1", "h1", name="web1", needs_mb=2 * GIB),
+    vm("v2", "h2", name="web2", needs_mb=8 * GIB),
+    vm("v3", name="new", needs_mb=4 * GIB),
+    vm("v4", name="huge", needs_mb=64 * GIB),
     vm("v5", name="small"),
     group("g1", APART, "v2 v4", name="databases"),
 )

@@ -202,7 +202,7 @@ def test_what_has_left_a_host_takes_no_room_there_any_more() -> None:
     state = snapshot(
         host("h1", free_mb=0),
         host("h2"),
-        vm("gone", "h1", status="migrating", memory_mb=2048),
+        vm("gone", "h1", status="migrating", needs_mb=2048),
         vm("a", "h2"),
         vm("b", "h2"),
         pending("gone", "h2"),

@@ -11,7 +11,7 @@ BUSY = snapshot(
     host("h1", cores=8, cpu_percent=50.3, free_mb=1000),
     host("h2", cores=8, threads=16, cpu_percent=99, free_mb=5000),
     host("h3", cores=8, cpu_percent=None),
-    vm("a", "h1", usage_cpu_percent=33.3, vcpus=4, memory_mb=700),
+    vm("a", "h1", usage_cpu_percent=33.3, vcpus=4, needs_mb=700),
     vm("b", "h1", usage_cpu_percent=None),
     group("g", APART, "a b"),
 )

@@ -218,7 +218,7 @@ def test_how_many_failures_are_survived(failures: int, survived: int) -> None:
 
 
 def crowd(count: int) -> tuple[Any, ...]:
-    return tuple(vm(f"v{number}", "h1", cluster="c1", memory_mb=4096, ha=True) for number in range(count))
+    return tuple(vm(f"v{number}", "h1", cluster="c1", needs_mb=4096, ha=True) for number in range(count))
 
 
 def test_a_sentence_does_not_grow_with_the_cluster() -> None:
@@ -226,7 +226,7 @@ def test_a_sentence_does_not_grow_with_the_cluster() -> None:
         cluster("c1", ha_reservation=True),
         *(host(f"h{number}", cluster="c1", free_mb=1000) for number in range(1, 60)),
         *crowd(200),
-        *(vm(f"w{number}", f"h{number}", cluster="c1", memory_mb=4096, ha=True) for number in range(2, 60)),
+        *(vm(f"w{number}", f"h{number}", cluster="c1", needs_mb=4096, ha=True) for number in range(2, 60)),
     )
     found = judge(state, "c1", NO_DOMAINS)
     assert len(found.facts["losses"]) < 1000

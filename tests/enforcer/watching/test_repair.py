@@ -24,8 +24,8 @@ STATE = snapshot(
         host(name, cluster="c1", memory_mb=16 * GIB, free_mb=free * GIB)
         for name, free in (("h1", 9), ("h2", 1), ("h3", 4))
     ),
-    vm("a", "h1", cluster="c1", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
-    vm("c", "h1", cluster="c1", memory_mb=3 * GIB),
+    vm("a", "h1", cluster="c1", needs_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    vm("c", "h1", cluster="c1", needs_mb=3 * GIB),
 )
 REPAIRING = SETTINGS.replace("[enforcer]\n", '[enforcer]\nmode = "enforce"\n').replace(
     "[enforcer.ha]\n", "[enforcer.ha]\nrepair = true\n"

@@ -26,9 +26,9 @@ STATE = snapshot(
         host(name, cluster="c1", memory_mb=10240, free_mb=free)
         for name, free in (("h1", 3500), ("h2", 3500), ("h3", 9600))
     ),
-    vm("a", "h1", cluster="c1", memory_mb=6144, guaranteed_mb=6144, ha=True),
-    vm("b", "h2", cluster="c1", memory_mb=6144, guaranteed_mb=6144, ha=True),
-    vm("big", cluster="c1", memory_mb=8192, guaranteed_mb=8192, pinned_hosts=("h3",)),
+    vm("a", "h1", cluster="c1", needs_mb=6144, guaranteed_mb=6144, ha=True),
+    vm("b", "h2", cluster="c1", needs_mb=6144, guaranteed_mb=6144, ha=True),
+    vm("big", cluster="c1", needs_mb=8192, guaranteed_mb=8192, pinned_hosts=("h3",)),
 )
 SETTINGS = """\
 [enforcer]

@@ -20,8 +20,8 @@ RACKS = (
     host("h2", name="south", tags=("rack-1",), free_mb=8192),
     host("h3", name="east", tags=("rack-2",), free_mb=4096),
     host("h4", name="west", tags=("rack-2",), free_mb=0),
-    vm("v1", "h1", name="web", ha=True, memory_mb=4096),
-    vm("v2", "h2", name="cache", ha=True, memory_mb=4096),
+    vm("v1", "h1", name="web", ha=True, needs_mb=4096),
+    vm("v2", "h2", name="cache", ha=True, needs_mb=4096),
 )
 TAGS = '[ha]\ndomain_tags = ["rack-"]\n'
 LISTED = """
@@ -129,7 +129,7 @@ def test_processes_do_the_work_and_say_the_same(asking: Asking) -> None:
 
 def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking: Asking) -> None:
     hosts = [host(f"h{number}", name=f"node{number}", free_mb=5000) for number in range(6)]
-    vms = [vm(f"v{number}", f"h{number}", ha=True, memory_mb=4096) for number in range(6)]
+    vms = [vm(f"v{number}", f"h{number}", ha=True, needs_mb=4096) for number in range(6)]
     text = asking.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
     told = [" ".join(line.split()) for line in text.splitlines()]
     pairs = "6 sets of 2 hosts are not judged 9 sets of hosts are proven to be survived"

@@ -111,7 +111,7 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
 
 
 def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking) -> None:
-    idle = vm("v1", "h1", name="web", ha=True, memory_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
+    idle = vm("v1", "h1", name="web", ha=True, needs_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
     busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
     parts = (
         host("h1", name="north", cores=1, cpu_percent=100),

@@ -28,10 +28,10 @@ STATE = snapshot(
         host(name, cluster="c1", memory_mb=16 * GIB, free_mb=free * GIB, cores=8)
         for name, free in (("h1", 8), ("h2", 12), ("h3", 12))
     ),
-    vm("a", "h1", cluster="c1", name="web1", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
-    vm("b", "h1", cluster="c1", name="web2", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
-    vm("c", "h2", cluster="c1", name="cache", memory_mb=4 * GIB, guaranteed_mb=4 * GIB),
-    vm("d", "h3", cluster="c1", name="web3", memory_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    vm("a", "h1", cluster="c1", name="web1", needs_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    vm("b", "h1", cluster="c1", name="web2", needs_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
+    vm("c", "h2", cluster="c1", name="cache", needs_mb=4 * GIB, guaranteed_mb=4 * GIB),
+    vm("d", "h3", cluster="c1", name="web3", needs_mb=4 * GIB, guaranteed_mb=4 * GIB, ha=True),
     group("g", TOGETHER, "a b", cluster="c1", name="near"),
 )
 APART_GROUP = ("groups", "add", "apart", "--cluster", "blue", "--vms-rule", "negative", "--vms-enforcing")

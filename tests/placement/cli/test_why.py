@@ -8,7 +8,19 @@ import pytest
 
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import SchedulingPolicy, state_file
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, label, snapshot, vm
+from tests.builders import (
+    APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    cluster,
+    group,
+    host,
+    label,
+    pending,
+    snapshot,
+    vm,
+)
 from tests.placement.cli.documents import plain
 
 
@@ -90,11 +102,13 @@ def test_the_engine_alone_refuses_what_our_units_take_in_another_way(
     ]
     abroad = (cluster(), cluster("c2"), host("far", cluster="c2"), vm("x", "far", cluster="c2"))
     with_x = group("g", TOGETHER, "a", vm_labels=("l",))
-    assert told(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x) == [
-        [
-            "the engine keeps it with VM x of another cluster, which is on host far (affinity group g)",
-            "VmAffinityGroups",
-        ]
+    assert told(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x) == []
+    because = (
+        "the engine keeps it with VM x of another cluster, which is on its way to host far (affinity group g)"
+    )
+    coming = pending("x", "far")
+    assert told(tmp_path, capsys, vm("a"), *abroad, label("l", "x"), with_x, coming) == [
+        [because, "VmAffinityGroups"]
     ]
 
 

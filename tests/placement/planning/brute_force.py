@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ovirt_placement.model import Snapshot
+from tests.builders import needed_mb
 
 #: The host of each running VM.
 Assignment = tuple[str, ...]
@@ -50,7 +51,7 @@ class BruteForce:
         self.hosts = snapshot.hosts
         self.host = {host.id: host for host in snapshot.hosts}
         self.total = {
-            host.id: host.free_mb + sum(vm.memory_mb for vm in self.vms if vm.host == host.id)
+            host.id: host.free_mb + sum(needed_mb(vm) for vm in self.vms if vm.host == host.id)
             for host in snapshot.hosts
         }
         self.start: Assignment = tuple(vm.host or "" for vm in self.vms)
@@ -155,8 +156,8 @@ class BruteForce:
                     )
 
     def may_go(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
-        used = sum(vm.memory_mb for number, vm in enumerate(self.vms) if at[number] == host)
-        if used + sum(self.vms[vm].memory_mb for vm in moving) > self.total[host]:
+        used = sum(needed_mb(vm) for number, vm in enumerate(self.vms) if at[number] == host)
+        if used + sum(needed_mb(self.vms[vm]) for vm in moving) > self.total[host]:
             return False
         if self.host[host].status != "up" or not self.with_peers(at, moving, host):
             return False

@@ -168,7 +168,7 @@ def test_thirty_pairs_that_part_do_not_all_go_to_one_host() -> None:
     names = [f"v{number:03}" for number in range(400)]
     state = snapshot(
         *hosts,
-        *(vm(name, f"h{number // 2 % 15:02}", memory_mb=4096, vcpus=2) for number, name in enumerate(names)),
+        *(vm(name, f"h{number // 2 % 15:02}", needs_mb=4096, vcpus=2) for number, name in enumerate(names)),
         *(group(f"g{pair:02}", APART, f"{names[2 * pair]} {names[2 * pair + 1]}") for pair in range(30)),
     )
     plan = planned(state, Wishes(memory_headroom=0.1, cpu_headroom=0.1))
@@ -185,9 +185,9 @@ def test_ha_reservation_is_not_made_worse() -> None:
         host("h1", memory_mb=20480, free_mb=0),
         host("h2", memory_mb=16384, free_mb=10240),
         host("h3", memory_mb=16384, free_mb=9216),
-        vm("big", "h3", memory_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
-        vm("a", "h1", memory_mb=5120),
-        vm("b", "h1", memory_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False),
+        vm("big", "h3", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h1", needs_mb=5120),
+        vm("b", "h1", needs_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False),
         group("g", APART, "a b"),
     )
     assert moves(planned(state)) == ["a to h3"]
@@ -202,9 +202,9 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName)
         cluster(ha_reservation=True),
         host("h1", memory_mb=16384, free_mb=8192),
         host("h2", memory_mb=16384, free_mb=0),
-        vm("big", "h2", memory_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
-        vm("a", "h2", memory_mb=5120),
-        vm("b", "h2", memory_mb=5120, migratable=False),
+        vm("big", "h2", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h2", needs_mb=5120),
+        vm("b", "h2", needs_mb=5120, migratable=False),
         group("g", APART, "a b"),
     )
     plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))

@@ -34,7 +34,7 @@ def drawn(seed: int, most_free_mb: int) -> Snapshot:
         del members[:size]
     return snapshot(
         *(host(name, free_mb=chance.randint(2000, most_free_mb)) for name in hosts),
-        *(vm(name, chance.choice(hosts), memory_mb=chance.choice([1024, 2048, 4096, 8192])) for name in vms),
+        *(vm(name, chance.choice(hosts), needs_mb=chance.choice([1024, 2048, 4096, 8192])) for name in vms),
         *groups,
     )
 

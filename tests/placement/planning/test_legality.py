@@ -19,7 +19,7 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
-from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, label, pending, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2", free_mb=20000), host("h3", free_mb=10000))
@@ -67,12 +67,14 @@ def test_the_engine_refuses_a_vm_of_a_group_that_must_be_on_hosts_and_lists_none
     assert "the engine keeps VM a off this host" in "\n".join(plan.remaining[0].because)
 
 
-def test_the_engine_refuses_a_vm_whose_peer_runs_in_another_cluster() -> None:
-    state = snapshot(
+def test_the_engine_refuses_a_vm_whose_peer_is_on_its_way_in_another_cluster() -> None:
+    """Once that one runs there the engine does not see it any more."""
+    parts = (
         cluster(), cluster("other"), *THREE_HOSTS, host("far", cluster="other"), *CROWDED,
         vm("x", "far", cluster="other"), label("l", "a x"), group("with", TOGETHER, vm_labels=("l",)),
     )  # fmt: skip
-    assert make_plan(state, CLUSTER).steps == ()
+    assert make_plan(snapshot(*parts, pending("x", "far")), CLUSTER).steps == ()
+    assert make_plan(snapshot(*parts), CLUSTER).steps != ()
 
 
 REFUSES = ReasonKind("refuses", "does not like VM {vm} there", veto=True)

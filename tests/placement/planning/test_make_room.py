@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.make_room import Room, make_room
 from ovirt_placement.planning.plan import Step
-from tests.builders import APART, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, TOGETHER, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.ordering.drawn import drawn
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
 
@@ -31,8 +31,8 @@ def test_a_vm_that_fits_needs_nothing() -> None:
 def test_one_vm_leaves_where_that_is_enough() -> None:
     state = snapshot(
         host("h1", free_mb=2 * GIB), host("h2", free_mb=3 * GIB),
-        vm("a", "h1", memory_mb=2 * GIB), vm("b", "h1", memory_mb=8 * GIB), vm("c", "h2", memory_mb=8 * GIB),
-        vm("new", memory_mb=4 * GIB),
+        vm("a", "h1", needs_mb=2 * GIB), vm("b", "h1", needs_mb=8 * GIB), vm("c", "h2", needs_mb=8 * GIB),
+        vm("new", needs_mb=4 * GIB),
     )  # fmt: skip
     room = make_room(state, "new")
     assert (room.host, steps(room), room.plan.proven) == ("h1", ["a>h2"], True)
@@ -41,8 +41,8 @@ def test_one_vm_leaves_where_that_is_enough() -> None:
 def test_a_rival_leaves_and_who_is_in_its_way_before_it() -> None:
     state = snapshot(
         host("h1", free_mb=2 * GIB), host("h2", free_mb=0), host("h3", free_mb=1 * GIB),
-        vm("rival", "h1", memory_mb=2 * GIB), vm("small", "h2", memory_mb=1 * GIB),
-        vm("other", "h2", memory_mb=1 * GIB), vm("new", memory_mb=4 * GIB),
+        vm("rival", "h1", needs_mb=2 * GIB), vm("small", "h2", needs_mb=1 * GIB),
+        vm("other", "h2", needs_mb=1 * GIB), vm("new", needs_mb=4 * GIB),
         group("g", APART, "rival new"),
         group("here", vms="new", hosts_rule=TOGETHER, hosts="h1"),
         group("there", vms="rival", hosts_rule=APART, hosts="h3"),
@@ -60,8 +60,8 @@ def test_a_rival_leaves_and_who_is_in_its_way_before_it() -> None:
 def test_the_group_that_it_joins_moves_to_where_there_is_room() -> None:
     state = snapshot(
         host("h1", free_mb=0), host("h2", free_mb=8 * GIB),
-        vm("a", "h1"), vm("b", "h1"), vm("fixed", "h1", migratable=False, memory_mb=8 * GIB),
-        vm("new", memory_mb=4 * GIB), group("g", TOGETHER, "a b new"),
+        vm("a", "h1"), vm("b", "h1"), vm("fixed", "h1", migratable=False, needs_mb=8 * GIB),
+        vm("new", needs_mb=4 * GIB), group("g", TOGETHER, "a b new"),
     )  # fmt: skip
     room = make_room(state, "new")
     assert (room.host, steps(room), room.plan.proven) == ("h2", ["a+b>h2"], True)
@@ -81,7 +81,7 @@ def may_start(cluster: Cluster, state: Snapshot, where: Where, host_id: str) -> 
     """By the raw groups; the VM is called `new`."""
     new = state.vm_by_id["new"]
     used = sum(cluster.memory[one] for one, at in where.items() if at == host_id)
-    if used + new.memory_mb > cluster.total[host_id]:
+    if used + needed_mb(new) > cluster.total[host_id]:
         return False
     tied: set[str] = {"new"}
     for _ in state.affinity_groups:
@@ -107,7 +107,7 @@ def with_new(state: Snapshot, chance: random.Random) -> Snapshot:
               hosts_rule=one.hosts_rule, hosts=" ".join(one.hosts))
         for one in state.affinity_groups
     ]  # fmt: skip
-    new = vm("new", memory_mb=GIB * chance.choice([2, 3, 4, 6]))
+    new = vm("new", needs_mb=GIB * chance.choice([2, 3, 4, 6]))
     return snapshot(*state.clusters, *state.hosts, *state.vms, new, *groups)
 
 
@@ -142,10 +142,10 @@ def test_room_in_a_full_cluster_of_500_hosts_is_found_at_once() -> None:
     chance = random.Random(5)
     hosts = [host(f"h{number:03}", free_mb=GIB * chance.choice([0, 1, 2, 4])) for number in range(500)]
     vms = [
-        vm(f"v{number:05}", f"h{number % 500:03}", memory_mb=GIB * chance.choice([1, 2, 4]))
+        vm(f"v{number:05}", f"h{number % 500:03}", needs_mb=GIB * chance.choice([1, 2, 4]))
         for number in range(5000)
     ]
-    state = snapshot(*hosts, *vms, vm("new", memory_mb=6 * GIB))
+    state = snapshot(*hosts, *vms, vm("new", needs_mb=6 * GIB))
     began = time.process_time()
     room = make_room(state, "new")
     assert time.process_time() - began < PATIENCE_SECONDS

@@ -39,7 +39,7 @@ def drawn(seed: int, *, soft: bool = True) -> Snapshot:
             vm(
                 name,
                 dice.choice(hosts),
-                memory_mb=1024 * dice.choice([1, 1, 2]),
+                needs_mb=1024 * dice.choice([1, 1, 2]),
                 usage_cpu_percent=0,
                 migratable=dice.random() < 0.93,
             )

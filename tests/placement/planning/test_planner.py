@@ -61,7 +61,7 @@ def test_groups_that_share_a_vm_that_is_down_gather_as_one() -> None:
 
 def test_the_cheapest_vm_leaves_for_the_roomiest_host_that_is_no_failover_host() -> None:
     hosts = (host("h1"), host("h2", free_mb=9000), host("h3", free_mb=20000), host("h4", failover=True))
-    plan = planned(*hosts, vm("big", "h1", memory_mb=8192), vm("small", "h1"), group("g", APART, "big small"))
+    plan = planned(*hosts, vm("big", "h1", needs_mb=8192), vm("small", "h1"), group("g", APART, "big small"))
     assert moves(plan) == ["small to h3"]
 
 
@@ -90,8 +90,8 @@ def test_a_member_far_from_its_peers_steps_over_a_rival_that_leaves_first() -> N
 def test_one_makes_room_for_another_that_makes_room() -> None:
     plan = planned(
         host("h1", free_mb=0), host("h2", free_mb=0), host("h3", free_mb=0), host("h4", free_mb=2048),
-        vm("stray", "h1", memory_mb=2048), vm("peer", "h2", migratable=False),
-        vm("second", "h2", memory_mb=2048), vm("first", "h3", memory_mb=2048),
+        vm("stray", "h1", needs_mb=2048), vm("peer", "h2", migratable=False),
+        vm("second", "h2", needs_mb=2048), vm("first", "h3", needs_mb=2048),
         group("g", TOGETHER, "stray peer"),
         group("second", vms="second", hosts_rule=TOGETHER, hosts="h2 h3"),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.posing import Wishes
 from ovirt_placement.rules.failover.units import Domain
-from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
 from tests.placement.rules.failover.restarting import survives
 
@@ -38,8 +38,8 @@ def lost(plan: Plan) -> list[tuple[str, ...]]:
 def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
     state = snapshot(
         RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
-        vm("a", "h1", ha=True, memory_mb=2 * GIB), vm("b", "h1", ha=True, memory_mb=2 * GIB),
-        vm("c", "h3", memory_mb=3 * GIB), vm("d", "h2", memory_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
+        vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, wishes=RESTORE)
     assert steps(plan) == ["c>h1"]
@@ -72,8 +72,8 @@ def test_it_is_said_what_no_migrations_restore() -> None:
 def test_of_what_cannot_be_restored_as_much_as_can_is() -> None:
     state = snapshot(
         RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
-        vm("a", "h1", ha=True, memory_mb=3 * GIB), vm("c", "h3", memory_mb=3 * GIB),
-        vm("only", "h2", ha=True, memory_mb=GIB), group("g", vms="only", hosts_rule=TOGETHER, hosts="h2"),
+        vm("a", "h1", ha=True, needs_mb=3 * GIB), vm("c", "h3", needs_mb=3 * GIB),
+        vm("only", "h2", ha=True, needs_mb=GIB), group("g", vms="only", hosts_rule=TOGETHER, hosts="h2"),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, wishes=RESTORE)
     assert steps(plan) == ["c>h1"]
@@ -83,8 +83,8 @@ def test_of_what_cannot_be_restored_as_much_as_can_is() -> None:
 def test_rules_are_mended_first_and_none_is_broken_for_it_hard_or_soft() -> None:
     state = snapshot(
         RESERVING, host("h1", free_mb=8 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
-        vm("a", "h1", ha=True, memory_mb=3 * GIB), vm("rival", "h1", memory_mb=GIB),
-        vm("c", "h2", memory_mb=3 * GIB), vm("d", "h3", memory_mb=GIB), vm("e", "h3", memory_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=3 * GIB), vm("rival", "h1", needs_mb=GIB),
+        vm("c", "h2", needs_mb=3 * GIB), vm("d", "h3", needs_mb=GIB), vm("e", "h3", needs_mb=GIB),
         group("soft", SOFT_APART, "a c"), group("hard", APART, "rival d"),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, wishes=RESTORE)
@@ -103,8 +103,8 @@ def test_headroom_is_taken_only_where_nothing_else_helps() -> None:
     state = snapshot(
         RESERVING, host("h1", memory_mb=16 * GIB, free_mb=4 * GIB),
         host("h2", memory_mb=16 * GIB, free_mb=GIB), host("h3", memory_mb=16 * GIB, free_mb=GIB),
-        vm("a", "h1", ha=True, memory_mb=2 * GIB), vm("b", "h1", ha=True, memory_mb=2 * GIB),
-        vm("c", "h3", memory_mb=4 * GIB), vm("d1", "h2", memory_mb=GIB), vm("d2", "h3", memory_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
+        vm("c", "h3", needs_mb=4 * GIB), vm("d1", "h2", needs_mb=GIB), vm("d2", "h3", needs_mb=GIB),
     )  # fmt: skip
     kept = make_plan(state, CLUSTER, wishes=Wishes(reserve=True, memory_headroom=0.1))
     assert steps(kept) in (["d1>h1", "d2>h1"], ["d2>h1", "d1>h1"])
@@ -117,7 +117,7 @@ def test_headroom_is_taken_only_where_nothing_else_helps() -> None:
 def test_a_whole_domain_is_to_be_survived() -> None:
     state = snapshot(
         RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=4 * GIB), host("h3", free_mb=0),
-        vm("a", "h1", ha=True, memory_mb=2 * GIB), vm("c", "h3", memory_mb=2 * GIB),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("c", "h3", needs_mb=2 * GIB),
     )  # fmt: skip
     assert make_plan(state, CLUSTER, wishes=RESTORE).steps == ()
     rack = Domain("rack", frozenset({"h1", "h2"}))
@@ -161,10 +161,10 @@ def test_in_a_larger_cluster_every_host_may_fail_afterwards(seed: int) -> None:
     hosts = [host(f"h{number:02}", free_mb=GIB * chance.randint(2, 3)) for number in range(1, 20)]
     full = host("h00", free_mb=8 * GIB)
     vms = [
-        vm(f"v{number}", f"h{1 + number % 19:02}", memory_mb=GIB * chance.randint(1, 2))
+        vm(f"v{number}", f"h{1 + number % 19:02}", needs_mb=GIB * chance.randint(1, 2))
         for number in range(60)
     ]
-    needy = [vm(f"ha{number}", "h00", memory_mb=4 * GIB, ha=True) for number in range(3)]
+    needy = [vm(f"ha{number}", "h00", needs_mb=4 * GIB, ha=True) for number in range(3)]
     state = snapshot(RESERVING, full, *hosts, *vms, *needy)
     plan = make_plan(state, CLUSTER, wishes=RESTORE)
     assert lost(plan) == []
@@ -181,7 +181,7 @@ def test_in_a_larger_cluster_every_host_may_fail_afterwards(seed: int) -> None:
 def drawn(chance: random.Random) -> Snapshot:
     hosts = [host(f"h{number}", free_mb=GIB * chance.randint(0, 3)) for number in range(chance.randint(3, 4))]
     vms = [
-        vm(f"v{number}", chance.choice(hosts).id, memory_mb=GIB * chance.choice([1, 1, 2, 3]),
+        vm(f"v{number}", chance.choice(hosts).id, needs_mb=GIB * chance.choice([1, 1, 2, 3]),
            ha=chance.random() < 0.6, migratable=chance.random() < 0.9)
         for number in range(chance.randint(3, 5))
     ]  # fmt: skip
@@ -195,7 +195,7 @@ def drawn(chance: random.Random) -> Snapshot:
 
 
 def at(state: Snapshot, where: Where) -> Snapshot:
-    used = {one.id: one.memory_mb for one in state.vms}
+    used = {one.id: needed_mb(one) for one in state.vms}
     shift = {
         one.id: sum(used[vm] for vm, place in where.items() if place == one.id)
         - sum(used[vm.id] for vm in state.vms if vm.host == one.id)

@@ -60,7 +60,7 @@ def test_others_make_room_and_still_others_for_them() -> None:
     """To h3 the big one may go only once the one there is on h2, from which another must go to h4 before."""
     state = snapshot(
         host("h1", free_mb=0), host("h2", free_mb=4096), host("h3", free_mb=0), host("h4", free_mb=4096),
-        vm("big", "h1", memory_mb=8192), vm("one", "h3", memory_mb=8192), vm("other", "h2", memory_mb=4096),
+        vm("big", "h1", needs_mb=8192), vm("one", "h3", needs_mb=8192), vm("other", "h2", needs_mb=4096),
         group("on", vms="big", hosts_rule=TOGETHER, hosts="h3"),
     )  # fmt: skip
     problem = pose(state, CLUSTER)

@@ -96,8 +96,8 @@ def test_two_that_change_places_do_so_through_a_third_host() -> None:
         host("h1", free_mb=100),
         host("h2", free_mb=100),
         host("h3", free_mb=5000),
-        vm("a", "h2", memory_mb=4096, guaranteed_mb=4096),
-        vm("b", "h1", memory_mb=4096, guaranteed_mb=4096),
+        vm("a", "h2", needs_mb=4096, guaranteed_mb=4096),
+        vm("b", "h1", needs_mb=4096, guaranteed_mb=4096),
     )
     undoing = back(state, "a h1 h2", "b h2 h1")
     assert undoing.kept == {}
@@ -110,7 +110,7 @@ def test_two_that_change_places_do_so_through_a_third_host() -> None:
 
 def test_where_there_is_no_room_for_the_way_back_it_is_said() -> None:
     state = snapshot(
-        host("h1", free_mb=100), host("h2"), vm("a", "h2", memory_mb=4096, guaranteed_mb=4096), vm("b", "h1")
+        host("h1", free_mb=100), host("h2"), vm("a", "h2", needs_mb=4096, guaranteed_mb=4096), vm("b", "h1")
     )
     undoing = back(state, "a h1 h2")
     assert moves(undoing) == []

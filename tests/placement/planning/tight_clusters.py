@@ -27,7 +27,7 @@ def scrambled(seed: int, *, hosts: int = 8, vms: int = 60, groups: int = 25, tri
                 host(name, memory_mb=total, free_mb=total - taken_mb.get(name, 0))
                 for name, total in total_mb.items()
             ),
-            *(vm(name, where[name], memory_mb=size, usage_cpu_percent=0) for name, size in sizes_mb.items()),
+            *(vm(name, where[name], needs_mb=size, usage_cpu_percent=0) for name, size in sizes_mb.items()),
             *rules,
         )
 
@@ -74,7 +74,7 @@ def tangled(seed: int) -> Snapshot:
             host(name, memory_mb=max(total_mb, taken), free_mb=max(0, total_mb - taken))
             for name, taken in taken_mb.items()
         ),
-        *(vm(name, where[name], memory_mb=size, usage_cpu_percent=0) for name, size in sizes_mb.items()),
+        *(vm(name, where[name], needs_mb=size, usage_cpu_percent=0) for name, size in sizes_mb.items()),
         *(_drawn(f"g{number}", sorted(sizes_mb), host_ids, dice) for number in range(7)),
     )
 

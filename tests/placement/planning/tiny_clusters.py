@@ -48,7 +48,7 @@ def tiny_clusters(draw: st.DrawFn, *, crowds: bool = False) -> Snapshot:
             vm(
                 name,
                 draw(st.sampled_from([*hosts, *hosts[:1] * (9 if crowds else 1), None])),
-                memory_mb=draw(st.sampled_from([1024, 1024, 2048, 4096])),
+                needs_mb=draw(st.sampled_from([1024, 1024, 2048, 4096])),
                 usage_cpu_percent=0,
                 migratable=moves,
                 pinned_hosts=(draw(st.sampled_from(hosts)),) if pinned else (),

@@ -7,7 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.choosing.engine_order import tiers as tiers_of_engine
 from ovirt_placement.rules import rank_selector
+from ovirt_placement.rules.affinity.conflicts import find_conflicts
+from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.built_in import (
     cpu,
     memory,
@@ -15,9 +18,13 @@ from ovirt_placement.rules.built_in import (
     vm_affinity_groups,
     vm_to_hosts_weight,
 )
+from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import even_cpu, even_memory
+from ovirt_placement.rules.load.even_distribution import Limits, balance, proposals
 from ovirt_placement.rules.rule import Filter
-from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.standing import SnapshotStanding
+from ovirt_placement.rules.verdict import Move, Request
 from tests.placement.rules.engine_cases import EngineCase, names, tiers
 
 Scores = Callable[[Snapshot, Request], dict[str, int]]
@@ -41,18 +48,14 @@ WEIGHTS: dict[str, Scores] = {
 BALANCES = {"even-order-of-sources", "even-threads", "even-whole-percent"}
 ENFORCEMENT = {"enforcement-ids-are-signed"}
 SELECTION = {"rank-two-hosts-in-one-bin"}
-#: Those of the simulator, of which the product has no copy, or has chosen another answer (docs/rules.md).
-OF_THE_SIMULATOR = {
-    "closure-by-a-group-of-another-cluster",
-    "conflict-pair-other-way-round",
-    "ha-check-hosts-by-id",
-    "ha-check-pending-twice",
-}
+CLOSURE = {"closure-by-a-group-of-another-cluster"}
+CONFLICTS = {"conflict-pair-other-way-round"}
+HA_CHECKS = {"ha-check-hosts-by-id", "ha-check-pending-twice"}
 
 
 def test_every_state_is_asked_about() -> None:
-    asked = {*FILTERS, *WEIGHTS, *BALANCES, *ENFORCEMENT, *SELECTION, *OF_THE_SIMULATOR}
-    assert asked == set(names())
+    others = BALANCES | ENFORCEMENT | SELECTION | CLOSURE | CONFLICTS | HA_CHECKS
+    assert {*FILTERS, *WEIGHTS, *others} == set(names())
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -69,6 +72,36 @@ def test_weights(name: str) -> None:
     assert tiers(dict.fromkeys(case.request.candidate_hosts, 0) | scores) == case.answer
 
 
+@pytest.mark.parametrize("name", sorted(BALANCES))
+def test_balances(name: str) -> None:
+    """The engine lets a VM stay where it is, too, which ours need not say."""
+    case = EngineCase.named(name)
+    state, limits = case.snapshot, Limits(high_utilization=case.asked["HighUtilization"])
+    hosts = tuple(host.id for host in state.hosts)
+    found = proposals(state, case.asked["cluster"], hosts, limits, frozenset(hosts))
+    expected = [
+        Move(one["vm"], tuple(host for host in one["hosts"] if host != state.vm_by_id[one["vm"]].host))
+        for one in case.answer
+    ]
+    assert list(found) == expected
+    moved = balance(state, case.asked["cluster"], hosts, limits, frozenset(hosts))
+    assert moved == (expected[0] if expected else None)
+
+
+def test_enforcement() -> None:
+    """Each order that the engine's lots gave is one of ours, where only the order within a tier is by lot."""
+    case = EngineCase.named("enforcement-ids-are-signed")
+    standing = SnapshotStanding(case.snapshot)
+    rules = [one for one in constraints(case.snapshot, case.asked["cluster"]) if not one.keeps(standing)]
+    movable = {vm.id for vm in case.snapshot.vms if vm.movable}
+    found = [tier for _, tier in tiers_of_engine(rules, standing, movable, as_engine=True)]
+    for order in case.answer:
+        left = list(order)
+        for tier in found:
+            assert {left.pop(0) for _ in tier} == {*tier}
+        assert not left
+
+
 def test_selection() -> None:
     case = EngineCase.named("rank-two-hosts-in-one-bin")
     weights: dict[str | None, dict[str, int]] = {}
@@ -76,3 +109,33 @@ def test_selection() -> None:
         weights.setdefault(unit, {})[host] = weight
     ordered = rank_selector.order_hosts(case.asked["hosts"], weights, dict(case.asked["units"]))
     assert ordered[0].host == case.answer
+
+
+def test_closure() -> None:
+    """A group of another cluster ties no VMs to each other."""
+    case = EngineCase.named("closure-by-a-group-of-another-cluster")
+    tied = hard_positive_group_of(case.snapshot)
+    closure = {vm for asked in case.asked["vms"] for vm in (tied[asked].vms if asked in tied else (asked,))}
+    assert sorted(closure) == case.answer
+
+
+def test_conflicts() -> None:
+    """The same VMs and host; of groups, ours names but those that the conflict needs (C4)."""
+    case = EngineCase.named("conflict-pair-other-way-round")
+    (engines,) = case.answer
+    (found,) = find_conflicts(case.snapshot, case.asked["cluster"])
+    assert (found.type, list(found.vms), list(found.hosts)) == (
+        engines["type"],
+        engines["vms"],
+        engines["hosts"],
+    )
+    assert {*found.groups} < {*engines["groups"]}
+
+
+@pytest.mark.parametrize("name", sorted(HA_CHECKS))
+def test_ha_checks(name: str) -> None:
+    """The engine's own check, but for its faults: it deducts pending memory twice, ours once (HC4)."""
+    case = EngineCase.named(name)
+    (engines,) = case.answer
+    found = by_engine(case.snapshot, case.asked["cluster"], 1)
+    assert found.safe is (engines["safe"] or name == "ha-check-pending-twice")

@@ -12,6 +12,7 @@ from ovirt_placement.planning.problem.goal import Goal, Shape
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.rules.built_in import memory
 from ovirt_placement.rules.catalogue import ENGINES_OWN
+from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.standing import SnapshotStanding
 
 #: VMs and hosts that are asked about.
@@ -61,7 +62,7 @@ def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host) -> Iterator[s
         if rule is not memory.RULE:
             yield sentence(reason, snapshot)
     if any(rule is memory.RULE for rule, _ in found):
-        memory_mb = sum(snapshot.vm_by_id[vm].memory_mb for vm in vms)
+        memory_mb = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
         yield f"{memory_mb} MiB needed, {host.free_mb} MiB free"
 
 

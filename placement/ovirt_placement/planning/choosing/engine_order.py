@@ -7,15 +7,17 @@ families the one that the policy weighs more decides whether a soft move is a ga
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.choosing.engine_gain import gains
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.java.hash_map import put_all
+from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.standing import SnapshotStanding, Standing
 
 #: VMs that are equal to the engine: it shuffles them.
@@ -55,11 +57,14 @@ def tiers(
     """The VMs of broken rules in the order in which they are tried, and whether a hard rule asks for it.
 
     A VM may come again, and some cannot move. With `as_engine`, members that may go are those that the
-    engine itself lets go (see `buckets`).
+    engine itself lets go (see `buckets`), and only what it draws lots about comes together: VMs on wrong
+    hosts come one by one, and crowds that are equal one after the other, in the order of its tables.
     """
     for hard in (True, False):
         mine = [one for one in broken if one.hard is hard]
         host_tiers, vm_tiers = _host_tiers(mine, standing), _vm_tiers(mine, standing, movable, as_engine)
+        if as_engine:
+            host_tiers = ((vm,) for tier in host_tiers for vm in tier)
         yield from ((hard, tier) for tier in (*host_tiers, *vm_tiers))
 
 
@@ -84,28 +89,32 @@ def buckets(
 
     A positive group gathers: the smallest crowd goes first, and one with a member that cannot go stays. A
     negative group parts: only crowds go, the largest first; the engine itself lets none go of which a member
-    cannot.
+    cannot. With `as_engine` each crowd comes by itself; of equal ones first whose host is first in its table.
     """
     crowds: defaultdict[str, list[str]] = defaultdict(list)
     for vm, host in rule.running(standing):
         crowds[host].append(vm)
-    by_size: defaultdict[int, list[str]] = defaultdict(list)
-    for vms in crowds.values():
+    by_size: defaultdict[int, list[Tier]] = defaultdict(list)
+    for host in put_all(crowds):
+        vms = crowds[host]
         going = [vm for vm in vms if vm in movable] if rule.positive or len(vms) > 1 else []
         if (rule.positive or as_engine) and len(going) < len(vms):
             going = []
-        by_size[len(vms)] += going
+        by_size[len(vms)].append(tuple(going))
     for size in sorted(by_size, reverse=not rule.positive):
-        yield tuple(by_size[size])
+        if as_engine:
+            yield from by_size[size]
+        else:
+            yield tuple(chain.from_iterable(by_size[size]))
 
 
 def _host_tiers(rules: Iterable[Constraint], standing: Standing) -> Iterator[Tier]:
-    """VMs on wrong hosts: those that break fewest rules first, as the engine has it."""
+    """VMs on wrong hosts: those that break fewest rules first, as the engine has it, as in its table."""
     broken = Counter(
         vm for rule in rules if rule.family == "host_affinity" for vm in rule.offenders(standing)
     )
     for count in sorted(set(broken.values())):
-        yield tuple(vm for vm in broken if broken[vm] == count)
+        yield tuple(vm for vm in put_all(broken) if broken[vm] == count)
 
 
 def _vm_tiers(
@@ -116,12 +125,7 @@ def _vm_tiers(
 ) -> Iterator[Tier]:
     """Of each rule between VMs, buckets: soft rules by priority, then the larger ones first."""
     mine = [rule for rule in rules if rule.family == "vm_affinity"]
-    mine.sort(key=lambda rule: _in_order(min(rule.vms, key=_in_order)), reverse=True)
+    mine.sort(key=lambda rule: min(map(in_order, rule.vms)), reverse=True)
     mine.sort(key=lambda rule: (0 if rule.hard else -fixed_point(rule.priority), -len(rule.vms)))
     for rule in mine:
         yield from buckets(rule, standing, movable, as_engine=as_engine)
-
-
-def _in_order(vm: str) -> tuple[tuple[int, str], ...]:
-    """Ids as people count: vm2 before vm10. Those of an engine have all the same form."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", vm))

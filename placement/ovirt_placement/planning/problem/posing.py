@@ -20,6 +20,7 @@ from ovirt_placement.rules.built_in import vm_affinity_groups
 from ovirt_placement.rules.built_in.cpu import cores_of
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.standing import SnapshotStanding
 
 
@@ -99,7 +100,7 @@ def pose(
         size_mb={host.id: host.memory_mb for host in hosts},
         size_cpu=cores,
         used_cpu=used_cpu,
-        memory_mb={vm.id: vm.memory_mb for vm in vms},
+        memory_mb={vm.id: required_mb(vm) for vm in vms},
         cpu={vm.id: vm.vcpus * (vm.usage_cpu_percent or 0.0) for vm in vms},
         where={vm.id: place for vm in snapshot.vms if vm.id in placed and (place := _place(snapshot, vm))},
         pending={vm: snapshot.pending_hosts[vm] for vm in placed & snapshot.pending_hosts.keys()},

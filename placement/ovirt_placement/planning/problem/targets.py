@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.legality import filters_of, request_for
 from ovirt_placement.rules.built_in import memory, vm_affinity_groups
+from ovirt_placement.rules.memory import physical_mb, physical_room
 from ovirt_placement.rules.rule import Rule
 
 #: What a plan asks anew of every standing: room, and the peers that the engine's own filter looks at.
@@ -38,9 +40,13 @@ class Targets(Mapping[str, frozenset[str]]):
             self._refused[vm].add(host)
         rules = [rule for rule in filters_of(snapshot, cluster) if rule not in _ASKED_OF_STANDINGS]
         # Their answers may change as other VMs move, and no goal tells a plan how.
-        swayed = [rule for rule in rules if not rule.fixed and rule.constraints is None]
-        self._filters = (*(rule for rule in rules if rule.fixed), *swayed)
-        self.guessed = bool(swayed)
+        self._fixed = frozenset(rule for rule in rules if rule.is_fixed(snapshot, cluster))
+        swayed = [rule for rule in rules if rule not in self._fixed and rule.constraints is None]
+        self._filters = (*(rule for rule in rules if rule in self._fixed), *swayed)
+        #: What hosts have physically free; most have more than any VM needs.
+        self._rooms = sorted(_rooms(snapshot, hosts))
+        most_mb = max((physical_mb(snapshot.vm_by_id[vm]) for vm in movable), default=0)
+        self.guessed = bool(swayed) or bool(self._rooms and self._rooms[0][0] < most_mb)
         self._known: dict[str, frozenset[str]] = {}
         self._passed: dict[tuple[Rule, Hashable], frozenset[str]] = {}
         self._common: dict[frozenset[frozenset[str]], frozenset[str]] = {}
@@ -68,10 +74,17 @@ class Targets(Mapping[str, frozenset[str]]):
         # A list of hosts to start on does not bind a VM that may migrate; no plan takes it off them, though.
         if listed := self._snapshot.vm_by_id[vm].pinned_hosts:
             common = common.intersection(listed)
+        common -= self._too_full(vm)
         return common - self._refused[vm] if vm in self._refused else common
 
+    def _too_full(self, vm: str) -> frozenset[str]:
+        """Hosts that have physically too little for it now: no plan reckons with what others free there."""
+        needed_mb = physical_mb(self._snapshot.vm_by_id[vm])
+        place = bisect_left(self._rooms, (needed_mb, ""))
+        return frozenset(host for _, host in self._rooms[:place])
+
     def _passed_by(self, rule: Rule, vm: str) -> frozenset[str]:
-        if not rule.fixed or rule.alike is None:
+        if rule not in self._fixed or rule.alike is None:
             return self._asked(rule, vm)
         key = (rule, rule.alike(self._snapshot, vm))
         known = self._passed.get(key)
@@ -84,3 +97,11 @@ class Targets(Mapping[str, frozenset[str]]):
             return frozenset(self._hosts)
         request = request_for(self._snapshot, self._cluster, (vm,), self._hosts)
         return frozenset(verdict.host for verdict in rule.filter(self._snapshot, request) if verdict.accepted)
+
+
+def _rooms(snapshot: Snapshot, hosts: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """Memory and swap together that are physically free, of each host of which that is known."""
+    for name in hosts:
+        room = physical_room(snapshot, snapshot.host_by_id[name])
+        if room is not None:
+            yield room.memory_mb + room.swap_mb, name

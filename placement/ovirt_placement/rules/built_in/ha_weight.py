@@ -11,6 +11,7 @@ from math import ceil
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.built_in.sums import summed
+from ovirt_placement.rules.index import once_whatever_is_pending
 from ovirt_placement.rules.java.numbers import rounded, single
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import Request
@@ -30,8 +31,14 @@ def scores(snapshot: Snapshot, request: Request) -> dict[str, int]:
 def _of_vm(snapshot: Snapshot, vm: Vm, hosts: Sequence[str], scale_down: int) -> dict[str, int]:
     if not vm.ha or not snapshot.cluster_by_id[vm.cluster].ha_reservation:
         return dict.fromkeys(hosts, 0)
-    counts = Counter(one.host for one in snapshot.vms if one.ha and one.cluster == vm.cluster)
-    return _scaled({host: counts[host] for host in hosts}, scale_down)
+    counts = _ha_vms(snapshot)
+    return _scaled({host: counts[vm.cluster, host] for host in hosts}, scale_down)
+
+
+@once_whatever_is_pending
+def _ha_vms(snapshot: Snapshot) -> Counter[tuple[str, str]]:
+    """How many highly available VMs run on a host, by their cluster and the host."""
+    return Counter((vm.cluster, vm.host) for vm in snapshot.vms if vm.ha and vm.host is not None)
 
 
 def _scaled(counts: Mapping[str, int], scale_down: int) -> dict[str, int]:

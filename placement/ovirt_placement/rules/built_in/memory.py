@@ -12,8 +12,8 @@ from ovirt_placement.rules.verdict import Request, Verdict
 MEMORY_HANDED_OUT = ReasonKind(
     "memory_handed_out", "only {number:g} MiB of its memory are not handed out yet", veto=True
 )
-MEMORY_IN_USE = ReasonKind(
-    "memory_in_use", "only {number:g} MiB of its memory and swap are physically free", veto=True
+MEMORY_AND_SWAP_IN_USE = ReasonKind(
+    "memory_and_swap_in_use", "only {number:g} MiB of its memory and swap are physically free", veto=True
 )
 
 
@@ -33,7 +33,7 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
         lacking = lack(snapshot, host, coming) if host is not None and coming else None
         if lacking is None:
             return ()
-        kind = MEMORY_IN_USE if lacking.physical else MEMORY_HANDED_OUT
+        kind = MEMORY_AND_SWAP_IN_USE if lacking.physical else MEMORY_HANDED_OUT
         return (Reason(kind, host=host_id, number=lacking.free_mb),)
 
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)

@@ -1,7 +1,9 @@
 """The engine's own filter VmAffinityGroups, which stands beside our `AffinityFilter` and sees no chains.
 
-Only VMs that share a group count, members of other clusters among them, and a VM on its way counts only
-where it is going. What is planned must pass this filter as well as ours.
+Only VMs that share a group count, and a VM on its way counts only where it is going. One that runs in another
+cluster is not seen. What is planned must pass this filter as well as ours.
+
+Source: VmAffinityFilterPolicyUnit.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.built_in.peers import seen_on
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
@@ -19,10 +21,10 @@ from ovirt_placement.rules.verdict import Request, Verdict
 ENGINE_WANTS_PEER = ReasonKind(
     "engine_wants_peer", "the engine keeps it with VM {vm}, which is on host {host} ({group})", veto=True
 )
-#: It can never come here.
+#: It can never come here; once it runs the engine sees it no more.
 ENGINE_WANTS_FOREIGN_PEER = ReasonKind(
     "engine_wants_foreign_peer",
-    "the engine keeps it with VM {vm} of another cluster, which is on host {host} ({group})",
+    "the engine keeps it with VM {vm} of another cluster, which is on its way to host {host} ({group})",
     veto=True,
 )
 ENGINE_WANTS_APART = ReasonKind(
@@ -50,9 +52,12 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
 
 
 def direct_peers(snapshot: Snapshot, vm: str) -> frozenset[str]:
-    """Other members of the hard positive groups of a VM, whatever their cluster."""
+    """Other members of the hard positive groups of a VM whom the filter sees, or will once they run."""
     groups = (group for group in _hard_groups(snapshot, (vm,)) if group.vms_rule.positive)
-    return frozenset(peer for group in groups for peer in snapshot.group_vms[group.id]) - {vm}
+    peers = {peer for group in groups for peer in snapshot.group_vms[group.id]} - {vm}
+    return frozenset(
+        peer for peer in peers if peer in snapshot.pending_hosts or not _foreign(snapshot, vm, peer)
+    )
 
 
 def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...]) -> list[AffinityGroup]:
@@ -75,10 +80,12 @@ def _peers(
     Of positive groups, the first on each host is enough: large ones are asked about again and again.
     """
     found: defaultdict[str, list[Reason]] = defaultdict(list)
+    first = snapshot.vm_by_id.get(vms[0]) if vms else None
+    cluster = first.cluster if first is not None else None
     for group in groups:
         if group.vms_rule.positive is positive:
             for peer in snapshot.group_vms[group.id]:
-                for host in destinations(snapshot, peer) if peer not in vms else ():
+                for host in seen_on(snapshot, peer, cluster) if peer not in vms else ():
                     if positive and host in found:
                         continue
                     kind = _wish(snapshot, vms[0], peer) if positive else ENGINE_WANTS_APART
@@ -87,9 +94,12 @@ def _peers(
 
 
 def _wish(snapshot: Snapshot, vm: str, peer: str) -> ReasonKind:
+    return ENGINE_WANTS_FOREIGN_PEER if _foreign(snapshot, vm, peer) else ENGINE_WANTS_PEER
+
+
+def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
     own, other = (snapshot.vm_by_id.get(each) for each in (vm, peer))
-    foreign = own is not None and other is not None and own.cluster != other.cluster
-    return ENGINE_WANTS_FOREIGN_PEER if foreign else ENGINE_WANTS_PEER
+    return own is not None and other is not None and own.cluster != other.cluster
 
 
 RULE = Rule(name="VmAffinityGroups", kind=UnitKind.FILTER, ours=False, filter=filter_hosts)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import AffinityGroup, Host, Pending, Snapshot, Vm
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.index import share
+from ovirt_placement.rules.memory import promised_mb, with_arrived
 
 
 def part_of(snapshot: Snapshot, vms: Iterable[str], hosts: AbstractSet[str]) -> Snapshot:
@@ -59,7 +60,7 @@ def after_start(snapshot: Snapshot, vm_id: str, host_id: str) -> Snapshot:
     vm = snapshot.vm_by_id[vm_id]
     started = replace(
         snapshot,
-        hosts=tuple(_filled(host, vm) if host.id == host_id else host for host in snapshot.hosts),
+        hosts=tuple(with_arrived(host, vm) if host.id == host_id else host for host in snapshot.hosts),
         pending=(*snapshot.pending, Pending(vm=vm_id, host=host_id)),
     )
     share(started, snapshot)
@@ -71,12 +72,11 @@ def given_back(snapshot: Snapshot, lost: Iterable[str]) -> Mapping[str, int]:
 
     It has to those that it shows as migrating: what is but planned, or expected, took nothing yet.
     """
-    promised = {(entry.vm, entry.host): entry.memory_mb for entry in snapshot.pending}
+    promised = {(entry.vm, entry.host): entry for entry in snapshot.pending}
     back: Counter[str] = Counter()
     for vm in (snapshot.vm_by_id[vm_id] for vm_id in lost):
         for host in snapshot.pending_hosts.get(vm.id, ()) if vm.status == "migrating" else ():
-            promise = promised.get((vm.id, host))
-            back[host] += vm.memory_mb if promise is None else promise
+            back[host] += promised_mb(vm, promised.get((vm.id, host)))
     return back
 
 
@@ -98,13 +98,3 @@ def _left(vm: Vm, failed: frozenset[str]) -> Vm:
     if vm.host in failed:
         return replace(vm, host=None, status="down", migrating_to=None)
     return replace(vm, status="up", migrating_to=None) if vm.migrating_to in failed else vm
-
-
-def _filled(host: Host, vm: Vm) -> Host:
-    used = 100.0 if vm.usage_mem_percent is None else vm.usage_mem_percent
-    free = host.memory_free_mb
-    return replace(
-        host,
-        free_mb=host.free_mb - vm.memory_mb,
-        memory_free_mb=None if free is None else max(0, free - round(vm.memory_mb * used / 100)),
-    )

@@ -14,7 +14,7 @@ from functools import cached_property
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity import vm_filter
 from ovirt_placement.rules.affinity.unified_groups import connected
-from ovirt_placement.rules.built_in import memory, vm_affinity_groups
+from ovirt_placement.rules.built_in import cpu, memory, vm_affinity_groups
 from ovirt_placement.rules.built_in.vm_affinity_groups import direct_peers
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.failover.aftermath import after_failure, after_start, part_of
@@ -26,7 +26,7 @@ from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
 
 #: Filters that say of several VMs what they say of each in turn, if no hard positive group ties any of them.
-_TOGETHER = (memory.RULE, vm_filter.RULE, vm_affinity_groups.RULE)
+_TOGETHER = (cpu.RULE, memory.RULE, vm_filter.RULE, vm_affinity_groups.RULE)
 #: Filters that look only at a host, at what is there, and at the groups of the VM.
 _NEARBY = (*_TOGETHER, key_filter.RULE)
 
@@ -39,11 +39,11 @@ class Rehearsal:
         cluster = snapshot.cluster_by_id[cluster_id]
         self._parameters = cluster.scheduling_properties
         self._filters = tuple(rule for rule in filters_in_force(cluster) if rule.filter is not None)
-        self._fixed = tuple(rule for rule in self._filters if rule.fixed)
+        self._fixed = tuple(rule for rule in self._filters if rule.is_fixed(snapshot, cluster_id))
         #: Whether memory and hard VM groups are all that connects starts on one host.
-        self.plain = all(rule.fixed or rule in _TOGETHER for rule in self._filters)
+        self.plain = all(rule in self._fixed or rule in _TOGETHER for rule in self._filters)
         #: Whether what they say of a host has nothing to do with starts elsewhere, but for affinity.
-        self.nearby = all(rule.fixed or rule in _NEARBY for rule in self._filters)
+        self.nearby = all(rule in self._fixed or rule in _NEARBY for rule in self._filters)
         self._open: dict[str, frozenset[str]] = {}
 
     def passes(self, failed: frozenset[str], homes: Mapping[str, str], *, settled: bool) -> bool:
@@ -143,7 +143,7 @@ class Rehearsal:
         too. The engine's own knows but direct peers, and so follows one that has started elsewhere. A host's
         special keys change with what it runs; what VMs bring does not matter to the filter.
         """
-        if rule.fixed or rule in (memory.RULE, vm_filter.RULE):
+        if rule in self._fixed or rule in (cpu.RULE, memory.RULE, vm_filter.RULE):
             return True
         if rule is vm_affinity_groups.RULE:
             return direct_peers(self._snapshot, vm).isdisjoint(others)

@@ -18,6 +18,7 @@ from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unk
 from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.failover.rehearsal import Rehearsal
 from ovirt_placement.rules.failover.tries import try_all
+from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
 
@@ -32,7 +33,10 @@ class Starts:
         self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
         self._rehearsal = Rehearsal(snapshot, cluster_id)
         self.separable = self._rehearsal.nearby
-        self._combining = Combining(snapshot, self._fitting.hosts, _need_of, shared=self._rehearsal.plain)
+        self._pages = any(host.free_huge_pages for host in up)
+        self._combining = Combining(
+            snapshot, self._fitting.hosts, self._need_of, shared=self._rehearsal.plain
+        )
         self._vms = protected(snapshot, self.hosts)
 
     def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
@@ -76,7 +80,7 @@ class Starts:
     def _narrower(self, failed: tuple[str, ...], left: Hosts, budget: Budget) -> Iterator[tuple[Block, ...]]:
         """The VMs to start as blocks; then with the hosts that filters leave them: that costs more to ask."""
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
-        blocks = blocks_of(self._snapshot, vms, gone, _need_of)
+        blocks = blocks_of(self._snapshot, vms, gone, self._need_of)
         yield blocks
         asked = self._rehearsal
         yield tuple(_narrowed(block, [asked.open_to(vm, self.hosts) for vm in block.vms]) for block in blocks)
@@ -86,6 +90,10 @@ class Starts:
             _narrowed(block, [asked.ever_open_to(state, vm, hosts, others) for vm in block.vms])
             for block in blocks
         )
+
+    def _need_of(self, vm: Vm) -> Resources:
+        """What it asks for at least: the filter knows which hosts have huge pages ready."""
+        return Resources(overhead_mb(vm) if self._pages and huge_page_kib(vm) else required_mb(vm))
 
     def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
         vms, asked = self.vms_on(failed), self._rehearsal
@@ -103,10 +111,6 @@ class Starts:
         except BudgetSpentError:
             return Unknown(failed)
         return Loss(failed, tried.homeless) if tried.homeless else Survival(failed, tried.homes)
-
-
-def _need_of(vm: Vm) -> Resources:
-    return Resources(vm.memory_mb)
 
 
 def _narrowed(block: Block, open_to: Sequence[frozenset[str]]) -> Block:

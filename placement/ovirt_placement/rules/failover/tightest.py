@@ -16,6 +16,7 @@ from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
 from ovirt_placement.rules.failover.counting import Chosen
 from ovirt_placement.rules.failover.protection import protected
 from ovirt_placement.rules.failover.units import Unit, failing_hosts
+from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.solving.problem import NOTHING
 
 #: Sizes of VMs that are counted in, the largest ones; and sets of hosts that VMs are restricted to.
@@ -26,7 +27,7 @@ MOST_SETS = 40
 
 
 class Scant(NamedTuple):
-    """A set of units by number, and for how many more VMs of a size (MiB) it leaves room, at most."""
+    """A set of units by number, and for how many more VMs that need so many MiB it leaves room, at most."""
 
     room_for: int
     memory_mb: int
@@ -36,12 +37,13 @@ class Scant(NamedTuple):
 def scantest(snapshot: Snapshot, hosts: Sequence[str], units: Sequence[Unit], size: int) -> list[Scant]:
     """The sets of so many units that leave the least room by some count, the worst first."""
     vms = protected(snapshot, hosts)
-    areas = _areas(snapshot, frozenset(hosts), [vm for own in vms.values() for vm in own])
+    needs = {vm: required_mb(snapshot.vm_by_id[vm]) for own in vms.values() for vm in own}
+    areas = _areas(snapshot, frozenset(hosts), [*needs])
     found: dict[Chosen, Scant] = {}
     for area, inside in areas:
-        sizes = sorted({snapshot.vm_by_id[vm].memory_mb for vm in inside} - {0}, reverse=True)[:_MOST_SIZES]
+        sizes = sorted({needs[vm] for vm in inside} - {0}, reverse=True)[:_MOST_SIZES]
         for memory_mb in sizes:
-            asking = {vm for vm in inside if snapshot.vm_by_id[vm].memory_mb >= memory_mb}
+            asking = {vm for vm in inside if needs[vm] >= memory_mb}
             room = {host: max(0, snapshot.host_by_id[host].free_mb) // memory_mb for host in area}
             brings = {host: sum(vm in asking for vm in vms[host]) for host in hosts}
             costs = [sum(room.get(host, 0) + brings[host] for host in unit.hosts) for unit in units]

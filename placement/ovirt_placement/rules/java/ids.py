@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from uuid import UUID
 
@@ -10,17 +11,22 @@ _SIGN = 1 << (_HALF - 1)
 _WORD = 0xFFFFFFFF
 
 
+#: Where an id stands among others.
+Place = tuple[int, int, int, tuple[tuple[int, str], ...]]
+
+
 @lru_cache(maxsize=65536)
-def in_order(name: str) -> tuple[int, int, int, str]:
+def in_order(name: str) -> Place:
     """Sort ids by this as `Guid.compareTo` does: by their halves, each taken as a signed number.
 
-    What is no id of an engine comes after all that are, in the order of its text.
+    What is no id of an engine comes after all that are, as people count: vm2 before vm10.
     """
     try:
         upper, lower = _halves(name)
     except ValueError:
-        return 1, 0, 0, name
-    return 0, _signed(upper), _signed(lower), ""
+        parts = re.findall(r"\d+|\D+", name)
+        return 1, 0, 0, tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
+    return 0, _signed(upper), _signed(lower), ()
 
 
 @lru_cache(maxsize=65536)

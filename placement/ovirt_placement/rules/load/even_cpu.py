@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.cpus import cpus_of, running_vms, total_load, vm_load
 from ovirt_placement.rules.java.numbers import quotient, rounded
-from ovirt_placement.rules.load.cpus import cpus_of, running_vms, total_load, vm_load
 from ovirt_placement.rules.locations import vms_coming_to
 from ovirt_placement.rules.parameters import decimal_number
 from ovirt_placement.rules.verdict import Request

@@ -1,10 +1,17 @@
-"""The balance of load: what the engine's policy `evenly_distributed` does, with its parameters."""
+"""The balance of load: what the engine's policy `evenly_distributed` does, with its parameters.
+
+Source: EvenDistributionBalancePolicyUnit, CpuAndMemoryBalancingPolicyUnit, FindVmAndDestinations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.cpus import cpus_of, running_vms, shared_load, total_load
+from ovirt_placement.rules.java.ids import in_order
+from ovirt_placement.rules.java.numbers import quotient
 from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.record import Record
@@ -13,6 +20,7 @@ from ovirt_placement.rules.verdict import Move
 #: A host takes VMs below this part of the high utilisation, in percent, and so many points below it.
 _LOW_PERCENT = 80
 _LOW_DISTANCE = 10
+_FULL = 100
 
 
 class Limits(Record, frozen=True):
@@ -25,11 +33,12 @@ class Limits(Record, frozen=True):
     #: MiB of free memory above which a host can take VMs from one that is short of it.
     min_free_memory_for_under_utilized: int = 0
     #: Virtual CPUs per core from which on a host is overloaded; 0 does not look at them.
-    vcpu_to_physical_cpu_ratio: int = 0
+    vcpu_to_physical_cpu_ratio: float = 0
 
     @property
-    def low_utilization(self) -> float:
-        return min(self.high_utilization * _LOW_PERCENT / 100, self.high_utilization - _LOW_DISTANCE)
+    def low_utilization(self) -> int:
+        """Percent of CPU use below which a host takes VMs, in whole numbers as the engine divides."""
+        return min(self.high_utilization * _LOW_PERCENT // 100, self.high_utilization - _LOW_DISTANCE)
 
 
 def limits_of(parameters: Mapping[str, str]) -> Limits:
@@ -61,49 +70,78 @@ def balance(
 ) -> Move | None:
     """Choose a VM to move off an overloaded host, the least busy first; None if there is nothing to do.
 
+    Of what the engine would try one after the other, that is the first which may move to a target that
+    permits it: no failover host, and none that an affinity rule refuses.
+    """
+    for move in proposals(snapshot, cluster_id, candidate_hosts, limits, busy):
+        vm = snapshot.vm_by_id[move.vm]
+        if may_move(snapshot, vm):
+            free = (host for host in move.hosts if not kept_free(snapshot, host) and permits(vm, host))
+            fits = admitted(snapshot, vm, tuple(free))
+            if fits:
+                return Move(vm.id, fits)
+    return None
+
+
+def proposals(
+    snapshot: Snapshot,
+    cluster_id: str,
+    candidate_hosts: tuple[str, ...],
+    limits: Limits,
+    busy: frozenset[str],
+) -> Iterator[Move]:
+    """What the engine would try, in its order: of each overloaded host the VMs, the least busy first.
+
     CPU comes before memory. Of the hosts at or above the high utilisation only those in `busy` count: that
     they have been for long enough is known to who watches them. No host is a target that the VM would
-    overload in its turn.
+    overload in its turn. The engine would let the VM stay as well, where its filters want that.
     """
-    cluster = snapshot.cluster_by_id[cluster_id]
     hosts = [snapshot.host_by_id[host] for host in candidate_hosts if host in snapshot.host_by_id]
     if len(hosts) < 2:
-        return None
-    free = [host for host in hosts if not kept_free(snapshot, host.id)]
-    idle = [host for host in free if _usage(host) < limits.low_utilization]
-    roomy = [host for host in free if host.free_mb > limits.min_free_memory_for_under_utilized]
+        return
+    threads = snapshot.cluster_by_id[cluster_id].count_threads_as_cores
+    idle = [host for host in hosts if _usage(host, threads=False) < limits.low_utilization]
+    idle.sort(key=lambda host: _usage(host, threads=threads))
+    roomy = [host for host in hosts if host.free_mb > limits.min_free_memory_for_under_utilized]
     for sources, targets in (
-        (_overloaded(snapshot, cluster, hosts, limits, busy), idle),
+        (_overloaded(snapshot, hosts, limits, busy, threads=threads), idle),
         (_short_of_memory(snapshot, hosts, limits), roomy),
     ):
         for source in sources:
-            for vm in sorted(snapshot.vms_of_host.get(source.id, ()), key=lambda vm: (_load(vm), vm.id)):
-                if may_move(snapshot, vm):
-                    fits = _fitting(snapshot, vm, targets, limits, permits)
-                    if fits:
-                        return Move(vm.id, fits)
-    return None
+            there = (vm for vm in snapshot.vms_of_host.get(source.id, ()) if vm.migratable)
+            for vm in sorted(there, key=lambda vm: (_load(vm), in_order(vm.id))):
+                fits = tuple(host.id for host in targets if _fits(host, vm, limits))
+                if fits:
+                    yield Move(vm.id, fits)
 
 
 def overloaded(snapshot: Snapshot, candidate_hosts: tuple[str, ...], limits: Limits) -> frozenset[str]:
     """Hosts at or above the high utilisation at this moment."""
     hosts = (snapshot.host_by_id[host] for host in candidate_hosts if host in snapshot.host_by_id)
-    return frozenset(host.id for host in hosts if (host.cpu_percent or 0) >= limits.high_utilization)
+    return frozenset(host.id for host in hosts if _is_overloaded(snapshot, host, limits))
+
+
+def _is_overloaded(snapshot: Snapshot, host: Host, limits: Limits) -> bool:
+    threads = snapshot.cluster_by_id[host.cluster].count_threads_as_cores
+    return host.cpu_percent is not None and shared_load(host, threads=threads) >= limits.high_utilization
 
 
 def _overloaded(
-    snapshot: Snapshot, cluster: Cluster, hosts: Sequence[Host], limits: Limits, busy: frozenset[str]
+    snapshot: Snapshot, hosts: Sequence[Host], limits: Limits, busy: frozenset[str], *, threads: bool
 ) -> list[Host]:
-    """The busiest first, in cores."""
-    now = overloaded(snapshot, tuple(host.id for host in hosts), limits) & busy
+    """The busiest first, in percent of what they have; of equals in the order of the hosts."""
+    ratio = limits.vcpu_to_physical_cpu_ratio
 
     def crowded(host: Host) -> bool:
-        vcpus = sum(vm.vcpus for vm in snapshot.vms_of_host.get(host.id, ()))
-        ratio = limits.vcpu_to_physical_cpu_ratio
-        return ratio > 0 and vcpus >= ratio * _cores(host, cluster)
+        vcpus = sum(vm.vcpus for vm in running_vms(snapshot, host.id))
+        return ratio > 0 and quotient(vcpus, cpus_of(host, threads=threads)) >= ratio
 
-    found = [host for host in hosts if host.id in now or crowded(host)]
-    return sorted(found, key=lambda host: (-(host.cpu_percent or 0) * _cores(host, cluster), host.id))
+    def too_busy(host: Host) -> bool:
+        there = snapshot.vms_of_host.get(host.id)
+        return host.id in busy and bool(there) and _is_overloaded(snapshot, host, limits)
+
+    found = [host for host in hosts if too_busy(host) or crowded(host)]
+    return sorted(found, key=lambda host: -_usage(host, threads=threads))
 
 
 def _short_of_memory(snapshot: Snapshot, hosts: Sequence[Host], limits: Limits) -> list[Host]:
@@ -116,32 +154,23 @@ def _short_of_memory(snapshot: Snapshot, hosts: Sequence[Host], limits: Limits) 
     ]
 
 
-def _fitting(
-    snapshot: Snapshot, vm: Vm, targets: Sequence[Host], limits: Limits, permits: Permits
-) -> tuple[str, ...]:
-    """The targets that stay within the limits with the VM, the least busy first."""
-    fits = [
-        host
-        for host in targets
-        if host.id != vm.host
-        and _usage(host) + _load(vm) / (host.threads or host.cores) <= limits.high_utilization
+def _fits(host: Host, vm: Vm, limits: Limits) -> bool:
+    """Whether a target stays within the limits with the VM, by its cores, and by the VM's memory alone."""
+    if host.id == vm.host or host.cpu_percent is None:
+        return False
+    load, cores = total_load(host, threads=False) + _load(vm), cpus_of(host, threads=False)
+    return (
+        cores > 0
+        and Fraction(load, cores) <= limits.high_utilization
         and host.free_mb - vm.memory_mb > limits.max_free_memory_for_over_utilized
-        and permits(vm, host.id)
-    ]
-    return admitted(
-        snapshot, vm, tuple(host.id for host in sorted(fits, key=lambda host: (_usage(host), host.id)))
     )
 
 
-def _usage(host: Host) -> float:
+def _usage(host: Host, *, threads: bool) -> int:
     """Percent of CPU in use; a host of which that is not known counts as full."""
-    return 100.0 if host.cpu_percent is None else host.cpu_percent
+    return _FULL if host.cpu_percent is None else shared_load(host, threads=threads)
 
 
-def _load(vm: Vm) -> float:
-    """Percent of one core that a VM uses."""
-    return (vm.usage_cpu_percent or 0) * vm.vcpus
-
-
-def _cores(host: Host, cluster: Cluster) -> int:
-    return (host.threads or host.cores) if cluster.count_threads_as_cores else host.cores
+def _load(vm: Vm) -> int:
+    """Percent of one core that a VM uses; none where that is not known."""
+    return int(vm.usage_cpu_percent or 0) * vm.vcpus

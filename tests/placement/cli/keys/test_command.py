@@ -137,8 +137,8 @@ def test_show_of_a_vm_names_what_is_hidden_and_what_is_ignored(keys: Commands) -
 def test_show_of_a_host_counts_what_vms_brought(keys: Commands) -> None:
     state = keyed(
         host("h1", cpu_percent=None),
-        vm("a", "h1", vcpus=4),
-        vm("b", "h1", vcpus=4),
+        vm("a", "h1", vcpus=4, memory_mb=1024),
+        vm("b", "h1", vcpus=4, memory_mb=1024),
         keys=(node_key("h1", "SAN", 2.0, sticky=True, weight=60.0), node_key("h1", "_GREEN", 0.8)),
         frozen={"a": {"G": 1.0}, "b": {"G": 1.0}},
     )
@@ -159,7 +159,7 @@ def test_show_and_explain_go_by_the_parameters_of_the_hosts_policy(keys: Command
     state = keyed(
         cluster(scheduling_properties={f"placement_{name}": text for name, text in parameters.items()}),
         host("h1", cpu_percent=90, load_average_5m=4),
-        vm("a", "h1", vcpus=16),
+        vm("a", "h1", vcpus=16, memory_mb=1024),
         vm("v1"),
         keys=(key("#LOAD", 0.0, resource="v1"),),
         frozen={"a": {"_GREEN": 1.0}},
@@ -176,7 +176,7 @@ def test_show_and_explain_go_by_the_parameters_of_the_hosts_policy(keys: Command
 
 
 def test_explain_tells_why_there_is_no_host(keys: Commands) -> None:
-    full = keyed(host("h1", memory_mb=1024, status="maintenance", memory_free_mb=5), vm("v1"))
+    full = keyed(host("h1", memory_mb=1024, status="maintenance", memory_free_mb=5), vm("v1", memory_mb=1024))
     assert keys.told(full, "explain", "v1")[2:] == [
         "h1 is not up no room",
         "1024 MiB not handed out, 2048 must fit with some to spare",

@@ -22,7 +22,7 @@ def drawn(seed: int, *, hosts: int = 4, vms: int = 6, groups: int = 4) -> Snapsh
             vm(
                 name,
                 dice.choice(host_ids),
-                memory_mb=dice.choice(_SIZES_MB),
+                needs_mb=dice.choice(_SIZES_MB),
                 usage_cpu_percent=None,
                 migratable=dice.random() < 0.9,
             )

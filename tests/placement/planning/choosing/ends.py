@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from ovirt_placement.model import Snapshot
+from tests.builders import needed_mb
 
 #: Hosts of the running VMs, in the order of the snapshot.
 End = tuple[str, ...]
@@ -72,8 +73,8 @@ class Ends:
             if now != vm.host and any(unit.broken([now]) for unit in rules):
                 return f"the engine refuses {vm.id} on {now}"
         for host in self._snapshot.hosts:
-            come = sum(vm.memory_mb for vm, now in zip(self.vms, end, strict=True) if now == host.id)
-            gone = sum(vm.memory_mb for vm in self.vms if vm.host == host.id)
+            come = sum(needed_mb(vm) for vm, now in zip(self.vms, end, strict=True) if now == host.id)
+            gone = sum(needed_mb(vm) for vm in self.vms if vm.host == host.id)
             if come > gone + host.free_mb:
                 return f"{host.id} is overfull"
         lost = [unit for unit in self._held if unit.breaks(end)]

@@ -110,8 +110,8 @@ def test_headroom_is_kept_where_another_host_will_do() -> None:
         host("small", memory_mb=4096, free_mb=2048, cpu_percent=0),
         host("busy", memory_mb=65536, free_mb=20000, cpu_percent=85),
         host("full", memory_mb=65536, free_mb=14000, cpu_percent=20),
-        vm("a", "h1", memory_mb=2048, vcpus=2, usage_cpu_percent=80),
-        vm("b", "h1", memory_mb=2048, vcpus=2, usage_cpu_percent=80),
+        vm("a", "h1", needs_mb=2048, vcpus=2, usage_cpu_percent=80),
+        vm("b", "h1", needs_mb=2048, vcpus=2, usage_cpu_percent=80),
         group("g", APART, "a b"),
     )
     found = chosen(cluster, memory_headroom=0.1, cpu_headroom=0.1)
@@ -137,11 +137,11 @@ def test_a_full_host_is_emptied_a_little_for_a_hard_rule() -> None:
         host("h1", free_mb=0),
         host("h2", free_mb=0),
         host("h3", free_mb=1024),
-        vm("a", "h1", memory_mb=2048),
-        vm("b", "h2", memory_mb=2048, migratable=False),
-        vm("small", "h2", memory_mb=1024),
-        vm("large", "h2", memory_mb=4096),
-        vm("one", "h2", memory_mb=1024),
+        vm("a", "h1", needs_mb=2048),
+        vm("b", "h2", needs_mb=2048, migratable=False),
+        vm("small", "h2", needs_mb=1024),
+        vm("large", "h2", needs_mb=4096),
+        vm("one", "h2", needs_mb=1024),
         host("h4", free_mb=1024),
         group("g", TOGETHER, "a b"),
     )

@@ -16,7 +16,7 @@ from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate
-from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.choosing.clusters import drawn
 from tests.placement.planning.choosing.ends import Ends
 
@@ -51,13 +51,13 @@ def pairs_that_must_part(seed: int) -> Snapshot:
     for number in range(30):
         home = dice.choice(names[1:])
         for twin in ("a", "b"):
-            vms.append(vm(f"{twin}{number:02}", home, memory_mb=4096, vcpus=2, usage_cpu_percent=40))
+            vms.append(vm(f"{twin}{number:02}", home, needs_mb=4096, vcpus=2, usage_cpu_percent=40))
         groups.append(group(f"g{number:02}", APART, f"a{number:02} b{number:02}"))
     vms += [
-        vm(f"v{number:03}", names[1 + number % 14], memory_mb=4096, vcpus=2, usage_cpu_percent=20)
+        vm(f"v{number:03}", names[1 + number % 14], needs_mb=4096, vcpus=2, usage_cpu_percent=20)
         for number in range(340)
     ]
-    used_mb = {name: sum(one.memory_mb for one in vms if one.host == name) for name in names}
+    used_mb = {name: sum(needed_mb(one) for one in vms if one.host == name) for name in names}
     used = {
         name: sum(one.vcpus * (one.usage_cpu_percent or 0) for one in vms if one.host == name)
         for name in names

@@ -35,7 +35,7 @@ def of_size(chance: random.Random, count_of_hosts: int, count_of_vms: int, count
             vm(
                 one,
                 chance.choice(hosts),
-                memory_mb=1024 * chance.choice([1, 1, 2, 3]),
+                needs_mb=1024 * chance.choice([1, 1, 2, 3]),
                 migratable=chance.random() < 0.9,
             )
             for one in vms

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from tests.builders import needed_mb
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Cluster:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.start: Where = {vm.id: vm.host for vm in snapshot.vms if vm.host is not None}
-        self.memory = {vm.id: vm.memory_mb for vm in snapshot.vms}
+        self.memory = {vm.id: needed_mb(vm) for vm in snapshot.vms}
         self.fixed = {vm.id for vm in snapshot.vms if not vm.migratable}
         self.hosts = [host.id for host in snapshot.hosts]
         self.total = {

@@ -41,7 +41,7 @@ def repair(
         vm(
             one,
             its_host,
-            memory_mb=sizes.get(one) or chance.choice([1024, 2048, 4096, 8192, 16384]),
+            needs_mb=sizes.get(one) or chance.choice([1024, 2048, 4096, 8192, 16384]),
             usage_mem_percent=chance.randint(20, 95),
         )
         for one, its_host in at.items()

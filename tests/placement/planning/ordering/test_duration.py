@@ -25,7 +25,7 @@ def test_a_guest_that_writes_faster_than_can_be_sent_still_ends() -> None:
 
 
 def test_only_memory_in_use_is_sent_and_all_where_nobody_knows() -> None:
-    known, unknown = vm("a", "h1", usage_mem_percent=25), vm("b", "h1", usage_mem_percent=None)
+    known, unknown = (vm("a", "h1", memory_mb=1024, usage_mem_percent=percent) for percent in (25, None))
     assert step_seconds([known], PACE) == pytest.approx(migration_seconds(256, PACE))
     assert step_seconds([unknown], PACE) == pytest.approx(migration_seconds(1024, PACE))
 
@@ -37,5 +37,5 @@ def test_a_group_that_moves_at_once_queues_on_its_host() -> None:
 
 
 def test_the_longest_of_a_group_may_outlast_the_others() -> None:
-    large, small = vm("a", "h1", memory_mb=65536), vm("b", "h1")
+    large, small = vm("a", "h1", needs_mb=65536), vm("b", "h1")
     assert step_seconds([large, small], PACE) == pytest.approx(step_seconds([large], PACE))

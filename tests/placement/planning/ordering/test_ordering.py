@@ -28,7 +28,7 @@ def told(found: Order) -> list[str]:
 
 
 def big(name: str, on: str, gib: int = 8) -> Vm:
-    return vm(name, on, memory_mb=gib * GIB)
+    return vm(name, on, needs_mb=gib * GIB)
 
 
 def full(name: str, free_gib: int = 0) -> Host:

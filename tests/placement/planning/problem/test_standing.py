@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.planning.problem.standing import Standing
-from tests.builders import APART, CLUSTER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.choosing.clusters import drawn
 from tests.placement.planning.choosing.ends import Ends
 
@@ -29,8 +29,8 @@ def test_violations_and_room_are_right_after_any_moves(seed: int) -> None:
         assert (found.hard, found.soft, found.migrations) == (hard, soft, migrations)
         assert found.pairs == ends.pairs(end)
         for known in cluster.hosts:
-            taken = sum(one.memory_mb for one, now in zip(ends.vms, end, strict=True) if now == known.id)
-            before = sum(one.memory_mb for one in ends.vms if one.host == known.id)
+            taken = sum(needed_mb(one) for one, now in zip(ends.vms, end, strict=True) if now == known.id)
+            before = sum(needed_mb(one) for one in ends.vms if one.host == known.id)
             assert standing.free_mb(known.id) == known.free_mb + before - taken
 
 

@@ -50,7 +50,7 @@ def test_a_vm_needs_as_many_cores_as_it_has_cpus_and_several_need_no_more_than_t
     refused = Reason(TOO_FEW_CORES, vm="b", host="h1", number=4)
     assert reasons(snapshot(*parts), "a") == ()
     assert reasons(snapshot(*parts), "a b") == (refused,)
-    assert reasons(snapshot(*parts, vm("c", "h1", vcpus=9)), "a") == ()
+    assert reasons(snapshot(*parts, vm("c", "h1", vcpus=4)), "a") == ()
     threads = cluster(count_threads_as_cores=True)
     assert reasons(snapshot(threads, *parts), "a b") == ()
     assert reasons(snapshot(threads, host("h1", cores=4), vm("a", vcpus=5)), "a")[0].number == 4

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Host, Pending, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.settings import DEFAULTS
-from tests.builders import CLUSTER
+from tests.builders import CLUSTER, needed_mb
 from tests.placement.rules.placement_keys import reference
 
 
@@ -54,7 +54,7 @@ def crash(state: Snapshot, failed: tuple[str, ...]) -> Snapshot:
             leaving = vm.host in failed and vm.status == "migrating"
             if leaving and (entries or vm.migrating_to == host.id):
                 promised = entries[0].memory_mb if entries else None
-                free += vm.memory_mb if promised is None else promised
+                free += needed_mb(vm) + (0 if promised is None else promised - vm.memory_mb)
         status = "non_responsive" if host.id in failed else host.status
         hosts.append(replace(host, free_mb=free, status=status))
     for vm in state.vms:
@@ -76,7 +76,7 @@ def launch(state: Snapshot, vm_id: str, host_id: str) -> Snapshot:
 
     def filled(host: Host) -> Host:
         free = None if host.memory_free_mb is None else max(0, host.memory_free_mb - used)
-        return replace(host, free_mb=host.free_mb - vm.memory_mb, memory_free_mb=free)
+        return replace(host, free_mb=host.free_mb - needed_mb(vm), memory_free_mb=free)
 
     return replace(
         state,
@@ -94,8 +94,8 @@ def lets(state: Snapshot, vm: Vm, host: Host) -> bool:
     return (
         host.status == "up"
         and host.cluster == CLUSTER
-        and vm.memory_mb <= host.free_mb
-        and vm.vcpus <= cores
+        and needed_mb(vm) <= host.free_mb
+        and max(vm.vcpus, *(one.vcpus for one in there(state, host)), 0) <= cores
         and (vm.migratable or not vm.pinned_hosts or host.id in vm.pinned_hosts)
         and lets_hosts(state, vm, host)
         and lets_peers(state, vm, host)
@@ -112,15 +112,27 @@ def lets_hosts(state: Snapshot, vm: Vm, host: Host) -> bool:
 
 
 def lets_peers(state: Snapshot, vm: Vm, host: Host) -> bool:
-    """The engine's own rule between VMs: direct peers, whatever their cluster."""
+    """The engine's own rule between VMs: direct peers, but those that run in another cluster."""
     wanted: set[str] = set()
     for group in groups_with(state, vm.id):
         if group.vms_rule.hard:
-            found = {place for peer in everybody(state, group) - {vm.id} for place in heading(state, peer)}
+            seen = {peer for peer in everybody(state, group) - {vm.id} if not out_of_sight(state, vm, peer)}
+            found = {place for peer in seen for place in heading(state, peer)}
             if not group.vms_rule.positive and host.id in found:
                 return False
             wanted |= found if group.vms_rule.positive else set()
     return not wanted or host.id in wanted
+
+
+def out_of_sight(state: Snapshot, vm: Vm, peer: str) -> bool:
+    known = state.vm_by_id[peer]
+    coming = known.migrating_to or any(entry.vm == peer for entry in state.pending)
+    return known.cluster != vm.cluster and not coming
+
+
+def there(state: Snapshot, host: Host) -> list[Vm]:
+    """Who runs on a host or is on the way to it."""
+    return [vm for vm in state.vms if host.id in (vm.host, *heading(state, vm.id))]
 
 
 def lets_unified(state: Snapshot, vm: Vm, host: Host) -> bool:

@@ -20,12 +20,13 @@ from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, pendi
 
 KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
 THREE = (host("h1"), host("h2"), host("h3"))
-#: A VM of another cluster, with a label that brings it into groups.
+#: A VM on its way in another cluster, with a label that brings it into groups: the engine's filter sees it.
 FAR = (
     cluster(),
     cluster("cluster2"),
     host("far", cluster="cluster2"),
     vm("x", "far", cluster="cluster2"),
+    pending("x", "far"),
     build.label("foreign", "x"),
 )
 
@@ -35,7 +36,7 @@ def of(*parts: build.Part, failures: int | None = None, keys: tuple[PlacementKey
 
 
 def ha(name: str, on: str | None, memory: int = 4096, **fields: Any) -> build.Part:
-    return vm(name, on, ha=True, memory_mb=memory, **fields)
+    return vm(name, on, ha=True, needs_mb=memory, **fields)
 
 
 def key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
@@ -95,14 +96,14 @@ def test_starts_stand_in_an_order_that_all_filters_let_through() -> None:
 
 
 def test_the_engines_own_filter_counts_where_it_is_the_stricter_one() -> None:
-    """A member of another cluster through a label, and a positive group without hosts."""
+    """A member on its way in another cluster, through a label, and a positive group without hosts."""
     near = group("g", TOGETHER, "a", vm_labels=("foreign",))
     assert of(*FAR, *THREE, ha("a", "h1"), near).safe is False
     assert of(*THREE, ha("a", "h1"), group("g", vms="a", hosts_rule=TOGETHER)).safe is False
 
 
 def test_a_start_may_open_a_host_that_the_engine_closes_before_it() -> None:
-    """Its filter follows the peers that run: at first the foreign one, then `b` as well."""
+    """Its filter follows the peers: at first the foreign one on its way, then `b` as well."""
     near = group("near", TOGETHER, "a", vm_labels=("foreign",))
     tied = group("tied", TOGETHER, "a b")
     found = of(*FAR, *THREE[:2], ha("a", "h1"), ha("b", "h1"), near, tied)
@@ -111,7 +112,7 @@ def test_a_start_may_open_a_host_that_the_engine_closes_before_it() -> None:
 
 def test_what_is_on_its_way_when_a_host_fails_does_not_arrive() -> None:
     """It gives back memory that was promised to it, and what was on its way to the host stays."""
-    leaving = vm("b", "h1", memory_mb=4096, status="migrating", migrating_to="h2")
+    leaving = vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")
     assert of(host("h1"), host("h2", free_mb=0), ha("a", "h1"), leaving).safe is True
     coming = vm("b", "h2", status="migrating", migrating_to="h1")
     hosts = (host("h1"), host("h2"), host("h3", free_mb=0))
@@ -135,7 +136,7 @@ def test_vms_that_are_down_or_on_a_host_that_is_not_up_are_named() -> None:
 
 def test_memory_is_given_back_only_where_the_engine_has_promised_it() -> None:
     """What is expected to leave the failed host has taken nothing yet."""
-    parts = (host("h1"), host("h2", free_mb=0), ha("a", "h1"), vm("b", "h1", memory_mb=4096))
+    parts = (host("h1"), host("h2", free_mb=0), ha("a", "h1"), vm("b", "h1", needs_mb=4096))
     assert of(*parts, pending("b", "h2")).safe is False
 
 

@@ -27,7 +27,7 @@ MANY = 1_000_000
 
 
 def ha(name: str, on: str, memory: int = 4096, **fields: Any) -> build.Part:
-    return vm(name, on, ha=True, memory_mb=memory, **fields)
+    return vm(name, on, ha=True, needs_mb=memory, **fields)
 
 
 class Watched(Starts):

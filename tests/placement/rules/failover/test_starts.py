@@ -43,7 +43,7 @@ def vms(draw: st.DrawFn, name: str) -> Vm:
         name,
         at,
         ha=draw(st.sampled_from([True, True, True, False])),
-        memory_mb=draw(st.sampled_from([1000, 2000, 4000])),
+        needs_mb=draw(st.sampled_from([1000, 2000, 4000])),
         usage_mem_percent=draw(st.sampled_from([None, 10, 100])),
         vcpus=draw(st.sampled_from([1, 1, 4])),
         migratable=draw(st.sampled_from([True, True, True, False])),

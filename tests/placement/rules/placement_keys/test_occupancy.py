@@ -90,8 +90,11 @@ def test_what_is_carried_on_is_what_is_added_up(succession: tuple[Snapshot, Snap
 def test_migration_moves_what_a_vm_takes_and_brings() -> None:
     names = [f"v{number}" for number in range(100)]
     records = tuple(FrozenKeys(vm=name, keys=(("A", 1.0),)) for name in names)
-    before = replace(keyed(host("h1"), host("h2"), *(vm(name, "h1") for name in names)), frozen_keys=records)
-    moved = (vm("v0", "h2"), *before.vms[1:])
+    before = replace(
+        keyed(host("h1"), host("h2"), *(vm(name, "h1", memory_mb=1024) for name in names)),
+        frozen_keys=records,
+    )
+    moved = (vm("v0", "h2", memory_mb=1024), *before.vms[1:])
     after = replace(before, vms=moved)
     occupancy(before)
     prepare(after, like=before)

@@ -30,13 +30,13 @@ from tests.placement.rules.placement_keys.parts import key, keyed, node_key
 def test_host_without_room_is_refused_by_what_it_lacks(
     fields: dict[str, Any], kind: ReasonKind, number: int
 ) -> None:
-    (verdict,) = filter_hosts(keyed(host("h1", **fields), vm("new")), asked("h1"))
+    (verdict,) = filter_hosts(keyed(host("h1", **fields), vm("new", memory_mb=1024)), asked("h1"))
     assert verdict.reasons == (Reason(kind, host="h1", number=number),)
 
 
 @pytest.mark.parametrize("fields", [{"memory_mb": 2049}, {"memory_free_mb": 2049}, {"free_mb": 1025}])
 def test_one_mebibyte_more_is_enough(fields: dict[str, Any]) -> None:
-    assert accepted(keyed(host("h1", **fields), vm("new")), "h1") == ["h1"]
+    assert accepted(keyed(host("h1", **fields), vm("new", memory_mb=1024)), "h1") == ["h1"]
 
 
 def test_filter_keeps_worse_rounds_and_refuses_what_is_below_the_last() -> None:

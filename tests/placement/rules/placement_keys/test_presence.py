@@ -47,8 +47,8 @@ def test_vm_on_its_way_counts_where_it_goes() -> None:
     on_their_way = keyed(
         *TWO_HOSTS,
         vm("new"),
-        vm("starting"),
-        vm("moving", "h2", status="migrating"),
+        vm("starting", memory_mb=1024),
+        vm("moving", "h2", status="migrating", memory_mb=1024),
         pending("starting", "h1"),
         pending("moving", "h1"),
         keys=(REPEL,),
@@ -78,7 +78,7 @@ def test_what_is_promised_to_a_start_counts_as_promised_and_is_not_in_use_yet() 
     state = keyed(host("h1", **measured), vm("other"), vm("new"), pending("new", "h1"), promise)
     (here,) = decide_vm(state, state.vm_by_id["new"], ("h1",)).hosts
     assert (here.room.uncontended_mb, here.room.contended_mb) == (8192 - 2048, 4096)
-    booked = keyed(host("h1", memory_mb=8192, free_mb=0), vm("new"), pending("new", "h1"))
+    booked = keyed(host("h1", memory_mb=8192, free_mb=0), vm("new", memory_mb=1024), pending("new", "h1"))
     (here,) = decide_vm(booked, booked.vm_by_id["new"], ("h1",)).hosts
     assert (here.room.uncontended_mb, here.room.contended_mb) == (8192, 1024)
 

@@ -1,0 +1,66 @@
+"""The engine's own weights that we can tell the answers of, each once, with what its shipped policies say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.built_in import ha_weight, preferred_hosts, vm_affinity_weight, vm_to_hosts_weight
+from ovirt_placement.rules.load import even_cpu, even_memory
+from ovirt_placement.rules.verdict import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnginesWeight:
+    """One of them."""
+
+    #: By which a cluster's state knows its factor.
+    name: str
+    #: The id of its unit.
+    unit: str
+    #: The factor that it has in the policies which the engine ships.
+    factor: int
+    #: Its weight of each candidate host, in the order in which it tells them; hosts may be left out.
+    scores: Callable[[Snapshot, Request], dict[str, int]]
+
+
+#: Source: InternalPolicyUnits, InternalClusterPolicies.
+ENGINES_WEIGHTS = (
+    EnginesWeight(
+        name="even_cpu_weight",
+        unit="7db4ab05-81ab-42e8-868a-aee2df483edb",
+        factor=2,
+        scores=even_cpu.scores,
+    ),
+    EnginesWeight(
+        name="even_memory_weight",
+        unit="4134247a-9c58-4b9a-8593-530bb9e37c59",
+        factor=1,
+        scores=even_memory.scores,
+    ),
+    EnginesWeight(
+        name="preferred_hosts_weight",
+        unit="591cdb81-ba67-45b4-9642-e28f61a97d57",
+        factor=99,
+        scores=preferred_hosts.scores,
+    ),
+    EnginesWeight(
+        name="ha_weight",
+        unit="7f262d70-6cac-11e3-981f-0800200c9a66",
+        factor=1,
+        scores=ha_weight.scores,
+    ),
+    EnginesWeight(
+        name="vm_affinity_weight",
+        unit="84e6ddee-ab0d-42dd-82f0-c297779db567",
+        factor=1,
+        scores=vm_affinity_weight.scores,
+    ),
+    EnginesWeight(
+        name="vm_to_host_weight",
+        unit="427aed70-dae3-48ba-8fe9-a902a9d563c8",
+        factor=20,
+        scores=vm_to_hosts_weight.scores,
+    ),
+)

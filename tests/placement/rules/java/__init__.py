@@ -1,0 +1,1 @@
+"""Java's numbers, ids and tables."""

@@ -1,0 +1,124 @@
+"""What the engine's even distribution would try, against its definition, on random small clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.load.even_distribution import Limits, proposals
+from ovirt_placement.rules.verdict import Move
+from tests.builders import CLUSTER, cluster, host, snapshot, vm
+
+HOSTS = ("h0", "h1", "h2")
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Snapshot:
+    percent = st.none() | st.sampled_from([0, 30, 59, 60, 61, 74, 75, 76, 100]) | st.integers(0, 100)
+    hosts = [
+        host(
+            name,
+            cpu_percent=draw(percent),
+            cores=draw(st.integers(1, 4)),
+            threads=draw(st.none() | st.integers(4, 8)),
+            free_mb=draw(st.integers(0, 6000)),
+            spm=draw(st.booleans()),
+        )
+        for name in HOSTS
+    ]
+    vms = [
+        vm(
+            name,
+            draw(st.sampled_from(HOSTS)),
+            memory_mb=draw(st.sampled_from([500, 1000, 3000])),
+            vcpus=draw(st.integers(1, 3)),
+            usage_cpu_percent=draw(st.none() | st.integers(0, 100)),
+            migratable=draw(st.sampled_from([True, True, False])),
+        )
+        for name in ("a", "b", "c", "d")
+    ]
+    return snapshot(cluster(count_threads_as_cores=draw(st.booleans())), *hosts, *vms)
+
+
+LIMITS = st.builds(
+    Limits,
+    high_utilization=st.integers(50, 99),
+    max_free_memory_for_over_utilized=st.sampled_from([0, 2000, 4000]),
+    min_free_memory_for_under_utilized=st.sampled_from([0, 1000, 3000]),
+    vcpu_to_physical_cpu_ratio=st.sampled_from([0, 0.1, 1, 1.5, 2]),
+)
+
+
+@dataclass
+class Definition:
+    """CPU before memory; sources by their use, VMs by theirs, and no target that would be overloaded."""
+
+    state: Snapshot
+    limits: Limits
+    long_busy: set[str]
+
+    def moves(self) -> Iterator[Move]:
+        for sources, targets in (self.by_cpu(), self.by_memory()):
+            for source in sources:
+                for each in sorted(self.there(source), key=use):
+                    fits = tuple(one.id for one in targets if one is not source and self.fits(one, each))
+                    if fits and each.migratable:
+                        yield Move(each.id, fits)
+
+    def by_cpu(self) -> tuple[list[Host], list[Host]]:
+        low = min(80 * self.limits.high_utilization // 100, self.limits.high_utilization - 10)
+        sources = [one for one in self.state.hosts if self.busy(one) or self.crowded(one)]
+        idle = [one for one in self.state.hosts if percent(one, one.cores) < low]
+        sources.sort(key=lambda one: -percent(one, self.cpus(one)))
+        idle.sort(key=lambda one: percent(one, self.cpus(one)))
+        return sources, idle
+
+    def by_memory(self) -> tuple[list[Host], list[Host]]:
+        hosts, limits = self.state.hosts, self.limits
+        short = [one for one in hosts if one.free_mb < limits.max_free_memory_for_over_utilized]
+        roomy = [one for one in hosts if one.free_mb > limits.min_free_memory_for_under_utilized]
+        return [one for one in short if len(self.there(one)) > 1], roomy
+
+    def busy(self, one: Host) -> bool:
+        known = one.cpu_percent is not None and one.id in self.long_busy and self.there(one)
+        return bool(known) and percent(one, self.cpus(one)) >= self.limits.high_utilization
+
+    def crowded(self, one: Host) -> bool:
+        ratio = self.limits.vcpu_to_physical_cpu_ratio
+        return ratio > 0 and sum(each.vcpus for each in self.there(one)) / self.cpus(one) >= ratio
+
+    def fits(self, one: Host, each: Vm) -> bool:
+        if one.cpu_percent is None:
+            return False
+        load = int(one.cpu_percent) * one.cores + 10 * one.spm + use(each)
+        left_mb = one.free_mb - each.memory_mb
+        cool = load <= self.limits.high_utilization * one.cores
+        return cool and left_mb > self.limits.max_free_memory_for_over_utilized
+
+    def there(self, one: Host) -> list[Vm]:
+        return [each for each in self.state.vms if each.host == one.id]
+
+    def cpus(self, one: Host) -> int:
+        return one.threads if self.state.clusters[0].count_threads_as_cores and one.threads else one.cores
+
+
+def percent(one: Host, cpus: int) -> int:
+    """Of all CPUs, rounded up; whoever manages storage has a tenth of one more to bear."""
+    return 100 if one.cpu_percent is None else -(-(int(one.cpu_percent) * cpus + 10 * one.spm) // cpus)
+
+
+def use(each: Vm) -> int:
+    return int(each.usage_cpu_percent or 0) * each.vcpus
+
+
+@settings(max_examples=300)
+@given(clusters(), LIMITS, st.sets(st.sampled_from(HOSTS)))
+def test_what_is_proposed_is_what_the_engine_would_try(
+    state: Snapshot, limits: Limits, long_busy: set[str]
+) -> None:
+    found = proposals(state, CLUSTER, HOSTS, limits, frozenset(long_busy))
+    assert list(found) == list(Definition(state, limits, long_busy).moves())

@@ -1,0 +1,151 @@
+"""What the engine asks of a host's memory, against its definition, on random hosts and VMs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.built_in.memory import MEMORY_AND_SWAP_IN_USE, MEMORY_HANDED_OUT, filter_hosts
+from ovirt_placement.rules.memory import overhead_mb, promised_mb, required_mb, with_arrived, with_left
+from ovirt_placement.rules.verdict import Request
+from tests import builders as build
+from tests.builders import host, needed_mb, pending, snapshot, vm
+
+SIZES = st.integers(1, 4096) | st.sampled_from([511, 512, 513, 1024, 65536])
+HUGE = st.sampled_from([{}, {}, {"hugepages": "2048"}, {"hugepages": "1048576"}, {"hugepages": "none"}])
+
+
+@st.composite
+def vms(draw: st.DrawFn, name: str) -> Vm:
+    at = draw(st.none() | st.sampled_from(["h1", "h2"]))
+    return vm(
+        name,
+        at,
+        status=draw(st.sampled_from(["up", "paused", "migrating"])) if at else "down",
+        memory_mb=draw(SIZES),
+        vcpus=draw(st.integers(1, 4)),
+        io_threads=draw(st.integers(0, 2)),
+        video_mb=draw(st.sampled_from([0, 16, 96])),
+        custom_properties=draw(HUGE),
+        usage_mem_percent=draw(st.none() | st.integers(0, 100)),
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> Snapshot:
+    """Hosts that have about what is asked for."""
+    drawn = [draw(vms(name)) for name in "abc"]
+    asked = sum(needed_mb(one) for one in drawn[:2])
+    near = st.integers(max(0, asked - 100), asked + 100) | st.integers(0, 2 * asked)
+
+    def one_host(name: str) -> Host:
+        return host(
+            name,
+            memory_mb=100 * draw(st.integers(0, 2)),
+            free_mb=draw(near),
+            memory_free_mb=draw(st.none() | near),
+            swap_free_mb=draw(st.none() | st.integers(0, 100)),
+            free_huge_pages=draw(
+                st.dictionaries(st.sampled_from([2048, 1048576]), st.integers(0, 3000), max_size=2)
+            ),
+        )
+
+    coming = [pending("c", draw(st.sampled_from(["h1", "h2"])))] if draw(st.booleans()) else []
+    return snapshot(one_host("h1"), one_host("h2"), *drawn, *coming)
+
+
+def page_kib(one: Vm) -> int:
+    told = one.custom_properties.get("hugepages", "")
+    return int(told) if told.isdigit() else 0
+
+
+def accepts(state: Snapshot, asked: str, place: Host) -> bool:
+    """The definition: memory that can be handed out, and memory that is there."""
+    held = {one.id: {one.host} for one in state.vms}
+    for entry in state.pending:
+        held[entry.vm].add(entry.host)
+    coming = [one for one in state.vms if one.id in asked and one.status != "paused"]
+    coming = [one for one in coming if place.id not in held[one.id]]
+    if not coming:
+        return True
+    static = small = 0
+    pages: dict[int, int] = {}
+    for one in coming:
+        static += 64 + one.memory_mb // 512
+        small += 0 if page_kib(one) else one.memory_mb
+        if page_kib(one):
+            needed = math.ceil(one.memory_mb * 1024 / page_kib(one))
+            pages[page_kib(one)] = pages.get(page_kib(one), 0) + needed
+    possible = sum(8 * one.vcpus + 8 * one.io_threads + one.video_mb for one in coming)
+    arrivals = {entry.vm for entry in state.pending if entry.host == place.id}
+    on_their_way = [one for one in state.vms if one.id in arrivals]
+    # The engine looks pages that are pending up by how many are free, in place of by their size.
+    taken = {
+        page_kib(one): math.ceil(one.memory_mb * 1024 / page_kib(one))
+        for one in on_their_way
+        if page_kib(one)
+    }
+    kib = 0
+    for size, count in pages.items():
+        free = place.free_huge_pages.get(size, 0)
+        kib += size * max(0, count - max(0, free - taken.get(free, 0)))
+    to_make = math.ceil(kib / 1024)
+    if small + static + possible + to_make > place.free_mb:
+        return False
+    if place.memory_free_mb is None or place.swap_free_mb is None:
+        return True
+    there = place.memory_free_mb + place.memory_mb // 100 - to_make
+    there -= sum(64 + one.memory_mb // 512 for one in on_their_way)
+    return there >= 0 and small + static <= there + place.swap_free_mb
+
+
+@given(worlds(), st.sampled_from(["a", "ab"]))
+def test_the_filter_is_the_definition(state: Snapshot, asked: str) -> None:
+    verdicts = filter_hosts(state, Request(tuple(asked), ("h1", "h2")))
+    assert [verdict.accepted for verdict in verdicts] == [
+        accepts(state, asked, place) for place in state.hosts
+    ]
+
+
+@given(vms("a"), vms("b"))
+def test_what_comes_and_goes_leaves_a_host_as_it_was(one: Vm, other: Vm) -> None:
+    place = host("h", memory_mb=10**6, free_mb=5000, memory_free_mb=500_000)
+    arrived = with_arrived(place, one, other)
+    assert arrived.free_mb == 5000 - needed_mb(one) - needed_mb(other)
+    assert with_left(with_left(arrived, one), other) == place
+    assert required_mb(one) == one.memory_mb + overhead_mb(one) == needed_mb(one)
+
+
+def test_what_is_promised_may_be_another_size_than_the_vm_has_now() -> None:
+    grown = vm("a", memory_mb=2048)
+    entry = build.pending("a", "h1")
+    assert promised_mb(grown, None) == promised_mb(grown, entry) == needed_mb(grown)
+    assert promised_mb(grown, type(entry)(vm="a", host="h1", memory_mb=1024)) == needed_mb(grown) - 1024
+
+
+def test_which_memory_a_host_lacks_is_told() -> None:
+    fields = {"memory_mb": 0, "swap_free_mb": 10}
+    asked = Request(("a",), ("h1",))
+
+    def reason(place: Host) -> object:
+        (verdict,) = filter_hosts(snapshot(place, vm("a", needs_mb=1024)), asked)
+        return [(one.kind, one.number) for one in verdict.reasons]
+
+    assert reason(host("h1", free_mb=1023, memory_free_mb=2000, **fields)) == [(MEMORY_HANDED_OUT, 1023)]
+    assert reason(host("h1", free_mb=2000, memory_free_mb=900, **fields)) == [(MEMORY_AND_SWAP_IN_USE, 910)]
+    assert reason(host("h1", free_mb=1024, memory_free_mb=1000, **fields)) == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "most", "expected"),
+    [(4096, 16384, 100 + 256 + 16), (4096, 16385, 100 + 512 + 16), (1000, None, 100 + 16 + 16)],
+)
+def test_page_tables_of_power_hold_what_memory_may_grow_to(
+    memory: int, most: int | None, expected: int
+) -> None:
+    large = vm("a", memory_mb=memory, max_memory_mb=most, architecture="ppc64le")
+    assert overhead_mb(large) == expected
