@@ -48,7 +48,7 @@ def world() -> Snapshot:
         *(host(name, memory_free_mb=30000) for name in HOSTS),
         vm("web1", "h1"),
         vm("new", custom_properties={"placement_keys": "Repel1:1:-100"}),
-        vm("large", needs_mb=29000),
+        vm("large", memory_mb=29000),
     )
 
 

@@ -10,6 +10,7 @@ from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import HaCheck
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
+from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.record import Record
 
 #: So many failing sets, and VMs of each, are named in a sentence.
@@ -135,5 +136,5 @@ def _loss_text(loss: Loss, snapshot: Snapshot) -> str:
 
 
 def _memory_mb(loss: Loss, snapshot: Snapshot) -> int:
-    """How much memory the VMs without a home have."""
-    return sum(snapshot.vm_by_id[vm].memory_mb or 0 for vm in loss.homeless)
+    """How much memory the VMs without a home need."""
+    return sum(required_mb(snapshot.vm_by_id[vm]) for vm in loss.homeless)
