@@ -25,6 +25,8 @@ class FormerUnits(msgspec.Struct, frozen=True, omit_defaults=True):
     weights_lacked: tuple[str, ...] = ()
     #: The name of the balance that ours took the place of.
     balance: str | None = None
+    #: Factors of the engine's weights that setup has changed since, by name.
+    factors: dict[str, int] = {}
     #: Those that no unit of it knows any more.
     properties: dict[str, str] = {}
 

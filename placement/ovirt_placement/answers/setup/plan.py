@@ -16,7 +16,7 @@ from ovirt_placement.answers.setup.properties import (
 )
 from ovirt_placement.answers.setup.refusals import check_unlocked, check_unspoilt
 from ovirt_placement.answers.setup.remembering import description_to_be
-from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange
+from ovirt_placement.answers.setup.requests import assign, attach, change_factor, describe, exchange
 from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
 from ovirt_placement.engine.writing.policies import PolicyContent, Request
@@ -48,9 +48,8 @@ def plan(seen: Seen, choice: Choice) -> Plan:
         *_creation(seen, policy, description),
         *_filters(seen, policy, wanted),
         *_weights(seen, policy, wanted),
-        # The properties when all units are there that know them, and while those still are that will go.
+        # The properties when all units are there that know them.
         *exchange(policy, _balance(seen, policy, wanted), properties),
-        *_replaced_weights(seen, policy, wanted),
         *_assignments(policy, choice, clusters),
     )
     notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
@@ -85,22 +84,13 @@ def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator
         if unit not in present:
             yield attach(policy, "weights", unit, f"add the weight {name} x {factor}", factor=factor)
         elif present[unit] != factor:
-            what = f"change the factor of {name} from {present[unit]} to {factor}"
-            yield detach(policy, "weights", unit, f"{what}: take it out")
-            yield attach(policy, "weights", unit, f"{what}: put it back", factor=factor)
+            yield from change_factor(policy, unit, name, present[unit], factor)
 
 
 def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Request | None:
     if wanted.balance in numbers(policy.balances):
         return None
     return attach(policy, "balances", wanted.balance, f"set the balance {seen.name(wanted.balance)}")
-
-
-def _replaced_weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[Request]:
-    for entry in policy.weights:
-        if entry.unit in wanted.replaced:
-            what = f"take out the engine's weight {seen.name(entry.unit)}, which ours replaces"
-            yield detach(policy, "weights", entry.unit, what)
 
 
 def _assignments(

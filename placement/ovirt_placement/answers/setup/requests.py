@@ -17,6 +17,15 @@ def detach(policy: PolicyContent, collection: str, unit: str, what: str) -> Requ
     return Request(what, "DELETE", f"{policy_path(policy)}/{collection}/{unit}")
 
 
+def change_factor(
+    policy: PolicyContent, unit: str, name: str, present: int, factor: int
+) -> Iterator[Request]:
+    """The engine has no other way to change the factor of a weight."""
+    what = f"change the factor of {name} from {present} to {factor}"
+    yield detach(policy, "weights", unit, f"{what}: take it out")
+    yield attach(policy, "weights", unit, f"{what}: put it back", factor=factor)
+
+
 def describe(policy: PolicyContent, description: str, what: str) -> Request:
     return Request(what, "PUT", policy_path(policy), bodies.policy_description(description))
 

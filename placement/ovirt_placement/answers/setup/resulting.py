@@ -17,10 +17,6 @@ def resulting_policy(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> 
     weights = {**numbers(policy.weights), **wanted.weights}
     return SchedulingPolicy(
         filters=tuple(outside[unit] for unit in filters if unit in outside),
-        weights={
-            outside[unit]: factor
-            for unit, factor in weights.items()
-            if unit in outside and unit not in wanted.replaced
-        },
+        weights={outside[unit]: factor for unit, factor in weights.items() if unit in outside},
         balance=outside.get(wanted.balance),
     )

@@ -12,6 +12,7 @@ from ovirt_placement.answers.setup.refusals import check_unspoilt
 from ovirt_placement.answers.setup.requests import (
     assign,
     attach,
+    change_factor,
     describe,
     detach,
     exchange,
@@ -27,8 +28,8 @@ from ovirt_placement.rules.rule import UnitKind
 _NO_BALANCE = "None"
 
 _UNKNOWN = (
-    "nobody remembers which of the engine's units the policy had before ours: all that ours replaced come"
-    " back, and the balance None"
+    "nobody remembers which of the engine's units the policy had before ours: those beside ours stay, the"
+    " weights in whose place ours stand come back, and the balance is None"
 )
 
 
@@ -38,12 +39,12 @@ class Left:
 
     #: Ours, and those of the engine's that came with them.
     gone: tuple[str, ...]
-    #: Factors of the engine's weights that come back.
+    #: Factors of the engine's weights that stay or come back.
     weights: Mapping[str, int]
     #: The balance that comes in place of ours; None if ours is not there.
     balance: str | None
     properties: Mapping[str, str]
-    #: Parameters that only our units know.
+    #: Parameters that only those know which go.
     unknown: frozenset[str]
 
 
@@ -77,33 +78,43 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
 
 
 def _left(units: Mapping[str, Unit], policy: PolicyContent, own: set[str], former: FormerUnits) -> Left:
-    came = (ours.unit_id(units, UnitKind.FILTER, name, internal=True) for name in former.filters_lacked)
+    came = {
+        ours.unit_id(units, kind, name, internal=True)
+        for kind, names in (
+            (UnitKind.FILTER, former.filters_lacked),
+            (UnitKind.WEIGHT, former.weights_lacked),
+        )
+        for name in names
+    }
     weights = dict(_former_weights(units, policy, former))
     balance = _former_balance(units, former) if own & set(numbers(policy.balances)) else None
-    gone = [unit for unit in policy.units if unit in own] + [unit for unit in came if unit in policy.units]
+    gone = tuple(unit for unit in policy.units if unit in own or unit in came)
     staying = {*policy.units, *weights, *([balance] if balance else [])} - set(gone)
     staying |= {i for i, unit in units.items() if unit.name in ours.MANDATORY}
     known = {name for unit in staying if unit in units for name in units[unit].properties}
     every = {**former.properties, **policy.head.properties}
     return Left(
-        gone=tuple(unit for unit in gone if unit is not None),
+        gone=gone,
         weights=weights,
         balance=balance,
         properties={name: value for name, value in every.items() if name in known},
-        unknown=frozenset(name for unit in own for name in units[unit].properties if name not in known),
+        unknown=frozenset(name for unit in gone for name in units[unit].properties if name not in known),
     )
 
 
 def _former_weights(
     units: Mapping[str, Unit], policy: PolicyContent, former: FormerUnits
 ) -> Iterator[tuple[str, int]]:
-    """The engine's weights that ours stand in place of, with the factors of ours."""
+    """The engine's weights that the policy had, with their factors.
+
+    Setup of an earlier release put ours in their place, with their factors: these come back from ours.
+    """
     present = numbers(policy.weights)
-    for name, replaced in ours.WEIGHTS.items():
-        own = ours.unit_id(units, UnitKind.WEIGHT, name)
-        engines = ours.unit_id(units, UnitKind.WEIGHT, replaced, internal=True)
-        if own in present and engines is not None and replaced not in former.weights_lacked:
-            yield engines, present.get(engines, present[own])
+    for own, twin in ours.weight_twins(units).items():
+        name = units[twin].name
+        factor = former.factors.get(name, present.get(twin, present.get(own)))
+        if factor is not None and name not in former.weights_lacked:
+            yield twin, factor
 
 
 def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | None:
@@ -114,9 +125,12 @@ def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | Non
 def _weights(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
     present = numbers(policy.weights)
     for unit, factor in left.weights.items():
+        name = units[unit].name
         if unit not in present:
-            what = f"put the engine's weight {units[unit].name} x {factor} back"
+            what = f"put the engine's weight {name} x {factor} back"
             yield attach(policy, "weights", unit, what, factor=factor)
+        elif present[unit] != factor:
+            yield from change_factor(policy, unit, name, present[unit], factor)
 
 
 def _balance(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Request | None:
