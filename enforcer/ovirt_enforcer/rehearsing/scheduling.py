@@ -19,7 +19,6 @@ _SHIPPED = {
     "even_memory_weight": 1,
     "preferred_hosts_weight": 99,
 }
-_HA_FACTOR = "ha_weight"
 
 
 class Scheduler:
@@ -81,7 +80,7 @@ def _weights(
 ) -> tuple[dict[str | None, dict[str, int]], dict[str, int]]:
     """What each weight says of each host, and how much it counts.
 
-    Of two that are twins ours speaks for both: they want the same.
+    With our unit and the engine's twin both count, and ours speaks for both: they want the same.
     """
     cluster = snapshot.cluster_by_id[vm.cluster]
     engines = _engines_factors(cluster)
@@ -111,8 +110,7 @@ def _factor(rule: Rule, cluster: Cluster, engines: Mapping[str, int]) -> int:
         return 0
     policy = cluster.scheduling_policy
     own = policy.weights.get(rule.name, 0) if policy is not None else 0
-    twin = rule.twin_factor or (_HA_FACTOR if "OptimalForHaReservation" in rule.twins else "")
-    return own + engines.get(twin, 0)
+    return own + engines.get(rule.twin_factor or "", 0)
 
 
 def _by_cpu(host: Host, vm: Vm) -> int:
