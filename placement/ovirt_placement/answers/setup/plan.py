@@ -19,8 +19,8 @@ from ovirt_placement.answers.setup.remembering import description_to_be
 from ovirt_placement.answers.setup.requests import assign, attach, change_factor, describe, exchange
 from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
+from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.writing.policies import PolicyContent, Request
-from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.rules.rule import UnitKind
 
 
@@ -29,8 +29,8 @@ class Plan:
     requests: tuple[Request, ...]
     #: What the administrator should know beside them.
     notes: tuple[str, ...]
-    #: The external units that clusters have afterwards, and the clusters; None where units only go.
-    policy: SchedulingPolicy | None = None
+    #: What clusters have afterwards, and the clusters; None where units only go.
+    policy: Policy | None = None
     clusters: tuple[str, ...] = ()
 
 
