@@ -116,15 +116,22 @@ class World:
         return None
 
     def make_as_earlier_release_did(self, name: str) -> None:
-        """Take out the engine's weights beside ours, and what that release did not remember."""
+        """Take out the engine's weights beside ours, and their parameters, which that release remembered.
+
+        It did not remember factors.
+        """
         (policy,) = (each for each in self.engine.queries.scheduling_policies() if each.name == name)
-        for entry in policy.weights:
-            if self.names[entry.unit] in BESIDE.values():
-                self.engine.policies.remove_unit(policy.id, entry.unit)
         text, opening, memory = policy.description.rpartition("[before ovirt-placement: ")
         former = json.loads(memory.removesuffix("]"))
         former["units"].pop("factors", None)
-        self.engine.policies.edit(policy.id, description=f"{text}{opening}{json.dumps(former)}]")
+        kept = dict(policy.properties)
+        if "ScaleDown" in kept:
+            former["units"].setdefault("properties", {})["ScaleDown"] = kept.pop("ScaleDown")
+        description = f"{text}{opening}{json.dumps(former)}]"
+        self.engine.policies.edit(policy.id, properties=kept, description=description)
+        for entry in policy.weights:
+            if self.names[entry.unit] in BESIDE.values():
+                self.engine.policies.remove_unit(policy.id, entry.unit)
 
     def used_by_red(self) -> str:
         (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")
@@ -176,7 +183,7 @@ def some_policy(world: World, data: st.DataObject, description: str, *, with_our
     weights = some(UnitType.WEIGHT, st.integers(0, 99))
     balance = data.draw(st.sampled_from([None, *usable(UnitType.LOAD_BALANCING)]))
     known = {name for unit in (balance, *(unit for unit, _ in weights)) if unit for name in unit.properties}
-    values = {"HighUtilization": "70", "CpuOverCommitDurationMinutes": "3"}
+    values = {"HighUtilization": "70", "CpuOverCommitDurationMinutes": "3", "ScaleDown": "4"}
     return world.add_policy(
         description,
         some(UnitType.FILTER, st.sampled_from([-1, 0, 1])),

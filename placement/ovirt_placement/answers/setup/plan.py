@@ -8,6 +8,14 @@ from dataclasses import dataclass
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup import bodies
 from ovirt_placement.answers.setup.choice import Choice, Seen, policy_at_first
+from ovirt_placement.answers.setup.factors import (
+    parameters_away,
+    put_aside,
+    set_factor,
+    with_returned,
+    without,
+)
+from ovirt_placement.answers.setup.former import remembered, with_all_back
 from ovirt_placement.answers.setup.properties import (
     ClusterProperties,
     cluster_properties,
@@ -16,7 +24,7 @@ from ovirt_placement.answers.setup.properties import (
 )
 from ovirt_placement.answers.setup.refusals import check_unlocked, check_unspoilt
 from ovirt_placement.answers.setup.remembering import description_to_be
-from ovirt_placement.answers.setup.requests import assign, attach, change_factor, describe, exchange
+from ovirt_placement.answers.setup.requests import assign, attach, describe, exchange
 from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
 from ovirt_placement.engine.reading.policies import Policy
@@ -41,15 +49,19 @@ def plan(seen: Seen, choice: Choice) -> Plan:
     check_unspoilt(seen.units, policy)
     wanted = wanted_units(seen, policy, choice)
     known = known_properties(seen, policy, wanted)
-    properties = wanted_properties(seen, policy, choice, known)
+    away = parameters_away(seen.units, policy, wanted.weights)
+    whole = with_returned(policy, remembered(policy.head.description).away)
+    properties = wanted_properties(seen, whole, choice, known)
     clusters = [cluster_properties(cluster, properties, choice, known) for cluster in seen.clusters]
-    description = description_to_be(seen, policy, wanted, properties, clusters)
+    description = description_to_be(seen, whole, wanted, properties, clusters, away)
     requests = (
         *_creation(seen, policy, description),
         *_filters(seen, policy, wanted),
+        *put_aside(policy, away),
         *_weights(seen, policy, wanted),
         # The properties when all units are there that know them.
-        *exchange(policy, _balance(seen, policy, wanted), properties),
+        *exchange(without(policy, away), _balance(seen, policy, wanted), properties),
+        *_all_back(policy, description),
         *_assignments(policy, choice, clusters),
     )
     notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
@@ -78,19 +90,20 @@ def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator
 
 
 def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[Request]:
-    present = numbers(policy.weights)
     for unit, factor in wanted.weights.items():
-        name = seen.name(unit)
-        if unit not in present:
-            yield attach(policy, "weights", unit, f"add the weight {name} x {factor}", factor=factor)
-        elif present[unit] != factor:
-            yield from change_factor(policy, unit, name, present[unit], factor)
+        coming = f"add the weight {seen.name(unit)} x {factor}"
+        yield from set_factor(seen.units, policy, unit, factor, coming)
 
 
 def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Request | None:
     if wanted.balance in numbers(policy.balances):
         return None
     return attach(policy, "balances", wanted.balance, f"set the balance {seen.name(wanted.balance)}")
+
+
+def _all_back(policy: PolicyContent, description: str) -> Iterator[Request]:
+    if (settled := with_all_back(description)) != description:
+        yield describe(policy, settled, "forget in the policy's description the properties that are back")
 
 
 def _assignments(

@@ -27,6 +27,7 @@ def description_to_be(
     wanted: WantedUnits,
     properties: Mapping[str, str],
     clusters: Sequence[ClusterProperties],
+    away: Mapping[str, str],
 ) -> str:
     """The policy's description, with what was before. What it remembers stands, whatever is interrupted."""
     before = remembered(policy.head.description)
@@ -36,7 +37,8 @@ def description_to_be(
     if units is not None:
         factors = {**_factors(seen, policy, wanted, units), **units.factors}
         units = replace(units, factors=factors)
-    return with_former(policy.head.description, Former(units, _clusters(seen, policy, before, clusters)))
+    found = Former(units, _clusters(seen, policy, before, clusters), {**before.away, **away})
+    return with_former(policy.head.description, found)
 
 
 def _units(

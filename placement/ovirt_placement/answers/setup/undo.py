@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup.former import NOTHING, FormerUnits, forgotten, origin_of, remembered
+from ovirt_placement.answers.setup.factors import (
+    parameters_away,
+    put_aside,
+    set_factor,
+    with_returned,
+    without,
+)
+from ovirt_placement.answers.setup.former import (
+    NOTHING,
+    Former,
+    FormerUnits,
+    forgotten,
+    origin_of,
+    remembered,
+    with_former,
+)
 from ovirt_placement.answers.setup.plan import Plan
 from ovirt_placement.answers.setup.refusals import check_unspoilt
 from ovirt_placement.answers.setup.requests import (
     assign,
     attach,
-    change_factor,
     describe,
     detach,
     exchange,
@@ -64,12 +80,16 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     if not own and former == NOTHING:
         return Plan((), ())
     check_unspoilt(overview.units, policy)
-    left = _left(overview.units, policy, own, former.units or FormerUnits())
+    whole = with_returned(policy, former.away)
+    left = _left(overview.units, whole, own, former.units or FormerUnits())
+    away = parameters_away(overview.units, policy, left.weights)
     requests = (
         *returning(overview, head, going, all_users=False),
+        *_remembered(policy, former, away),
+        *put_aside(policy, away),
         *_weights(overview.units, policy, left),
         # While our units are there that know what is set.
-        *exchange(policy, _balance(overview.units, policy, left), left.properties),
+        *exchange(without(policy, away), _balance(overview.units, policy, left), left.properties),
         *_detached(overview.units, policy, left),
         *_dropped_parameters(overview, policy, left),
         *_description(policy),
@@ -122,15 +142,16 @@ def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | Non
     return found or ours.unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
 
 
+def _remembered(policy: PolicyContent, former: Former, away: Mapping[str, str]) -> Iterator[Request]:
+    if away:
+        text = with_former(policy.head.description, replace(former, away={**former.away, **away}))
+        yield describe(policy, text, "remember in the policy's description the properties that go meanwhile")
+
+
 def _weights(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
-    present = numbers(policy.weights)
     for unit, factor in left.weights.items():
-        name = units[unit].name
-        if unit not in present:
-            what = f"put the engine's weight {name} x {factor} back"
-            yield attach(policy, "weights", unit, what, factor=factor)
-        elif present[unit] != factor:
-            yield from change_factor(policy, unit, name, present[unit], factor)
+        coming = f"put the engine's weight {units[unit].name} x {factor} back"
+        yield from set_factor(units, policy, unit, factor, coming)
 
 
 def _balance(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Request | None:
@@ -148,9 +169,15 @@ def _detached(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> I
 
 
 def _dropped_parameters(overview: Overview, policy: PolicyContent, left: Left) -> Iterator[Request]:
-    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed."""
+    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed.
+
+    Clusters that get another policy are changed by that.
+    """
+    others = remembered(policy.head.description).clusters
     for user in overview.users:
-        if user.policy == policy.head.id and (names := sorted(left.unknown & user.properties.keys())):
+        if user.id in others or user.policy != policy.head.id:
+            continue
+        if names := sorted(left.unknown & user.properties.keys()):
             what = f"let the cluster {user.name} drop the parameters {', '.join(names)}"
             yield assign(user, policy.head.id, {}, what)
 

@@ -10,7 +10,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy as Units
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.disturbances import Disturbance, Drop
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
@@ -157,6 +157,28 @@ def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: Live
     policy = policy_named(live.engine, "ovirt-placement")
     expected = {"SoftAffinityWeight": 5, "VmAffinityGroups": 5, "PreferredHosts": 7}
     assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
+
+
+@pytest.mark.parametrize("nth", range(6))
+@pytest.mark.parametrize("drop", ["request", "answer"])
+def test_a_factor_changes_though_a_parameter_is_set_that_only_its_weight_knows(
+    starting: Starting, nth: int, drop: Drop
+) -> None:
+    """The engine refuses parameters that no unit knows. Whichever request is lost, the parameter is not."""
+    with starting(STATE) as live:
+        live.run(0, "setup", "--property", "ha_weight_scale_down=5")
+        before = policy_named(live.engine, "ovirt-placement")
+        asked = ("setup", "--factor", "HaReservationWeight=4", "--factor", "OptimalForHaReservation=1")
+        requests = live.data(0, *asked, "--dry-run")["policies"][0]["requests"]
+        assert [one["method"] for one in requests] == ["PUT", "PUT", "DELETE", "POST", "PUT", "PUT"]
+        for one in requests[:nth]:
+            live.server.disturbances.add(Disturbance(method=one["method"]))
+        live.server.disturbances.add(Disturbance(method=requests[nth]["method"], drop=drop))
+        live.run(2, *asked)
+        live.run(0, *asked)
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | {"HaReservationWeight": 4}
+        assert (policy.properties, policy.description) == (before.properties, before.description)
 
 
 def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: LiveEngine) -> None:

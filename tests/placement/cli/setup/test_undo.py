@@ -134,6 +134,19 @@ def test_parameters_of_our_units_go_from_the_clusters_that_keep_the_policy(start
         assert blue.scheduling_properties == {"HighUtilization": "70"}
 
 
+def test_a_cluster_that_has_parameters_of_our_units_gets_its_policy_back_all_the_same(
+    starting: Starting,
+) -> None:
+    with starting(STATE, prepare=theirs) as live:
+        live.run(
+            0, "setup", "--policy", "theirs", "--cluster", "blue", "--property", "ha_weight_scale_down=5"
+        )
+        live.run(0, "setup", "--undo", "--policy", "theirs")
+        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        assert cluster_policy(live.engine, "c1") == "none"
+        assert "ha_weight_scale_down" not in blue.scheduling_properties
+
+
 def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Starting) -> None:
     def used(engine: Engine) -> None:
         engine.policies.add("bare")
