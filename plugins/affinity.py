@@ -26,7 +26,7 @@ class SoftAffinityWeight:
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Prefer hosts that break the least important affinity groups, then those with more peers.
 
-        Takes the place of the engine's own weight VmAffinityGroups: the same order, and where that
-        ties, hosts with fewer VMs that this one should stay apart from come first.
+        Enable it beside the engine's own weight VmAffinityGroups: the same order, and where that ties,
+        hosts with fewer VMs that this one should stay apart from come first.
         """
         return ranked_hosts("SoftAffinityWeight", hosts, vm, args)

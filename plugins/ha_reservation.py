@@ -13,8 +13,8 @@ class HaReservationWeight:
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Send highly available VMs to the hosts with the fewest of them, in clusters with HA reservation.
 
-        Takes the place of the engine's own weight OptimalForHaReservation. ha_weight_scale_down (1 to
-        100) makes small differences ties. Nothing is sent to the hosts that ha_failover_hosts names while
+        Enable it beside the engine's own weight OptimalForHaReservation. ha_weight_scale_down (1 to 100)
+        makes small differences ties. Nothing is sent to the hosts that ha_failover_hosts names while
         another will do. ha_failures says how many failed hosts ha-check is to survive.
         """
         return ranked_hosts("HaReservationWeight", hosts, vm, args)

@@ -23,7 +23,7 @@ class HostAffinityWeight:
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
         """Prefer hosts that break the least important soft affinity groups between VMs and hosts.
 
-        Takes the place of the engine's own weight VmToHostsAffinityGroups: the same order, with fixed
+        Enable it beside the engine's own weight VmToHostsAffinityGroups: the same order, with fixed
         ties.
         """
         return ranked_hosts("HostAffinityWeight", hosts, vm, args)

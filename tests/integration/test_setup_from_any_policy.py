@@ -1,13 +1,16 @@
 """Whatever policy `ovirt-placement setup` finds: it completes it, again changes nothing, and can be undone.
 
-Any run may end after any of its requests; the next one goes on.
+Any run may end after any of its requests; the next one goes on. A policy that an earlier release set up has
+our weights in place of the engine's: it is migrated, or undone as it is.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from itertools import count
 
 import pytest
@@ -35,13 +38,21 @@ OURS = Units(
     weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1, "HaReservationWeight": 1},
     balance="HaReservationBalance",
 )
-IN_PLACE_OF = {
+BESIDE = {
     "SoftAffinityWeight": "VmAffinityGroups",
     "HostAffinityWeight": "VmToHostsAffinityGroups",
     "HaReservationWeight": "OptimalForHaReservation",
 }
 STATE = snapshot(cluster("c1", name="blue", scheduling_policy=OURS), cluster("c2", name="red"))
 _number = count()
+
+
+class Form(Enum):
+    """Which release set a policy up before it is undone."""
+
+    PRESENT = "this one"
+    EARLIER = "an earlier one"
+    MIGRATED = "an earlier one, and then this one"
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,24 @@ class World:
                 )
         return None
 
+    def make_as_earlier_release_did(self, name: str) -> None:
+        """Take out the engine's weights beside ours, and their parameters, which that release remembered.
+
+        It did not remember factors.
+        """
+        (policy,) = (each for each in self.engine.queries.scheduling_policies() if each.name == name)
+        text, opening, memory = policy.description.rpartition("[before ovirt-placement: ")
+        former = json.loads(memory.removesuffix("]"))
+        former["units"].pop("factors", None)
+        kept = dict(policy.properties)
+        if "ScaleDown" in kept:
+            former["units"].setdefault("properties", {})["ScaleDown"] = kept.pop("ScaleDown")
+        description = f"{text}{opening}{json.dumps(former)}]"
+        self.engine.policies.edit(policy.id, properties=kept, description=description)
+        for entry in policy.weights:
+            if self.names[entry.unit] in BESIDE.values():
+                self.engine.policies.remove_unit(policy.id, entry.unit)
+
     def used_by_red(self) -> str:
         (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")
         return red.policy_id
@@ -154,7 +183,7 @@ def some_policy(world: World, data: st.DataObject, description: str, *, with_our
     weights = some(UnitType.WEIGHT, st.integers(0, 99))
     balance = data.draw(st.sampled_from([None, *usable(UnitType.LOAD_BALANCING)]))
     known = {name for unit in (balance, *(unit for unit, _ in weights)) if unit for name in unit.properties}
-    values = {"HighUtilization": "70", "CpuOverCommitDurationMinutes": "3"}
+    values = {"HighUtilization": "70", "CpuOverCommitDurationMinutes": "3", "ScaleDown": "4"}
     return world.add_policy(
         description,
         some(UnitType.FILTER, st.sampled_from([-1, 0, 1])),
@@ -164,8 +193,9 @@ def some_policy(world: World, data: st.DataObject, description: str, *, with_our
     )
 
 
-def some_factors(data: st.DataObject) -> dict[str, int]:
-    return data.draw(st.dictionaries(st.sampled_from(sorted(OURS.weights)), st.integers(0, 9)))
+def some_factors(data: st.DataObject, *, of_ours_only: bool = False) -> dict[str, int]:
+    names = sorted(BESIDE if of_ours_only else {*BESIDE, *BESIDE.values()})
+    return data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, 9)))
 
 
 @pytest.mark.slow
@@ -181,8 +211,11 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     policy = world.told(name)
     assert policy is not None
     weights = {world.names[unit]: factor for unit, factor in policy.weights.items()}
-    assert OURS.weights.keys() <= weights.keys()
+    assert {*BESIDE, *BESIDE.values()} <= weights.keys()
     assert factors.items() <= weights.items()
+    assert all(
+        weights[BESIDE[own]] == factors.get(BESIDE[own], factors[own]) for own in BESIDE if own in factors
+    )
     assert {"VmAffinityGroups", *OURS.filters} <= {world.names[unit] for unit in policy.filters}
     assert policy.balance is not None
     used = world.engine.queries.scheduling_policy(world.used_by_red())
@@ -190,7 +223,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     assert used.name == name
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObject) -> None:
     description = data.draw(st.sampled_from(["", "of the site", "ends in [] "]))
@@ -199,12 +232,19 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
     assert before is not None
     former = data.draw(st.sampled_from(world.built_in))
     world.engine.policies.update_cluster("c2", policy_id=former)
-    factors = some_factors(data)
+    form = data.draw(st.sampled_from(Form))
+    factors = some_factors(data, of_ours_only=form is not Form.PRESENT)
     choice = Choice(name, factors=factors)
     world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
+    if form is not Form.PRESENT:
+        world.make_as_earlier_release_did(name)
+    if form is Form.MIGRATED:
+        later = Choice(name, factors=some_factors(data))
+        world.carry_out(lambda: world.plan(later), data.draw(ENDS))
     world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
 
-    asked = {IN_PLACE_OF[own]: factor for own, factor in factors.items()}
+    # The earlier release did not remember the factors that it was asked to change.
+    asked = {} if form is Form.PRESENT else {BESIDE[own]: factor for own, factor in factors.items()}
     assert world.told(name) == Told(
         before.description.strip(),
         before.filters,

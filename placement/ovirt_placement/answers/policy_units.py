@@ -1,4 +1,4 @@
-"""Our policy units by the engine's types, and the engine's own that they stand beside or replace."""
+"""Our policy units by the engine's types, and the engine's own that they stand beside."""
 
 from __future__ import annotations
 
@@ -6,22 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 
-
-def _twins(kind: UnitKind, become: Twin) -> dict[str, str]:
-    """Our units of a kind, with the engine's twin of each, where this becomes of it."""
-    return {
-        name: rule.twins[0]
-        for name, rule in UNITS.items()
-        if rule.kind is kind and rule.twins and rule.twin_is is become
-    }
-
-
-#: Our filters, and the engine's beside which each stands.
-FILTERS = _twins(UnitKind.FILTER, Twin.BESIDE)
-#: Our weights, and the engine's in whose place each stands.
-WEIGHTS = _twins(UnitKind.WEIGHT, Twin.REPLACED)
 #: Our balance; a policy has only one. It also does for the engine's that are its twins.
 (BALANCE,) = (rule for rule in UNITS.values() if rule.kind is UnitKind.BALANCE)
 #: For who places by keys.
@@ -57,6 +43,27 @@ class NamedUnit(Protocol):
 def usual_units() -> tuple[Rule, ...]:
     """Our units that every policy of ours has."""
     return tuple(rule for rule in UNITS.values() if not rule.on_request)
+
+
+def chosen_units(kind: UnitKind, *, placement_keys: bool) -> tuple[Rule, ...]:
+    """Our units of a kind that a policy is to have: the usual ones, and if asked for those of keys."""
+    return tuple(
+        rule for rule in UNITS.values() if rule.kind is kind and (placement_keys or not rule.on_request)
+    )
+
+
+def twins(kind: UnitKind) -> dict[str, str]:
+    """Our filters or weights that stand beside one of the engine's, and that one, by name."""
+    return {rule.name: rule.twins[0] for rule in UNITS.values() if rule.kind is kind and rule.twins}
+
+
+def weight_twins(units: Mapping[str, NamedUnit]) -> dict[str, str]:
+    """The same of weights by id, as far as the engine knows both."""
+    found = {
+        unit_id(units, UnitKind.WEIGHT, own): unit_id(units, UnitKind.WEIGHT, twin, internal=True)
+        for own, twin in twins(UnitKind.WEIGHT).items()
+    }
+    return {own: twin for own, twin in found.items() if own is not None and twin is not None}
 
 
 def attached(units: Mapping[str, NamedUnit], among: Iterable[str]) -> set[str]:

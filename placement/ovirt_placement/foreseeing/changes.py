@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.model.infrastructure import SchedulingPolicy
+from ovirt_placement.engine.reading.policies import Policy
+from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 
 
@@ -30,12 +30,13 @@ def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
     return replace(snapshot, placement_keys=(*kept, *change.put))
 
 
-def with_policies(snapshot: Snapshot, policies: Mapping[str, SchedulingPolicy]) -> Snapshot:
-    """With other units in the policies of clusters, by cluster."""
-    return replace(
-        snapshot,
-        clusters=tuple(
-            replace(cluster, scheduling_policy=policies[cluster.id]) if cluster.id in policies else cluster
-            for cluster in snapshot.clusters
-        ),
-    )
+def with_policies(snapshot: Snapshot, policies: Mapping[str, Policy]) -> Snapshot:
+    """With other policies of clusters, by cluster."""
+
+    def changed(cluster: Cluster) -> Cluster:
+        policy = policies.get(cluster.id)
+        if policy is None:
+            return cluster
+        return replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
+
+    return replace(snapshot, clusters=tuple(map(changed, snapshot.clusters)))

@@ -24,15 +24,6 @@ class UnitKind(StrEnum):
     BALANCE = "load_balancing"
 
 
-class Twin(StrEnum):
-    """What becomes of the engine's own unit in a policy that has ours."""
-
-    #: Both stand: the engine's sees its pending VMs and whole groups, and rules hold when the proxy is away.
-    BESIDE = "beside"
-    #: Ours stands in its place.
-    REPLACED = "replaced"
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule:
     """One rule. What it is asked for is None where the engine alone answers by it."""
@@ -42,11 +33,15 @@ class Rule:
     kind: UnitKind
     #: Whether we have a policy unit of that name.
     ours: bool = True
-    #: The engine's own units that do the same, and what becomes of them.
+    #: The engine's own units that do the same. A filter or weight of ours stands beside its one twin, which
+    #: sees the engine's pending VMs and whole groups, and stands when the proxy is away. A policy holds one
+    #: balance, and ours stands in place of its twins.
     twins: tuple[str, ...] = ()
-    twin_is: Twin = Twin.BESIDE
     #: The name under which a cluster's state knows the factor of the engine's own weight.
     twin_factor: str | None = None
+    #: The factor of our weight in a policy that gets it; None where it is that of its twin, or 1 without one.
+    #: A weight with a usual factor of its own is meant to count before those without.
+    usual_factor: int | None = None
     #: `key=regex;key2=regex2`: the parameters that the engine offers for the unit.
     parameters: str = ""
     #: What is wrong with parameters that are fine each by itself, in sentences.

@@ -75,6 +75,12 @@ _EVEN_PROPERTIES = {
     "CpuOverCommitDurationMinutes": "^([1-9][0-9]*)$",
 }
 
+_PROPERTIES = {
+    EVEN_CPU_WEIGHT: _EVEN_PROPERTIES,
+    EVEN_BALANCE: _EVEN_PROPERTIES,
+    HA_RESERVATION_WEIGHT: {"ScaleDown": "(100|[1-9]|[1-9][0-9])$"},
+}
+
 NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 EVENLY_DISTRIBUTED_POLICY = "20d25257-b4bd-4589-92a6-c4c5c5d3fd1a"
 
@@ -107,7 +113,7 @@ def mandatory_filters() -> tuple[PolicyFilter, ...]:
 
 
 def _unit(name: str, kind: UnitType, unit: str) -> PolicyUnit:
-    properties = _EVEN_PROPERTIES if unit in {EVEN_CPU_WEIGHT, EVEN_BALANCE} else {}
+    properties = _PROPERTIES.get(unit, {})
     return PolicyUnit(id=unit, name=name, type=kind, internal=True, properties=properties)
 
 

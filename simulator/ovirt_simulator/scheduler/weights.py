@@ -52,12 +52,14 @@ def preferred_hosts(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]
 
 
 def ha_reservation(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
-    """Prefer hosts with fewer highly available VMs, of 100 for the fullest candidate."""
-    if not any(vm.ha for vm in vms) or not snapshot.cluster_by_id[vms[0].cluster].ha_reservation:
+    """Prefer hosts with fewer highly available VMs, of 100 for the fullest candidate, by ScaleDown."""
+    cluster = snapshot.cluster_by_id[vms[0].cluster]
+    if not any(vm.ha for vm in vms) or not cluster.ha_reservation:
         return dict.fromkeys((host.id for host in hosts), 0)
     counts = {host.id: sum(vm.ha for vm in snapshot.vms_of_host.get(host.id, ())) for host in hosts}
     most = max(counts.values()) or 1
-    return {host_id: int(count / most * 100 + 0.5) for host_id, count in counts.items()}
+    scale_down = int(cluster.scheduling_properties.get("ScaleDown", "1"))
+    return {host_id: -(-int(count / most * 100 + 0.5) // scale_down) for host_id, count in counts.items()}
 
 
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:

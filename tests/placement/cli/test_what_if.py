@@ -15,6 +15,7 @@ from ovirt_placement.answers.setup.reading import read_overview, read_seen
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot, state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
@@ -127,11 +128,14 @@ def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
         with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             overview = read_overview(connection)
             seen = read_seen(connection, overview, "ovirt-placement", overview.users, "none")
-            foreseen = plan(seen, Choice("ovirt-placement"))
-            live.run(0, "setup", "--cluster", "blue", "--fail-if", "broken")
+            foreseen = plan(seen, Choice("ovirt-placement", {"SoftAffinityWeight": 30}))
+            live.run(
+                0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=30", "--fail-if", "broken"
+            )
             (blue,) = read_snapshot(connection).clusters
         assert foreseen.clusters == ("c1",)
-        assert blue.scheduling_policy == foreseen.policy
+        assert foreseen.policy == Policy(blue.policy, blue.scheduling_policy)
+        assert blue.policy["vm_affinity_weight"] == 30
 
 
 # -- what-if of a state file

@@ -12,6 +12,7 @@ from ovirt_placement.engine.connection.client import EngineConnection, EngineFau
 from ovirt_placement.engine.parsing import options
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
+from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.parameters import read_settings
 from ovirt_placement.rules.placement_keys.property import NAME, PATTERN
@@ -119,9 +120,17 @@ def _parameters(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
-    """The worst rank that all other weights can give together must not outweigh one rank by keys."""
+    """The worst rank that all other weights can give together must not outweigh one rank by keys.
+
+    Those that are meant to count before others are left out.
+    """
     factor = policy.our_weights[ours.KEY_WEIGHT]
-    others = sum(policy.internal_weights.values()) + sum(policy.our_weights.values()) - factor
+    modest = (
+        weight
+        for name, weight in policy.our_weights.items()
+        if name not in UNITS or UNITS[name].usual_factor is None
+    )
+    others = sum(policy.internal_weights.values()) + sum(modest)
     hosts = len(snapshot.hosts_of_cluster.get(cluster.id, ()))
     needed = others * max(0, hosts - 1)
     if factor <= needed:

@@ -83,7 +83,7 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
             what=f"the policy {policy.name} has no balance: that stops the load balancing of all clusters",
             remedy=f"{setup}, or give it the balance None",
         )
-    for own, internal in ours.FILTERS.items():
+    for own, internal in ours.twins(UnitKind.FILTER).items():
         if own in policy.our_filters and internal not in policy.internal_filters:
             yield Finding(
                 kind="no_filter_beside",
@@ -91,13 +91,23 @@ def examine_policy(policy: InUse) -> Iterator[Finding]:
                 " groups are moved VM by VM, and rules fall when the proxy is away",
                 remedy=setup,
             )
-    for own, internal in ours.WEIGHTS.items():
-        if policy.our_weights.get(own, 0) > 0 and policy.internal_weights.get(internal, 0) > 0:
+    for own, internal in ours.twins(UnitKind.WEIGHT).items():
+        factor = policy.our_weights.get(own, 0)
+        if factor > 0 and internal not in policy.internal_weights:
             yield Finding(
-                kind="weighed_twice",
-                what=f"the policy {policy.name} weighs the same rules twice, by {own} and by the engine's"
-                f" {internal}",
+                kind="no_weight_beside",
+                what=f"the policy {policy.name} has {own} without the engine's weight {internal} beside it:"
+                " of VMs that start at once ours can only guess where the others go, and rules fall when the"
+                " proxy is away",
                 remedy=setup,
+            )
+        elif factor > policy.internal_weights.get(internal, 0):
+            yield Finding(
+                kind="weaker_weight_beside",
+                what=f"in the policy {policy.name} the engine's weight {internal} has the factor"
+                f" {policy.internal_weights[internal]}, and {own} has {factor}: of VMs that start at once,"
+                " what ours guesses outvotes what the engine knows",
+                remedy=f"{setup} --factor {own}={factor}",
             )
 
 
@@ -160,6 +170,8 @@ def _lack(policy: InUse, rule: Rule) -> str:
         return f"its policy {policy.name} has {rule.name} with factor 0"
     if rule.name in policy.attached and rule.name not in policy.our_filters:
         return f"the engine has disabled {rule.name} of its policy {policy.name}"
+    if not rule.twins:
+        return f"its policy {policy.name} lacks {rule.name}"
     return f"its policy {policy.name} has neither {rule.name} nor the engine's {' or '.join(rule.twins)}"
 
 

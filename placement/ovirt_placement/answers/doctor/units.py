@@ -31,16 +31,15 @@ _SWITCH_ON = (
 #: A unit by type and name.
 Key = tuple[str, str]
 
-OUR_UNITS: tuple[Key, ...] = tuple((rule.kind, rule.name) for rule in usual_units())
-
 
 def examine_units(units: Mapping[str, Unit], events: Sequence[Event]) -> Iterator[Finding]:
     """Look whether the engine knows our units and has them enabled."""
     known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
-    missing = [name for kind, name in OUR_UNITS if (kind, name) not in known]
-    disabled = [name for key in OUR_UNITS if key in known and not known[key].enabled for name in key[1:]]
+    usual = [(rule.kind, rule.name) for rule in usual_units()]
+    missing = [name for kind, name in usual if (kind, name) not in known]
+    disabled = [name for key in usual if key in known and not known[key].enabled for name in key[1:]]
     lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
-    if len(missing) + len(disabled) == len(OUR_UNITS):
+    if len(missing) + len(disabled) == len(usual):
         state = "knows none" if not disabled else "has disabled all"
         yield Finding(
             kind="no_units", what=f"the engine {state} of our policy units: {_cause(lost)}", remedy=_SWITCH_ON
@@ -85,7 +84,7 @@ def examine_proxy(url: str, units: Mapping[str, Unit]) -> Iterator[Finding]:
         )
         return
     known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
-    lacking = [name for kind, name in OUR_UNITS if (kind, name) not in offered]
+    lacking = [rule.name for rule in usual_units() if (rule.kind, rule.name) not in offered]
     if lacking:
         yield Finding(
             kind="units_not_offered",

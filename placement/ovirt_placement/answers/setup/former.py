@@ -25,6 +25,8 @@ class FormerUnits(msgspec.Struct, frozen=True, omit_defaults=True):
     weights_lacked: tuple[str, ...] = ()
     #: The name of the balance that ours took the place of.
     balance: str | None = None
+    #: Factors of the engine's weights that setup has changed since, by name.
+    factors: dict[str, int] = {}
     #: Those that no unit of it knows any more.
     properties: dict[str, str] = {}
 
@@ -43,6 +45,8 @@ class Former(msgspec.Struct, frozen=True, omit_defaults=True):
     units: FormerUnits | None = None
     #: By id; of a policy that we made, only those that did not come from the policy that it is like.
     clusters: dict[str, FormerCluster] = {}
+    #: Parameters of the policy that are not there until a weight whose factor changes is back.
+    away: dict[str, str] = {}
 
 
 NOTHING = Former()
@@ -75,6 +79,11 @@ def forgotten(description: str) -> str:
     if remembered(description) == NOTHING:
         return description
     return description.rpartition(_OPENING)[0].removesuffix(" ")
+
+
+def with_all_back(description: str) -> str:
+    """The description that no parameter is away by."""
+    return with_former(description, msgspec.structs.replace(remembered(description), away={}))
 
 
 def with_former(description: str, former: Former) -> str:

@@ -8,6 +8,14 @@ from dataclasses import dataclass
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup import bodies
 from ovirt_placement.answers.setup.choice import Choice, Seen, policy_at_first
+from ovirt_placement.answers.setup.factors import (
+    parameters_away,
+    put_aside,
+    set_factor,
+    with_returned,
+    without,
+)
+from ovirt_placement.answers.setup.former import remembered, with_all_back
 from ovirt_placement.answers.setup.properties import (
     ClusterProperties,
     cluster_properties,
@@ -16,11 +24,11 @@ from ovirt_placement.answers.setup.properties import (
 )
 from ovirt_placement.answers.setup.refusals import check_unlocked, check_unspoilt
 from ovirt_placement.answers.setup.remembering import description_to_be
-from ovirt_placement.answers.setup.requests import assign, attach, describe, detach, exchange
+from ovirt_placement.answers.setup.requests import assign, attach, describe, exchange
 from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
+from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.engine.writing.policies import PolicyContent, Request
-from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.rules.rule import UnitKind
 
 
@@ -29,8 +37,8 @@ class Plan:
     requests: tuple[Request, ...]
     #: What the administrator should know beside them.
     notes: tuple[str, ...]
-    #: The external units that clusters have afterwards, and the clusters; None where units only go.
-    policy: SchedulingPolicy | None = None
+    #: What clusters have afterwards, and the clusters; None where units only go.
+    policy: Policy | None = None
     clusters: tuple[str, ...] = ()
 
 
@@ -41,16 +49,19 @@ def plan(seen: Seen, choice: Choice) -> Plan:
     check_unspoilt(seen.units, policy)
     wanted = wanted_units(seen, policy, choice)
     known = known_properties(seen, policy, wanted)
-    properties = wanted_properties(seen, policy, choice, known)
+    away = parameters_away(seen.units, policy, wanted.weights)
+    whole = with_returned(policy, remembered(policy.head.description).away)
+    properties = wanted_properties(seen, whole, choice, known)
     clusters = [cluster_properties(cluster, properties, choice, known) for cluster in seen.clusters]
-    description = description_to_be(seen, policy, wanted, properties, clusters)
+    description = description_to_be(seen, whole, wanted, properties, clusters, away)
     requests = (
         *_creation(seen, policy, description),
         *_filters(seen, policy, wanted),
+        *put_aside(policy, away),
         *_weights(seen, policy, wanted),
-        # The properties when all units are there that know them, and while those still are that will go.
-        *exchange(policy, _balance(seen, policy, wanted), properties),
-        *_replaced_weights(seen, policy, wanted),
+        # The properties when all units are there that know them.
+        *exchange(without(policy, away), _balance(seen, policy, wanted), properties),
+        *_all_back(policy, description),
         *_assignments(policy, choice, clusters),
     )
     notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
@@ -79,15 +90,9 @@ def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator
 
 
 def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[Request]:
-    present = numbers(policy.weights)
     for unit, factor in wanted.weights.items():
-        name = seen.name(unit)
-        if unit not in present:
-            yield attach(policy, "weights", unit, f"add the weight {name} x {factor}", factor=factor)
-        elif present[unit] != factor:
-            what = f"change the factor of {name} from {present[unit]} to {factor}"
-            yield detach(policy, "weights", unit, f"{what}: take it out")
-            yield attach(policy, "weights", unit, f"{what}: put it back", factor=factor)
+        coming = f"add the weight {seen.name(unit)} x {factor}"
+        yield from set_factor(seen.units, policy, unit, factor, coming)
 
 
 def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Request | None:
@@ -96,11 +101,9 @@ def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Request 
     return attach(policy, "balances", wanted.balance, f"set the balance {seen.name(wanted.balance)}")
 
 
-def _replaced_weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[Request]:
-    for entry in policy.weights:
-        if entry.unit in wanted.replaced:
-            what = f"take out the engine's weight {seen.name(entry.unit)}, which ours replaces"
-            yield detach(policy, "weights", entry.unit, what)
+def _all_back(policy: PolicyContent, description: str) -> Iterator[Request]:
+    if (settled := with_all_back(description)) != description:
+        yield describe(policy, settled, "forget in the policy's description the properties that are back")
 
 
 def _assignments(

@@ -26,7 +26,7 @@ class ClusterProperties:
 
 def known_properties(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> dict[str, str]:
     """Return the regular expression of each property that a unit of the finished policy knows."""
-    gone = wanted.replaced | {entry.unit for entry in policy.balances if entry.unit != wanted.balance}
+    gone = {entry.unit for entry in policy.balances if entry.unit != wanted.balance}
     mandatory = [i for i, unit in seen.units.items() if unit.name in ours.MANDATORY]
     others = [unit for unit in (*policy.units, *wanted.filters, *wanted.weights) if unit not in gone]
     return {

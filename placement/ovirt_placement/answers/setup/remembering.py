@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup.choice import Seen
 from ovirt_placement.answers.setup.former import (
@@ -14,7 +16,7 @@ from ovirt_placement.answers.setup.former import (
     with_former,
 )
 from ovirt_placement.answers.setup.properties import ClusterProperties
-from ovirt_placement.answers.setup.wanted import WantedUnits, is_own
+from ovirt_placement.answers.setup.wanted import WantedUnits, is_own, numbers
 from ovirt_placement.engine.writing.policies import PolicyContent
 from ovirt_placement.rules.rule import UnitKind
 
@@ -25,41 +27,55 @@ def description_to_be(
     wanted: WantedUnits,
     properties: Mapping[str, str],
     clusters: Sequence[ClusterProperties],
+    away: Mapping[str, str],
 ) -> str:
-    """The policy's description, with what was before. Written once: an interrupted run changes it no more."""
+    """The policy's description, with what was before. What it remembers stands, whatever is interrupted."""
     before = remembered(policy.head.description)
     units = before.units
-    if units is None and not is_own(policy) and not _complete(policy, wanted):
+    if units is None and not is_own(policy):
         units = _units(seen, policy, wanted, properties)
-    return with_former(policy.head.description, Former(units, _clusters(seen, policy, before, clusters)))
-
-
-def _complete(policy: PolicyContent, wanted: WantedUnits) -> bool:
-    present = set(policy.units)
-    needed = {*wanted.filters, *wanted.weights, wanted.balance}
-    return needed <= present and present.isdisjoint(wanted.replaced)
+    if units is not None:
+        factors = {**_factors(seen, policy, wanted, units), **units.factors}
+        units = replace(units, factors=factors)
+    found = Former(units, _clusters(seen, policy, before, clusters), {**before.away, **away})
+    return with_former(policy.head.description, found)
 
 
 def _units(
     seen: Seen, policy: PolicyContent, wanted: WantedUnits, properties: Mapping[str, str]
-) -> FormerUnits:
-    """Whoever has some of our units already may have lost the engine's for them: those it does not lack."""
+) -> FormerUnits | None:
+    """Whoever has some of our units already may have lost the engine's for them: those it does not lack.
+
+    None if it has some, and nothing of it goes: which of the engine's units it had before nobody knows.
+    """
     fresh = not ours.attached(seen.units, policy.units)
     balances = [entry.unit for entry in policy.balances if entry.unit != wanted.balance]
-    return FormerUnits(
-        filters_lacked=_lacked(seen, policy, UnitKind.FILTER, ours.FILTERS) if fresh else (),
-        weights_lacked=_lacked(seen, policy, UnitKind.WEIGHT, ours.WEIGHTS) if fresh else (),
+    found = FormerUnits(
+        filters_lacked=_lacked(seen, policy, UnitKind.FILTER) if fresh else (),
+        weights_lacked=_lacked(seen, policy, UnitKind.WEIGHT) if fresh else (),
         balance=seen.name(balances[0]) if balances else None,
         properties={n: value for n, value in policy.head.properties.items() if n not in properties},
     )
+    return found if fresh or found != FormerUnits() else None
 
 
-def _lacked(seen: Seen, policy: PolicyContent, kind: UnitKind, twins: Mapping[str, str]) -> tuple[str, ...]:
+def _lacked(seen: Seen, policy: PolicyContent, kind: UnitKind) -> tuple[str, ...]:
     return tuple(
         name
-        for name in twins.values()
+        for name in ours.twins(kind).values()
         if ours.unit_id(seen.units, kind, name, internal=True) not in policy.units
     )
+
+
+def _factors(seen: Seen, policy: PolicyContent, wanted: WantedUnits, former: FormerUnits) -> dict[str, int]:
+    """The factors of the engine's weights that change; one in whose place ours stood had that of ours."""
+    present = numbers(policy.weights)
+    before = {
+        twin: present.get(twin, present.get(own, wanted.weights[twin]))
+        for own, twin in ours.weight_twins(seen.units).items()
+        if seen.name(twin) not in former.weights_lacked
+    }
+    return {seen.name(unit): factor for unit, factor in before.items() if factor != wanted.weights[unit]}
 
 
 def _clusters(

@@ -37,18 +37,18 @@ def exchange(
     if balance is not None:
         lasting = {name: value for name, value in present.items() if name in properties}
         if lasting != present:
-            yield _set(policy, lasting)
+            yield set_properties(policy, lasting)
         yield balance
         present = lasting
     if properties != present:
-        yield _set(policy, properties)
+        yield set_properties(policy, properties)
 
 
 def policy_path(policy: PolicyContent) -> str:
     return f"/schedulingpolicies/{policy.head.id}"
 
 
-def _set(policy: PolicyContent, properties: Mapping[str, str]) -> Request:
+def set_properties(policy: PolicyContent, properties: Mapping[str, str]) -> Request:
     words = ", ".join(f"{name}={value}" for name, value in properties.items())
     what = f"set the policy's properties: {words or 'none'}"
     return Request(what, "PUT", policy_path(policy), bodies.policy_properties(properties))

@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup.former import NOTHING, FormerUnits, forgotten, origin_of, remembered
+from ovirt_placement.answers.setup.factors import (
+    parameters_away,
+    put_aside,
+    set_factor,
+    with_returned,
+    without,
+)
+from ovirt_placement.answers.setup.former import (
+    NOTHING,
+    Former,
+    FormerUnits,
+    forgotten,
+    origin_of,
+    remembered,
+    with_former,
+)
 from ovirt_placement.answers.setup.plan import Plan
 from ovirt_placement.answers.setup.refusals import check_unspoilt
 from ovirt_placement.answers.setup.requests import (
@@ -27,8 +44,8 @@ from ovirt_placement.rules.rule import UnitKind
 _NO_BALANCE = "None"
 
 _UNKNOWN = (
-    "nobody remembers which of the engine's units the policy had before ours: all that ours replaced come"
-    " back, and the balance None"
+    "nobody remembers which of the engine's units the policy had before ours: those beside ours stay, the"
+    " weights in whose place ours stand come back, and the balance is None"
 )
 
 
@@ -38,12 +55,12 @@ class Left:
 
     #: Ours, and those of the engine's that came with them.
     gone: tuple[str, ...]
-    #: Factors of the engine's weights that come back.
+    #: Factors of the engine's weights that stay or come back.
     weights: Mapping[str, int]
     #: The balance that comes in place of ours; None if ours is not there.
     balance: str | None
     properties: Mapping[str, str]
-    #: Parameters that only our units know.
+    #: Parameters that only those know which go.
     unknown: frozenset[str]
 
 
@@ -63,12 +80,16 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     if not own and former == NOTHING:
         return Plan((), ())
     check_unspoilt(overview.units, policy)
-    left = _left(overview.units, policy, own, former.units or FormerUnits())
+    whole = with_returned(policy, former.away)
+    left = _left(overview.units, whole, own, former.units or FormerUnits())
+    away = parameters_away(overview.units, policy, left.weights)
     requests = (
         *returning(overview, head, going, all_users=False),
+        *_remembered(policy, former, away),
+        *put_aside(policy, away),
         *_weights(overview.units, policy, left),
         # While our units are there that know what is set.
-        *exchange(policy, _balance(overview.units, policy, left), left.properties),
+        *exchange(without(policy, away), _balance(overview.units, policy, left), left.properties),
         *_detached(overview.units, policy, left),
         *_dropped_parameters(overview, policy, left),
         *_description(policy),
@@ -77,33 +98,43 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
 
 
 def _left(units: Mapping[str, Unit], policy: PolicyContent, own: set[str], former: FormerUnits) -> Left:
-    came = (ours.unit_id(units, UnitKind.FILTER, name, internal=True) for name in former.filters_lacked)
+    came = {
+        ours.unit_id(units, kind, name, internal=True)
+        for kind, names in (
+            (UnitKind.FILTER, former.filters_lacked),
+            (UnitKind.WEIGHT, former.weights_lacked),
+        )
+        for name in names
+    }
     weights = dict(_former_weights(units, policy, former))
     balance = _former_balance(units, former) if own & set(numbers(policy.balances)) else None
-    gone = [unit for unit in policy.units if unit in own] + [unit for unit in came if unit in policy.units]
+    gone = tuple(unit for unit in policy.units if unit in own or unit in came)
     staying = {*policy.units, *weights, *([balance] if balance else [])} - set(gone)
     staying |= {i for i, unit in units.items() if unit.name in ours.MANDATORY}
     known = {name for unit in staying if unit in units for name in units[unit].properties}
     every = {**former.properties, **policy.head.properties}
     return Left(
-        gone=tuple(unit for unit in gone if unit is not None),
+        gone=gone,
         weights=weights,
         balance=balance,
         properties={name: value for name, value in every.items() if name in known},
-        unknown=frozenset(name for unit in own for name in units[unit].properties if name not in known),
+        unknown=frozenset(name for unit in gone for name in units[unit].properties if name not in known),
     )
 
 
 def _former_weights(
     units: Mapping[str, Unit], policy: PolicyContent, former: FormerUnits
 ) -> Iterator[tuple[str, int]]:
-    """The engine's weights that ours stand in place of, with the factors of ours."""
+    """The engine's weights that the policy had, with their factors.
+
+    Setup of an earlier release put ours in their place, with their factors: these come back from ours.
+    """
     present = numbers(policy.weights)
-    for name, replaced in ours.WEIGHTS.items():
-        own = ours.unit_id(units, UnitKind.WEIGHT, name)
-        engines = ours.unit_id(units, UnitKind.WEIGHT, replaced, internal=True)
-        if own in present and engines is not None and replaced not in former.weights_lacked:
-            yield engines, present.get(engines, present[own])
+    for own, twin in ours.weight_twins(units).items():
+        name = units[twin].name
+        factor = former.factors.get(name, present.get(twin, present.get(own)))
+        if factor is not None and name not in former.weights_lacked:
+            yield twin, factor
 
 
 def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | None:
@@ -111,12 +142,16 @@ def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | Non
     return found or ours.unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
 
 
+def _remembered(policy: PolicyContent, former: Former, away: Mapping[str, str]) -> Iterator[Request]:
+    if away:
+        text = with_former(policy.head.description, replace(former, away={**former.away, **away}))
+        yield describe(policy, text, "remember in the policy's description the properties that go meanwhile")
+
+
 def _weights(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
-    present = numbers(policy.weights)
     for unit, factor in left.weights.items():
-        if unit not in present:
-            what = f"put the engine's weight {units[unit].name} x {factor} back"
-            yield attach(policy, "weights", unit, what, factor=factor)
+        coming = f"put the engine's weight {units[unit].name} x {factor} back"
+        yield from set_factor(units, policy, unit, factor, coming)
 
 
 def _balance(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Request | None:
@@ -134,9 +169,15 @@ def _detached(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> I
 
 
 def _dropped_parameters(overview: Overview, policy: PolicyContent, left: Left) -> Iterator[Request]:
-    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed."""
+    """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed.
+
+    Clusters that get another policy are changed by that.
+    """
+    others = remembered(policy.head.description).clusters
     for user in overview.users:
-        if user.policy == policy.head.id and (names := sorted(left.unknown & user.properties.keys())):
+        if user.id in others or user.policy != policy.head.id:
+            continue
+        if names := sorted(left.unknown & user.properties.keys()):
             what = f"let the cluster {user.name} drop the parameters {', '.join(names)}"
             yield assign(user, policy.head.id, {}, what)
 

@@ -15,9 +15,6 @@ from ovirt_placement.rules.rule import UnitKind
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
-#: More than all usual weights together can give in a cluster of 700 hosts.
-_KEY_WEIGHT_FACTOR = 100_000
-
 
 @dataclass(frozen=True)
 class WantedUnits:
@@ -26,21 +23,11 @@ class WantedUnits:
     #: Factors by unit.
     weights: Mapping[str, int]
     balance: str
-    #: The engine's weights in whose place ours stand.
-    replaced: frozenset[str]
 
 
 def wanted_units(seen: Seen, policy: PolicyContent, choice: Choice) -> WantedUnits:
     """Raise `UserError` for a unit that the engine lacks."""
-    replaced = frozenset(
-        unit for name in ours.WEIGHTS.values() if (unit := _engines_weight(seen, name)) is not None
-    )
-    return WantedUnits(
-        _filters(seen, policy, choice),
-        _weights(seen, policy, choice, replaced),
-        _balance(seen, policy),
-        replaced,
-    )
+    return WantedUnits(_filters(seen, policy, choice), _weights(seen, policy, choice), _balance(seen, policy))
 
 
 def is_own(policy: PolicyContent) -> bool:
@@ -58,44 +45,49 @@ def _filters(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int
     for entry in seen.base.filters if is_own(policy) else ():
         if seen.name(entry.unit) not in ours.MANDATORY:
             wanted[entry.unit] = entry.number
-    for name, beside in ours.FILTERS.items():
-        wanted.setdefault(usable_unit(seen, UnitKind.FILTER, beside, internal=True), 0)
-        wanted[usable_unit(seen, UnitKind.FILTER, name)] = 0
-    if choice.placement_keys:
-        wanted[usable_unit(seen, UnitKind.FILTER, ours.KEY_FILTER)] = 0
+    for rule in ours.chosen_units(UnitKind.FILTER, placement_keys=choice.placement_keys):
+        for twin in rule.twins:
+            wanted.setdefault(usable_unit(seen, UnitKind.FILTER, twin, internal=True), 0)
+        wanted[usable_unit(seen, UnitKind.FILTER, rule.name)] = 0
     return wanted
 
 
-def _weights(seen: Seen, policy: PolicyContent, choice: Choice, replaced: frozenset[str]) -> dict[str, int]:
-    """Factors by unit: one that is there keeps its own, unless another is asked for."""
+def _weights(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int]:
+    """Factors by unit: one that is there keeps its own, unless another is asked for.
+
+    The engine's weight beside ours comes in with the factor that ours has there, since an earlier release put
+    ours in its place. Ours comes in with the factor of the engine's.
+    """
     present, of_base = numbers(policy.weights), numbers(seen.base.weights)
-    wanted = {unit: factor for unit, factor in of_base.items() if is_own(policy) and unit not in replaced}
-    names = [*ours.WEIGHTS, *([ours.KEY_WEIGHT] if choice.placement_keys else [])]
-    for name in names:
-        engines = _engines_weight(seen, ours.WEIGHTS.get(name, "")) or ""
-        usual = _KEY_WEIGHT_FACTOR if name == ours.KEY_WEIGHT else of_base.get(engines, 1)
-        wanted[usable_unit(seen, UnitKind.WEIGHT, name)] = present.get(engines, usual)
-    wanted = {unit: present.get(unit, factor) for unit, factor in wanted.items()}
-    return {**wanted, **_asked_factors(seen, choice, replaced)}
+    twins = ours.weight_twins(seen.units)
+    asked = _asked_factors(seen, choice, twins)
+    settled = {**present, **asked}
+    wanted = dict(of_base) if is_own(policy) else {}
+    for rule in ours.chosen_units(UnitKind.WEIGHT, placement_keys=choice.placement_keys):
+        own = usable_unit(seen, UnitKind.WEIGHT, rule.name)
+        usual = 1
+        if twin := twins.get(own):
+            usual = settled.get(twin, present.get(own, of_base.get(twin, 1)))
+            wanted[twin] = usual
+        wanted[own] = usual if rule.usual_factor is None else rule.usual_factor
+    return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
 
 
-def _asked_factors(seen: Seen, choice: Choice, replaced: frozenset[str]) -> dict[str, int]:
-    """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted."""
+def _asked_factors(seen: Seen, choice: Choice, twins: Mapping[str, str]) -> dict[str, int]:
+    """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
+
+    What is asked for a weight of ours is meant for the engine's beside it, too, if nothing is asked for that.
+    """
     by_name = {
         unit.name: unit_id
         for unit_id, unit in seen.units.items()
-        if unit.type == UnitKind.WEIGHT and unit.enabled and unit_id not in replaced
+        if unit.type == UnitKind.WEIGHT and unit.enabled
     }
     for name in choice.factors:
         if name not in by_name:
-            instead = next((own for own, engines in ours.WEIGHTS.items() if engines == name), None)
-            hint = f"; ours in its place is {instead}" if instead else nearest(name, by_name)
-            raise UserError(f"--factor {name}: no weight that the policy can have{hint}")
-    return {by_name[name]: factor for name, factor in choice.factors.items()}
-
-
-def _engines_weight(seen: Seen, name: str) -> str | None:
-    return ours.unit_id(seen.units, UnitKind.WEIGHT, name, internal=True)
+            raise UserError(f"--factor {name}: no weight that the policy can have{nearest(name, by_name)}")
+    asked = {by_name[name]: factor for name, factor in choice.factors.items()}
+    return {**{twins[unit]: factor for unit, factor in asked.items() if unit in twins}, **asked}
 
 
 def _balance(seen: Seen, policy: PolicyContent) -> str:

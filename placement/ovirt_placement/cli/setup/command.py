@@ -12,9 +12,10 @@ from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
 Make a scheduling policy with the units of ovirt-placement, or bring one up to date, and let clusters use it.
-A new policy has the filters and weights of the engine's policy none, our filters beside its affinity filters,
-our weights in place of its affinity and HA weights, and our balance. What is there already is left alone, so
-that a second run changes nothing. With --undo, take our units out again and give back what was before.
+A new policy has the filters and weights of the engine's policy none, our filters and weights beside its own
+for affinity and HA reservation, and our balance. What is there already is left alone, so that a second run
+changes nothing. A policy that an earlier release made, with our weights in place of the engine's, gets the
+engine's again. With --undo, take our units out again and give back what was before.
 The user needs to be a SuperUser. See docs/setup.md.
 """
 
@@ -39,7 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--undo",
         action="store_true",
-        help="take our units out, put the engine's back, and give clusters the policy that they had before",
+        help="take our units out, and give back what was before: the engine's weights with their factors, and"
+        " the policy that each cluster had",
     )
     parser.add_argument(
         "--cluster",
@@ -54,7 +56,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=_factor,
         action="append",
         default=[],
-        help="how much a weight counts; repeatable; else what is there, at first that of the engine's weight",
+        help="how much a weight counts; repeatable; that of a weight of ours is also that of the engine's"
+        " beside it, unless you name that as well; else what is there, at first that of the engine's weight",
     )
     parser.add_argument(
         "--property",

@@ -11,7 +11,7 @@ from ovirt_placement.cli.foresight import planning
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.setup.tasks import Task
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
-from ovirt_placement.model import SchedulingPolicy
+from ovirt_placement.engine.reading.policies import Policy
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> Foreseen:
     from ovirt_placement.foreseeing.outlook import foresee
     from ovirt_placement.foreseeing.report import Foreseen
 
-    policies: dict[str, SchedulingPolicy] = {}
+    policies: dict[str, Policy] = {}
     conflicts: list[str] = []
     for task in tasks:
         try:

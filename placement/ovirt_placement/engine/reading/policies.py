@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -93,6 +93,13 @@ def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit
     filters, balance = enabled
     # Weights cannot be followed: the engine's link and its attribute have different names.
     weights = parsing.weights(get_collection(connection, f"{path}/weights"))
+    return policy_of(units, filters, weights, balance)
+
+
+def policy_of(
+    units: Mapping[str, Unit], filters: Iterable[str], weights: Mapping[str, int], balance: str | None
+) -> Policy:
+    """Name what a policy enables that holds these units, by id, with these factors."""
     outside = {unit_id: unit.name for unit_id, unit in units.items() if unit.enabled and not unit.internal}
     return Policy(
         factors={

@@ -12,7 +12,7 @@ from ovirt_placement.rules.affinity.on_hosts import OnHosts, on_and_off_hosts
 from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_HERE, fixed_point
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 
 
@@ -71,7 +71,6 @@ RULE = Rule(
     name="HostAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmToHostsAffinityGroups",),
-    twin_is=Twin.REPLACED,
     twin_factor="vm_to_host_weight",
     asked_by_group=_asks,
     weight=rank_hosts,

@@ -18,7 +18,7 @@ from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.record import Record
-from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 
 POSITIVE_PEERS_HERE = ReasonKind("positive_peers_here", "VMs to run with that are here: {number:g}")
@@ -135,7 +135,6 @@ RULE = Rule(
     name="SoftAffinityWeight",
     kind=UnitKind.WEIGHT,
     twins=("VmAffinityGroups",),
-    twin_is=Twin.REPLACED,
     twin_factor="vm_affinity_weight",
     asked_by_group=_asks,
     weight=rank_hosts,

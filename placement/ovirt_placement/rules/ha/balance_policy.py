@@ -7,7 +7,7 @@ from ovirt_placement.rules.ha import balance as ha
 from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import limits_of
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import BalanceRequest, Move
 
 _FOR_EVER = float("inf")
@@ -47,7 +47,6 @@ RULE = Rule(
     name="HaReservationBalance",
     kind=UnitKind.BALANCE,
     twins=("None", "OptimalForEvenDistribution"),
-    twin_is=Twin.REPLACED,
     parameters=(
         "ha_balance_over_utilization=[1-9][0-9]{0,3};"
         "ha_balance_high_utilization=[5-9][0-9];"

@@ -10,7 +10,7 @@ from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.rule import Rule, Twin, UnitKind
+from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 
 HA_VMS_HERE = ReasonKind("ha_vms_here", "highly available VMs that are here: {number:g}")
@@ -64,7 +64,7 @@ RULE = Rule(
     name="HaReservationWeight",
     kind=UnitKind.WEIGHT,
     twins=("OptimalForHaReservation",),
-    twin_is=Twin.REPLACED,
+    twin_factor="ha_weight",
     parameters=(
         "ha_weight_scale_down=(100|[1-9][0-9]?);"
         "ha_failures=[1-9];"

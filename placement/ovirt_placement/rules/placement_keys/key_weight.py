@@ -9,6 +9,9 @@ from ovirt_placement.rules.placement_keys.parameters import PARAMETERS, settings
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 
+#: More than all usual weights together can give in a cluster of 600 hosts.
+_USUAL_FACTOR = 100_000
+
 
 def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """Rank hosts by the policy's parameters; the details of a weight are the host's `HostDecision`.
@@ -26,6 +29,7 @@ RULE = Rule(
     parameters=f"{PARAMETERS};placement_tie=(random|engine)",
     complaints=complaints,
     on_request=True,
+    usual_factor=_USUAL_FACTOR,
     draws=True,
     reads_hosts=True,
     weight=rank_hosts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.users import User, default_users
 from tests.builders import SOFT_TOGETHER, cluster, group, label, snapshot, vm
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings, policy_id, unit_id
-from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.setup.policies import TWINS
 from tests.placement.sockets import refusing_port
 
 
@@ -34,6 +36,7 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
             (UnitType.FILTER, "HostAffinityFilter"),
             (UnitType.FILTER, "VmToHostsAffinityGroups"),
             (UnitType.WEIGHT, "HaReservationWeight"),
+            (UnitType.WEIGHT, "OptimalForHaReservation"),
         ):
             live.engine.policies.remove_unit(policy, unit_id(live.engine, kind, name))
         assert [what.partition(" when VMs")[0] for what in findings(live)] == [
@@ -114,13 +117,56 @@ def test_our_filters_without_the_engines_beside_them(starting: Starting) -> None
     assert "has AffinityFilter without the engine's filter VmAffinityGroups beside it" in what
 
 
+@pytest.mark.parametrize(("ours", "engines"), TWINS.items())
+def test_our_weights_without_the_engines_beside_them(starting: Starting, ours: str, engines: str) -> None:
+    """As an earlier release made policies; setup adds it again."""
+    with starting(EMPTY) as live:
+        live.run(0, "setup", "--cluster", "blue")
+        policy = policy_id(live.engine)
+        live.engine.policies.remove_unit(policy, unit_id(live.engine, UnitType.WEIGHT, engines))
+        found = about_weights(live)
+        assert f"has {ours} without the engine's weight {engines} beside it" in found["sentence"]
+        carry_out(live, found["remedy"])
+        assert findings(live) == []
+
+
+def test_the_engines_weight_counts_for_less_than_ours(starting: Starting) -> None:
+    with starting(EMPTY) as live:
+        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=50")
+        for factor in (49, 0):
+            live.run(0, "setup", "--factor", f"VmAffinityGroups={factor}")
+            found = about_weights(live)
+            assert (
+                f"the engine's weight VmAffinityGroups has the factor {factor}, and SoftAffinityWeight has 50"
+            ) in found["sentence"]
+            carry_out(live, found["remedy"])
+            assert findings(live) == []
+        live.run(0, "setup", "--factor", "VmAffinityGroups=51")
+        assert findings(live) == []
+
+
+def test_a_weight_of_ours_that_counts_for_nothing_needs_none_beside_it(starting: Starting) -> None:
+    with starting(EMPTY) as live:
+        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
+        policy = policy_id(live.engine)
+        live.engine.policies.remove_unit(policy, unit_id(live.engine, UnitType.WEIGHT, "VmAffinityGroups"))
+        assert findings(live) == []
+
+
+def about_weights(live: LiveEngine) -> dict[str, Any]:
+    """The only finding besides that of the inventory."""
+    found: list[dict[str, Any]] = live.data(1, "doctor")["findings"]
+    (only,) = (each for each in found if not each["sentence"].startswith("no inventory"))
+    return only
+
+
+def carry_out(live: LiveEngine, remedy: str) -> None:
+    live.run(0, *remedy.removeprefix("run ovirt-placement ").split())
+
+
 def without_balance(engine: Engine) -> None:
     policy = policy_id(engine)
     engine.policies.remove_unit(policy, unit_id(engine, UnitType.LOAD_BALANCING, "HaReservationBalance"))
-
-
-def weighing_twice(engine: Engine) -> None:
-    engine.policies.add_weight(policy_id(engine), unit_id(engine, UnitType.WEIGHT, "VmAffinityGroups"))
 
 
 def spoilt(engine: Engine) -> None:
@@ -132,7 +178,6 @@ def spoilt(engine: Engine) -> None:
     ("spoil", "what"),
     [
         (without_balance, "the policy ovirt-placement has no balance: that stops the load balancing of all"),
-        (weighing_twice, "weighs the same rules twice, by SoftAffinityWeight and by the engine's VmAffinity"),
         (spoilt, "the engine holds Memory twice in the policy ovirt-placement, and refuses every change"),
     ],
 )

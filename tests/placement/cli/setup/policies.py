@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import SchedulingPolicy
+from ovirt_simulator.core.entities import SchedulingPolicy, UnitType
 from tests.builders import cluster, host, snapshot
 
 STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", cluster="c1"))
@@ -18,7 +18,15 @@ MANDATORY = {
     "CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning", "HostDevice", "PinToHost",
     "VM leases ready", "MDevice",
 }  # fmt: skip
+#: The engine's weights beside which ours stand, by ours, and their factors in its policy `none`.
+TWINS = {
+    "SoftAffinityWeight": "VmAffinityGroups",
+    "HostAffinityWeight": "VmToHostsAffinityGroups",
+    "HaReservationWeight": "OptimalForHaReservation",
+}
+TWIN_WEIGHTS = {"VmAffinityGroups": 1, "VmToHostsAffinityGroups": 20, "OptimalForHaReservation": 1}
 WEIGHTS = {
+    **TWIN_WEIGHTS,
     "OptimalForCpuEvenDistribution": 2,
     "OptimalForMemoryEvenDistribution": 1,
     "PreferredHosts": 99,
@@ -51,13 +59,27 @@ def balance(engine: Engine, policy: SchedulingPolicy) -> str | None:
     )
 
 
-def unit_id(engine: Engine, name: str) -> str:
-    (found,) = (unit.id for unit in engine.queries.scheduling_policy_units() if unit.name == name)
+def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
+    """Of a filter and a weight that share their name, the kind says which."""
+    (found,) = (
+        unit.id
+        for unit in engine.queries.scheduling_policy_units()
+        if unit.name == name and kind in {None, unit.type}
+    )
     return found
 
 
+def as_earlier_release(engine: Engine, name: str) -> None:
+    """Make of a policy what an earlier release made of it: ours in place of the engine's weights."""
+    policy = policy_named(engine, name)
+    present = weights(engine, policy)
+    for twin in TWINS.values():
+        if twin in present:
+            engine.policies.remove_unit(policy.id, unit_id(engine, twin, UnitType.WEIGHT))
+
+
 def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:
-    """Check that the policy is `none` but for our filters beside, our weights in place, and our balance."""
+    """Check that the policy is `none` but for our filters and weights beside its own, and our balance."""
     policy = policy_named(engine, name)
     assert sorted(filters(engine, policy)) == sorted(FILTERS | MANDATORY | OUR_FILTERS)
     assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS

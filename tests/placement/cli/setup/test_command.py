@@ -10,12 +10,13 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import SchedulingPolicy as Units
-from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.disturbances import Disturbance, Drop
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
     OUR_WEIGHTS,
     STATE,
+    TWINS,
     WEIGHTS,
     check_complete,
     cluster_policy,
@@ -115,17 +116,35 @@ def test_what_another_attaches_meanwhile_is_not_posted_again(live: LiveEngine) -
 def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
     live.run(0, "setup", "--factor", "SoftAffinityWeight=50")
     policy = policy_named(live.engine, "ovirt-placement")
-    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | {"SoftAffinityWeight": 50}
+    strong = WEIGHTS | OUR_WEIGHTS | {"SoftAffinityWeight": 50, "VmAffinityGroups": 50}
+    assert weights(live.engine, policy) == strong
     live.run(0, "setup", "--factor", "PreferredHosts=7")
     policy = policy_named(live.engine, "ovirt-placement")
-    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | {
-        "SoftAffinityWeight": 50,
-        "PreferredHosts": 7,
-    }
+    assert weights(live.engine, policy) == strong | {"PreferredHosts": 7}
     _, err = live.run(2, "setup", "--factor", "SoftAfinityWeight=3")
     assert 'no weight that the policy can have; did you mean "SoftAffinityWeight"?' in err
-    _, err = live.run(2, "setup", "--factor", "VmAffinityGroups=3")
-    assert "no weight that the policy can have; ours in its place is SoftAffinityWeight" in err
+
+
+@pytest.mark.parametrize(("ours", "engines"), TWINS.items())
+def test_a_factor_of_ours_is_that_of_the_engines_too_unless_that_is_named(
+    live: LiveEngine, ours: str, engines: str
+) -> None:
+    for asked, expected in (
+        ({ours: 50}, {ours: 50, engines: 50}),
+        ({ours: 40, engines: 7}, {ours: 40, engines: 7}),
+        ({engines: 8}, {ours: 40, engines: 8}),
+    ):
+        options = (word for name, factor in asked.items() for word in ("--factor", f"{name}={factor}"))
+        live.run(0, "setup", *options)
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
+
+
+def test_ours_come_with_the_factor_that_is_asked_for_the_engines(live: LiveEngine) -> None:
+    live.run(0, "setup", "--factor", "VmAffinityGroups=8")
+    policy = policy_named(live.engine, "ovirt-placement")
+    expected = {"VmAffinityGroups": 8, "SoftAffinityWeight": 8}
+    assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
 
 
 def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: LiveEngine) -> None:
@@ -136,8 +155,30 @@ def test_a_factor_whose_change_was_interrupted_is_set_by_the_next_run(live: Live
         live.run(2, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
     live.run(0, "setup", "--factor", "PreferredHosts=7", "--factor", "SoftAffinityWeight=5")
     policy = policy_named(live.engine, "ovirt-placement")
-    expected = {"SoftAffinityWeight": 5, "PreferredHosts": 7}
+    expected = {"SoftAffinityWeight": 5, "VmAffinityGroups": 5, "PreferredHosts": 7}
     assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | expected
+
+
+@pytest.mark.parametrize("nth", range(6))
+@pytest.mark.parametrize("drop", ["request", "answer"])
+def test_a_factor_changes_though_a_parameter_is_set_that_only_its_weight_knows(
+    starting: Starting, nth: int, drop: Drop
+) -> None:
+    """The engine refuses parameters that no unit knows. Whichever request is lost, the parameter is not."""
+    with starting(STATE) as live:
+        live.run(0, "setup", "--property", "ha_weight_scale_down=5")
+        before = policy_named(live.engine, "ovirt-placement")
+        asked = ("setup", "--factor", "HaReservationWeight=4", "--factor", "OptimalForHaReservation=1")
+        requests = live.data(0, *asked, "--dry-run")["policies"][0]["requests"]
+        assert [one["method"] for one in requests] == ["PUT", "PUT", "DELETE", "POST", "PUT", "PUT"]
+        for one in requests[:nth]:
+            live.server.disturbances.add(Disturbance(method=one["method"]))
+        live.server.disturbances.add(Disturbance(method=requests[nth]["method"], drop=drop))
+        live.run(2, *asked)
+        live.run(0, *asked)
+        policy = policy_named(live.engine, "ovirt-placement")
+        assert weights(live.engine, policy) == WEIGHTS | OUR_WEIGHTS | {"HaReservationWeight": 4}
+        assert (policy.properties, policy.description) == (before.properties, before.description)
 
 
 def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: LiveEngine) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import UnitType
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
@@ -34,11 +35,7 @@ def own_policy(engine: Engine) -> None:
     policy = engine.policies.add("theirs", description="of the site")
     for name in ("Memory", "CPU"):
         engine.policies.add_filter(policy.id, unit_id(engine, name))
-    (affinity,) = (
-        unit.id
-        for unit in engine.queries.scheduling_policy_units()
-        if (unit.name, unit.type) == ("VmAffinityGroups", "weight")
-    )
+    affinity = unit_id(engine, "VmAffinityGroups", UnitType.WEIGHT)
     engine.policies.add_weight(policy.id, affinity, factor=30)
     engine.policies.add_weight(policy.id, unit_id(engine, "PreferredHosts"), factor=9)
 
@@ -51,7 +48,9 @@ def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> 
             "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
         }  # fmt: skip
         assert weights(live.engine, policy) == {
-            "PreferredHosts": 9, "SoftAffinityWeight": 30, "HostAffinityWeight": 20, "HaReservationWeight": 1,
+            "PreferredHosts": 9, "VmAffinityGroups": 30, "SoftAffinityWeight": 30,
+            "VmToHostsAffinityGroups": 20, "HostAffinityWeight": 20,
+            "OptimalForHaReservation": 1, "HaReservationWeight": 1,
         }  # fmt: skip
         assert balance(live.engine, policy) == "HaReservationBalance"
         live.changes.clear()

@@ -32,7 +32,7 @@ def names(live: LiveEngine) -> list[str]:
 
 
 def theirs(engine: Engine) -> None:
-    """A policy with one of the engine's weights that ours replace, and without the filters beside ours."""
+    """A policy with one of the engine's weights beside which ours stand, and without the filters."""
     policy = engine.policies.add("theirs", description="of the site")
     engine.policies.add_filter(policy.id, unit_id(engine, "Memory"))
     engine.policies.add_weight(policy.id, unit_id(engine, "OptimalForHaReservation"), factor=30)
@@ -66,7 +66,7 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         live.changes.clear()
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert live.changes == [f"{one['method']} {one['path']}" for one in shown["requests"]]
-        assert "put the engine's weight OptimalForHaReservation x 30 back" in out.splitlines()
+        assert "take out the weight VmAffinityGroups" in out.splitlines()
         assert "set the balance OptimalForEvenDistribution again" in out.splitlines()
         policy = policy_named(live.engine, "theirs")
         assert set(filters(live.engine, policy)) == MANDATORY | {"Memory"}
@@ -77,16 +77,20 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         assert cluster_policy(live.engine, "c1") == "none"
 
 
-def test_the_engines_weights_come_back_with_the_factors_that_ours_have_by_then(starting: Starting) -> None:
+def test_the_engines_weights_get_the_factors_back_that_they_had(starting: Starting) -> None:
+    """Whichever run changed them, and whosever factor was asked for."""
     with starting(STATE, prepare=theirs) as live:
         live.run(0, "setup", "--policy", "theirs")
         live.run(0, "setup", "--policy", "theirs", "--factor", "HaReservationWeight=4")
-        live.run(0, "setup", "--undo", "--policy", "theirs")
+        live.run(0, "setup", "--policy", "theirs", "--factor", "OptimalForHaReservation=5")
+        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+        assert "change the factor of OptimalForHaReservation from 5 to 30: put it back" in out.splitlines()
         policy = policy_named(live.engine, "theirs")
-        assert weights(live.engine, policy) == {"OptimalForHaReservation": 4}
+        assert weights(live.engine, policy) == {"OptimalForHaReservation": 30}
+        assert policy.description == "of the site"
 
 
-def test_where_nobody_remembers_all_that_ours_replaced_come_back_and_that_is_told(
+def test_where_nobody_remembers_all_that_stand_beside_ours_stay_and_that_is_told(
     starting: Starting,
 ) -> None:
     with starting(STATE, prepare=theirs) as live:
@@ -128,6 +132,19 @@ def test_parameters_of_our_units_go_from_the_clusters_that_keep_the_policy(start
         (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
         assert cluster_policy(live.engine, "c1") == "theirs"
         assert blue.scheduling_properties == {"HighUtilization": "70"}
+
+
+def test_a_cluster_that_has_parameters_of_our_units_gets_its_policy_back_all_the_same(
+    starting: Starting,
+) -> None:
+    with starting(STATE, prepare=theirs) as live:
+        live.run(
+            0, "setup", "--policy", "theirs", "--cluster", "blue", "--property", "ha_weight_scale_down=5"
+        )
+        live.run(0, "setup", "--undo", "--policy", "theirs")
+        (blue,) = (each for each in live.engine.queries.clusters() if each.id == "c1")
+        assert cluster_policy(live.engine, "c1") == "none"
+        assert "ha_weight_scale_down" not in blue.scheduling_properties
 
 
 def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Starting) -> None:
