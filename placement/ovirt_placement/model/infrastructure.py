@@ -50,10 +50,15 @@ class Host(Struct, frozen=True):
     cpu_percent: float | None
     cores: int
     threads: int | None = None
-    #: Physically free.
+    #: Physically free, and free in swap; None where nobody says.
     memory_free_mb: int | None = None
+    swap_free_mb: int | None = None
+    #: Huge pages that are free, by their size in KiB.
+    free_huge_pages: dict[int, int] = {}
     #: How many processes ran or waited for a CPU, on average over 5 minutes; None where nobody says.
     load_average_5m: float | None = None
+    #: Whether it manages the storage of its data center, or is about to: the engine reckons with a busy core.
+    spm: bool = False
     #: A dedicated failover host.
     failover: bool = False
     tags: tuple[str, ...] = ()

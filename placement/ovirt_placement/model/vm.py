@@ -29,6 +29,7 @@ class Vm(Struct, frozen=True):
     guaranteed_mb: int
     usage_mem_percent: float | None
     usage_cpu_percent: float | None
+    #: Sockets x cores x threads.
     vcpus: int
     ha: bool
     #: False for everything but the engine's "migratable"; "user_migratable" counts as not.
@@ -39,6 +40,13 @@ class Vm(Struct, frozen=True):
     #: When its present run began, in seconds since the epoch; None where nobody says, and when it is down.
     running_since: float | None = None
     pinned_hosts: tuple[str, ...] = ()
+    threads_per_core: int = 1
+    #: What the engine adds to its memory hangs on these, too (see `ovirt_placement.rules.memory`).
+    io_threads: int = 1
+    video_mb: int = 0
+    architecture: str = "x86_64"
+    #: How far its memory can grow; told of POWER only, where the engine asks for it.
+    max_memory_mb: int | None = None
     tags: tuple[str, ...] = ()
     custom_properties: dict[str, str] = {}
     template: str | None = None

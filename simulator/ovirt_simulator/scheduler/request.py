@@ -20,10 +20,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(snapshot.vm_by_id[vm_id] for vm_id in self.vm_ids)
 
     def candidates(self, snapshot: Snapshot) -> tuple[Host, ...]:
-        """Give the cluster's hosts that are up and in question."""
+        """Give the cluster's hosts that are up and in question, by their ids (getVdsForClusterWithStatus)."""
         cluster = snapshot.vm_by_id[self.vm_ids[0]].cluster
-        return tuple(
+        hosts = (
             host
             for host in snapshot.hosts_of_cluster.get(cluster, ())
             if host.up and host.id not in self.blacklist and (not self.whitelist or host.id in self.whitelist)
         )
+        return tuple(sorted(hosts, key=by_id))
+
+
+def by_id(host: Host) -> str:
+    """Give what the engine's database sorts hosts by."""
+    return host.id

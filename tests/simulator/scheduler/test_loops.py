@@ -45,7 +45,7 @@ def test_the_balance_moves_the_vm_that_it_names(proxy: Proxy) -> None:
 
 
 def test_hosts_with_a_migrating_vm_are_not_offered(proxy: Proxy) -> None:
-    engine = balancing(proxy, host("h4"), host("h5"), vm("m", "h4", memory_mb=512 * 64))
+    engine = balancing(proxy, host("h4"), host("h5", free_mb=40000), vm("m", "h4", memory_mb=512 * 64))
     engine.advance(50)
     engine.vms.migrate("m", host_id="h5")
     engine.advance(10)
