@@ -1,37 +1,41 @@
-"""The memory of a VM's video device, by what the REST API says of its display, and the other way round.
+"""The memory of a VM's video device, by what the REST API says of its display and operating system.
 
-Source: the engine's VideoDeviceSettings and VgamemVideoSettings, for operating systems that ask for no more.
+Source: the engine's VideoDeviceSettings, VgamemVideoSettings, VmDeviceCommonUtils and osinfo-defaults.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-#: MiB of a plain device, and of a QXL one: for itself, and for each head.
-_PLAIN_MB, _QXL_MB, _HEAD_MB = 16, 8, 64
-
-
-class Video(NamedTuple):
-    """The REST API's video_type, None where a VM has no video memory, and how many heads the device has."""
-
-    type: str | None
-    heads: int
+#: MiB of a plain device; of a QXL one for itself, for each head, and for what a system does not multiply.
+PLAIN_MB = 16
+_QXL_MB, _HEAD_MB, _SINGLE_MB = 64, 16, 8
+_LINUX = ("other_linux", "rhel", "rhcos", "sles", "ubuntu", "debian")
+_OF_OTHER_PROCESSORS = ("ppc64", "s390x")
+_WIDE_WINDOWS = {"windows_10", "windows_10x64", "windows_11"}
 
 
-def video_mb(display: Mapping[str, str], present: int) -> int:
+def video_mb(display: Mapping[str, str], system: str, present: int) -> int:
     """Give the video memory in MiB by what a client said, by paths; the present one if it said nothing."""
     kind = display.get("display/video_type")
     if kind is None:
         return present
     if kind != "qxl":
-        return _PLAIN_MB
-    single = display.get("display/single_qxl_pci") == "true"
-    return _QXL_MB + _HEAD_MB * (int(display.get("display/monitors", 1)) if single else 1)
+        return PLAIN_MB
+    linux = system.startswith(_LINUX)
+    heads = int(display.get("display/monitors", 1)) if linux else 1
+    own = _multiplier(system, linux=linux) * _HEAD_MB * heads
+    return _QXL_MB * heads + (own or _SINGLE_MB)
 
 
-def video(memory_mb: int) -> Video:
-    """Give the device that has so much memory, or what comes next to it."""
-    if memory_mb < _QXL_MB + _HEAD_MB:
-        return Video("vga" if memory_mb else None, 1)
-    return Video("qxl", (memory_mb - _QXL_MB) // _HEAD_MB)
+def video_type(memory_mb: int) -> str | None:
+    """Give the type of a device with so much memory, as the REST API calls it; None for no device."""
+    if memory_mb > PLAIN_MB:
+        return "qxl"
+    return "vga" if memory_mb else None
+
+
+def _multiplier(system: str, *, linux: bool) -> int:
+    if linux and not system.endswith(_OF_OTHER_PROCESSORS):
+        return 2
+    return 4 if system in _WIDE_WINDOWS else 0

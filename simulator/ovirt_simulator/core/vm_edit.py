@@ -73,7 +73,7 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
         others = {name: value for name, value in given.items() if name not in _OF_THE_VM}
         others["others"] = {**vm.particulars.others, **(self.others or {})}
         particulars = replace(vm.particulars, **others)
-        video = video_mb(particulars.others, vm.video_mb)
+        video = video_mb(particulars.others, particulars.os, vm.video_mb)
         changed = replace(vm, **plain, particulars=particulars, video_mb=video)
         return replace(changed, vcpus=sockets * particulars.cores * changed.threads_per_core)
 

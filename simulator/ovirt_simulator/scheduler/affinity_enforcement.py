@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..core import affinity
 from ..core.backend import Backend
-from ..core.entities import AffinityGroup, Cluster, Vm
+from ..core.built_in_policies import UPGRADE_POLICY
+from ..core.entities import AffinityGroup, AffinityLabel, Cluster, Vm
 from ..core.rejections import Rejected
 from ..core.state import State
 from .java.hash_map import HashMap
@@ -33,21 +34,21 @@ class AffinityEnforcement:
         self._migrate = migrate
 
     def cycle(self) -> None:
-        """Migrate at most one VM in each cluster that has no VM migrating and is not being upgraded."""
+        """Migrate at most one VM in each cluster that has no VM migrating, nor the policy of upgrades."""
         state = self._backend.state
         for cluster in tuple(state.clusters.values()):
             with self._backend.lock:
                 vms = [vm for vm in state.vms.values() if vm.cluster == cluster.id]
-                if cluster.upgrade_mode or any(vm.status == "migrating" for vm in vms):
+                if cluster.policy_id == UPGRADE_POLICY or any(vm.status == "migrating" for vm in vms):
                     continue
                 found = list(
                     dict.fromkeys(vm.id for vm in candidates(state, cluster, self._backend.random.shuffle))
                 )
-            self._migrate_first(found)
+            self._migrate_first(cluster.id, found)
 
-    def _migrate_first(self, vm_ids: Sequence[str]) -> None:
+    def _migrate_first(self, cluster_id: str, vm_ids: Sequence[str]) -> None:
         for vm_id in vm_ids:
-            if not self.can_leave(vm_id):
+            if not self.can_leave(vm_id, cluster_id):
                 continue
             try:
                 self._migrate(vm_id, _REASON)
@@ -55,14 +56,18 @@ class AffinityEnforcement:
                 continue
             return
 
-    def can_leave(self, vm_id: str) -> bool:
-        """Tell whether the VM is movable, and internal filters leave another host."""
+    def can_leave(self, vm_id: str, cluster_id: str) -> bool:
+        """Tell whether the VM is movable, and internal filters leave another host of the cluster.
+
+        The engine asks for hosts of the cluster whose groups it enforces, wherever the VM belongs.
+        """
         with self._backend.lock:
             vm = self._backend.state.vms[vm_id]
             if vm.host is None or not vm.movable:
                 return False
+            request = Request(vm_ids=(vm_id,), blacklist=frozenset({vm.host}), cluster=cluster_id)
             try:
-                self._scheduler.validate(Request(vm_ids=(vm_id,), blacklist=frozenset({vm.host})), "migrate")
+                self._scheduler.validate(request, "migrate")
             except Rejected:
                 return False
         return True
@@ -82,7 +87,7 @@ def _off_their_hosts(state: State, cluster: Cluster, groups: Sequence[AffinityGr
         (g.hosts_rule.positive, affinity.member_vms(state, g), affinity.member_hosts(state, g))
         for g in groups
     ]
-    for label in affinity.legacy_labels(state.labels.values(), cluster):
+    for label in affinity.legacy_labels(_labels_of(state, cluster), cluster):
         rules.append((True, tuple(state.vms[i] for i in label.vms), frozenset(label.hosts)))
     for positive, vms, hosts in rules:
         for vm in vms:
@@ -90,6 +95,13 @@ def _off_their_hosts(state: State, cluster: Cluster, groups: Sequence[AffinityGr
                 violations.put(vm.id, 1 + violations.get(vm.id, 0))
     found = sorted((vm_id for vm_id in violations if vm_id is not None), key=lambda i: violations[i])
     return [state.vms[vm_id] for vm_id in found]
+
+
+def _labels_of(state: State, cluster: Cluster) -> list[AffinityLabel]:
+    """Give the labels that a VM or host of the cluster has."""
+    inside = {vm.id for vm in state.vms.values() if vm.cluster == cluster.id}
+    inside |= {host.id for host in state.hosts_of(cluster.id)}
+    return [label for label in state.labels.values() if inside.intersection((*label.vms, *label.hosts))]
 
 
 def _off_their_peers(

@@ -46,12 +46,16 @@ def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) ->
 
 
 def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
-    """Refuse hosts by hard VM-to-host affinity; positive groups intersect, an empty one refuses all."""
+    """Refuse hosts by hard VM-to-host affinity; positive groups intersect, an empty one refuses all.
+
+    Labels count as groups by the cluster of the hosts, of which there must be one, not by that of the VMs.
+    """
     refusals: Refusals = {}
+    cluster = snapshot.cluster_by_id[hosts[0].cluster]
+    legacy = legacy_labels(snapshot.affinity_labels, cluster)
     for vm in vms:
         groups = [group for group in snapshot.groups_of_vm.get(vm.id, ()) if group.hosts_rule.hard]
-        cluster = snapshot.cluster_by_id[vm.cluster]
-        labels = [label for label in legacy_labels(snapshot.affinity_labels, cluster) if vm.id in label.vms]
+        labels = [label for label in legacy if vm.id in label.vms]
         for host in hosts:
             hostile, missed = _host_groups_against(snapshot, host, groups, labels)
             if hostile:

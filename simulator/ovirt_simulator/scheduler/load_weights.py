@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ovirt_placement.model import Host, Snapshot, Vm
 
 from ..core.vm_memory import required_mb
-from .java.numbers import divided, float32, math_round
+from .java.numbers import as_int, divided, float32, math_round
 from .peers import coming_to, cpus
 from .weights import Weights
 
@@ -79,5 +79,5 @@ def even_memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) ->
         arriving = sum(required_mb(vm) for vm in vms if vm.host != host.id)
         left = float32(float32(host.free_mb) - float32(arriving))
         share = float32(divided(float32(float32(left - 1) * (_WORST - 1)), float32(most - 1)))
-        weights[host.id] = _WORST - math_round(share)
+        weights[host.id] = as_int(_WORST - math_round(share))
     return weights

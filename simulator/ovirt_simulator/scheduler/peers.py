@@ -9,6 +9,9 @@ from collections.abc import Collection, Sequence
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 
+#: What a VM is called that runs on a host and does not yet power up there.
+_STARTING = {"wait_for_launch", "restoring_state"}
+
 
 def peer_places(
     snapshot: Snapshot, group: AffinityGroup, vms: Sequence[Vm], scheduled: Collection[str]
@@ -36,7 +39,7 @@ def coming_to(snapshot: Snapshot, host: Host) -> list[Vm]:
     coming = [snapshot.vm_by_id[vm_id] for vm_id, hosts in snapshot.pending_hosts.items() if host.id in hosts]
     known = {vm.id for vm in coming}
     there = snapshot.vms_of_host.get(host.id, ())
-    return coming + [vm for vm in there if vm.status == "wait_for_launch" and vm.id not in known]
+    return coming + [vm for vm in there if vm.status in _STARTING and vm.id not in known]
 
 
 def cpus(host: Host, snapshot: Snapshot) -> int:

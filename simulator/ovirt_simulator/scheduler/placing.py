@@ -139,7 +139,7 @@ class Scheduler:
 
     def _cluster(self, request: Request) -> Cluster:
         state = self._backend.state
-        return state.clusters[state.vms[request.vm_ids[0]].cluster]
+        return state.clusters[request.cluster or state.vms[request.vm_ids[0]].cluster]
 
     def _policy(self, cluster: Cluster) -> SchedulingPolicy:
         return self._backend.state.policies[cluster.policy_id]

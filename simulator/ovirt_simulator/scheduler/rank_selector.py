@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from .java.hash_map import HashMap
 from .java.ids import guid_hash
+from .java.numbers import as_int
 
 
 class Record(NamedTuple):
@@ -38,7 +39,7 @@ def best_host(hosts: Sequence[str], records: Iterable[Record], factors: Mapping[
         factor = 1 if unit is None else factors.get(unit, 1)
         for host in ordered:
             rank = len(ordered) - 1 - bisect_left(worst, weights[host])
-            points.merge(host, points.get(host, 0) + factor * rank)
+            points.merge(host, as_int(points.get(host, 0) + factor * rank))
     found = [host for host in points if host is not None]
     if any(guid_hash(host) is None for host in found):
         found.sort(key=lambda host: hosts.index(host) if host in hosts else len(hosts))
@@ -58,7 +59,7 @@ def _weights(hosts: Sequence[str], records: Iterable[Record]) -> HashMap[int]:
     """Add up a unit's weights by host, and give those that it leaves out the best."""
     weights = HashMap[int]()
     for record in records:
-        weights.merge(record.host, weights.get(record.host, 0) + record.weight)
+        weights.merge(record.host, as_int(weights.get(record.host, 0) + record.weight))
     for host in hosts:
         if host not in weights:
             weights.put(host, 0)

@@ -15,13 +15,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     blacklist: frozenset[str] = frozenset()
     #: The only hosts in question; empty means all.
     whitelist: frozenset[str] = frozenset()
+    #: The id of the cluster whose hosts are in question; None for that of the first VM.
+    cluster: str | None = None
 
     def vms(self, snapshot: Snapshot) -> tuple[Vm, ...]:
         return tuple(snapshot.vm_by_id[vm_id] for vm_id in self.vm_ids)
 
     def candidates(self, snapshot: Snapshot) -> tuple[Host, ...]:
         """Give the cluster's hosts that are up and in question, by their ids (getVdsForClusterWithStatus)."""
-        cluster = snapshot.vm_by_id[self.vm_ids[0]].cluster
+        cluster = self.cluster or snapshot.vm_by_id[self.vm_ids[0]].cluster
         hosts = (
             host
             for host in snapshot.hosts_of_cluster.get(cluster, ())

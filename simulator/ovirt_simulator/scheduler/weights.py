@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 
 from ..core.affinity import stored_priority
 from .java.hash_map import HashMap
@@ -39,20 +39,22 @@ def preferred_hosts(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]
 
 def ha_reservation(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
     """Prefer hosts with fewer highly available VMs, of 100 for the fullest candidate."""
-    reserved = snapshot.cluster_by_id[vms[0].cluster].ha_reservation
+    cluster = snapshot.cluster_by_id[hosts[0].cluster]
     return _summed(
-        _ha_counts(snapshot, vm.cluster, hosts) if reserved and vm.ha else dict.fromkeys(_ids(hosts), 0)
+        _ha_counts(snapshot, cluster, hosts)
+        if cluster.ha_reservation and vm.ha
+        else dict.fromkeys(_ids(hosts), 0)
         for vm in vms
     )
 
 
-def _ha_counts(snapshot: Snapshot, cluster: str, hosts: Sequence[Host]) -> Weights:
+def _ha_counts(snapshot: Snapshot, cluster: Cluster, hosts: Sequence[Host]) -> Weights:
     counts = {
-        host.id: sum(vm.ha and vm.cluster == cluster for vm in snapshot.vms_of_host.get(host.id, ()))
+        host.id: sum(vm.ha and vm.cluster == cluster.id for vm in snapshot.vms_of_host.get(host.id, ()))
         for host in hosts
     }
     most = max(counts.values()) or 1
-    scale = int(snapshot.cluster_by_id[cluster].scheduling_properties.get("ScaleDown", 1))
+    scale = int(cluster.scheduling_properties.get("ScaleDown", 1))
     return {
         host_id: math.ceil(math_round(float32(float32(count / most) * 100)) / scale)
         for host_id, count in counts.items()

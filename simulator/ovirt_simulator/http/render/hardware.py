@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.entities import Vm
-from ovirt_simulator.core.video import video
+from ovirt_simulator.core.video import video_type
 from ovirt_simulator.http.markup import element, lines, text
 from ovirt_simulator.http.render.particulars import Usual, with_given
 
@@ -43,15 +43,14 @@ def memory(record: Vm) -> str:
 
 def display(record: Vm, address: str | None) -> str:
     """Render how the VM's screen is reached, and its video device; one that has no host has no address."""
-    device = video(record.video_mb)
     usual = (
         text("address", address)
         + _CONSOLE_RIGHTS
-        + text("monitors", device.heads)
+        + text("monitors", 1)
         + ("" if address is None else text("port", 5900))
-        + text("single_qxl_pci", device.heads > 1)
+        + text("single_qxl_pci", False)
         + _CONSOLE_KIND
-        + text("video_type", device.type)
+        + text("video_type", video_type(record.video_mb))
     )
     return with_given(record.particulars.others, "display", usual)
 

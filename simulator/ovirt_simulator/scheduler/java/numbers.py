@@ -27,3 +27,8 @@ def math_round(number: float) -> int:
         return 2**31 - 1 if number > 0 else -(2**31)
     whole = math.floor(number)
     return whole if number - whole < 0.5 else whole + 1
+
+
+def as_int(number: int) -> int:
+    """Give what is left of a sum in the 32 bits of an int."""
+    return (number + 2**31) % 2**32 - 2**31
