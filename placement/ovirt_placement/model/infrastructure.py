@@ -57,7 +57,7 @@ class Host(Struct, frozen=True):
     free_huge_pages: dict[int, int] = {}
     #: How many processes ran or waited for a CPU, on average over 5 minutes; None where nobody says.
     load_average_5m: float | None = None
-    #: Whether it manages the storage of its data center, or is about to: the engine reckons with a busy core.
+    #: Whether it manages the storage of its data center, or is about to: the engine counts that as some load.
     spm: bool = False
     #: A dedicated failover host.
     failover: bool = False

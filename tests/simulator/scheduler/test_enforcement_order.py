@@ -79,7 +79,7 @@ def off_their_peers(state: Snapshot, cluster: str) -> list[list[str]]:
 
 
 def is_by_lot(state: Snapshot, cluster: str) -> bool:
-    """Whether hashes of groups decide: of rules with the same size and least id, of hosts that share a bin."""
+    """Whether hashes of groups decide: of rules with one size and least id, of hosts that share a bin."""
     if len({Table.hash(host.id) % 16 for host in state.hosts}) < len(state.hosts):
         return True
     sizes = [
