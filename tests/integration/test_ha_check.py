@@ -41,7 +41,7 @@ def story(
 
 def state() -> Snapshot:
     return build.snapshot(
-        *story("room", IDLE, {"free_mb": 8192}),
+        *story("room", IDLE, {"free_mb": 8288}),
         *story("memory", IDLE, {"free_mb": 3000}),
         *story("cores", {"vcpus": 8}, {"cores": 4}),
         *story("keys", {"memory_mb": 5500}, {"memory_mb": 6000}, policy=KEYED),
