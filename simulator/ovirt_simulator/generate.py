@@ -18,6 +18,8 @@ from ovirt_placement.model import (
     Vm,
 )
 
+from .core.vm_memory import required_mb
+
 _DISABLED = Rule(enabled=False, positive=False, enforcing=False)
 _GIB = 1024
 _VM_SIZES_MB = (1 * _GIB, 2 * _GIB, 2 * _GIB, 4 * _GIB, 4 * _GIB, 8 * _GIB)
@@ -120,7 +122,7 @@ class _ClusterDraft:
 
     def _draw_hosts(self) -> Iterator[Host]:
         numbers = self._share(self._sizes.hosts)
-        running = sum(vm.memory_mb for vm in self.vms.values() if vm.status == "up")
+        running = sum(required_mb(vm) for vm in self.vms.values() if vm.status == "up")
         largest = max(_VM_SIZES_MB)
         wanted = running / _FILL / max(len(numbers), 1)
         memory_mb = max(4 * largest, -(-int(wanted) // (16 * _GIB)) * 16 * _GIB)
@@ -204,7 +206,7 @@ class _ClusterDraft:
         """Put the VMs together on the emptiest host of some drawn from these; without room they are down."""
         if not vm_ids:
             return None
-        needed = sum(self.vms[vm_id].memory_mb for vm_id in vm_ids)
+        needed = sum(required_mb(self.vms[vm_id]) for vm_id in vm_ids)
         drawn = self._dice.sample(hosts, min(8, len(hosts)))
         fitting = [host.id for host in drawn if self._left[host.id] >= needed] or [
             host.id for host in hosts if self._left[host.id] >= needed

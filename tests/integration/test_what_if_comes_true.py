@@ -212,7 +212,7 @@ def start_as_told(engine: Engine, foreseen: Course) -> None:
 def test_some_come_true(tmp_path: Path) -> None:
     seen = Counter[str]()
     # The last is of a plan that HA reservation cuts off.
-    for seed in (0, 1, 2, 3, 4, 5, 1081):
+    for seed in (0, 1, 2, 10, 11, 12, 1081):
         carry_out(seed, tmp_path, seen)
     assert seen["broken"]
     assert seen["survived"]

@@ -22,7 +22,7 @@ from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
-from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, label, snapshot, vm
+from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 from tests.configuration import PASSWORD
 from tests.integration.worlds import FILTERS, whole_policies, worlds
 from tests.placement.rules.strategies import FOREIGN, HOSTS, VMS
@@ -189,19 +189,11 @@ def moves_freely(state: Snapshot, one: Vm) -> bool:
 
 
 POLICY = SchedulingPolicy(filters=FILTERS)
-ABROAD = (
-    cluster("other"),
-    host("far", cluster="other"),
-    vm("x", "far", cluster="other"),
-    label("l", "x"),
-    group("with", TOGETHER, "a b", vm_labels=("l",)),
-)
 
 
 @pytest.mark.parametrize(
     ("ruled", "parts", "by"),
     [
-        pytest.param({}, ABROAD, "VmAffinityGroups", id="a member of another cluster"),
         pytest.param(
             {}, (group("g", vms="a", hosts_rule=TOGETHER),), "VmToHostsAffinityGroups", id="no hosts"
         ),

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Rule
 
 from . import refusals
+from .affinity import shown_priority
 from .backend import Backend
 from .conflicts import Conflict, find_conflicts, flat
 from .entities import ADMIN, AffinityGroup, Caller, Host, Vm
@@ -22,8 +23,6 @@ from .event_codes import EventCode, EventType
 from .rejections import Rejected
 
 DISABLED = Rule(enabled=False, positive=False, enforcing=False)
-#: The engine keeps priorities as integers of this many to one.
-_PRIORITY_SCALE = 10_000_000
 
 
 class Members(StrEnum):
@@ -225,7 +224,7 @@ def _edited(group: AffinityGroup, edit: AffinityGroupEdit) -> AffinityGroup:
         if getattr(edit, members) is not None:
             changes[members.value] = tuple(getattr(edit, members))
     if edit.priority is not None:
-        changes["priority"] = round(edit.priority * _PRIORITY_SCALE) / _PRIORITY_SCALE
+        changes["priority"] = shown_priority(edit.priority)
     return replace(group, **changes)
 
 

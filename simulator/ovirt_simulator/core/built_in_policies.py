@@ -82,6 +82,8 @@ _PROPERTIES = {
 }
 
 NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+#: While a cluster has it, the engine leaves its groups alone.
+UPGRADE_POLICY = "7677771e-5eab-422e-83fa-dc04080d21b7"
 EVENLY_DISTRIBUTED_POLICY = "20d25257-b4bd-4589-92a6-c4c5c5d3fd1a"
 
 
@@ -103,7 +105,7 @@ def policies() -> tuple[SchedulingPolicy, ...]:
         _policy(EVENLY_DISTRIBUTED_POLICY, "evenly_distributed", EVEN_BALANCE),
         _policy("5a2b0939-7d46-4b73-a469-e9c2c7fc6a53", "power_saving", NO_BALANCE),
         _policy("8d5d7bec-68de-4a67-b53e-0ac54686d579", "vm_evenly_distributed", NO_BALANCE),
-        _policy("7677771e-5eab-422e-83fa-dc04080d21b7", "cluster_maintenance", NO_BALANCE),
+        _policy(UPGRADE_POLICY, "cluster_maintenance", NO_BALANCE),
     )
 
 

@@ -6,7 +6,7 @@ Source: the engine's AffinityRulesConflicts and AffinityRulesUtils, as they beha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import msgspec
 
@@ -24,7 +24,7 @@ class Flat(msgspec.Struct, frozen=True):
     hosts: frozenset[str]
     #: True positive, False negative, None disabled.
     vm_polarity: bool | None
-    #: The same for the host rule; None also without hosts.
+    #: The same for the host rule.
     host_polarity: bool | None
     hosts_enforcing: bool
 
@@ -46,26 +46,25 @@ class Conflict(msgspec.Struct, frozen=True):
 
 def flat(state: State, group: AffinityGroup) -> Flat:
     """Resolve the group's labels."""
-    hosts = affinity.member_hosts(state, group)
     return Flat(
         name=group.name,
         vms=frozenset(vm.id for vm in affinity.member_vms(state, group)),
-        hosts=hosts,
+        hosts=affinity.member_hosts(state, group),
         vm_polarity=group.vms_rule.positive if group.vms_rule.enabled else None,
-        host_polarity=group.hosts_rule.positive if group.hosts_rule.enabled and hosts else None,
+        host_polarity=group.hosts_rule.positive if group.hosts_rule.enabled else None,
         hosts_enforcing=group.hosts_rule.enforcing,
     )
 
 
 def find_conflicts(groups: Sequence[Flat]) -> list[Conflict]:
     """Give the conflicts in the engine's order; each of the host kinds at most once, all merged."""
-    host_groups = [group for group in groups if group.host_polarity is not None]
+    host_groups = [group for group in groups if group.host_polarity is not None and group.hosts]
     unified = _unified(groups)
     found = [
         _opposite_hosts(host_groups, enforcing=True),
         _opposite_hosts(host_groups, enforcing=False),
         _hosts_against_positive(host_groups, unified),
-        _hosts_against_negative(host_groups, groups),
+        _hosts_against_negative(groups),
         _disjoint_positive_hosts(host_groups),
     ]
     return [conflict for conflict in found if conflict is not None] + _vms_against_vms(groups, unified)
@@ -119,19 +118,23 @@ def _hosts_against_positive(groups: Sequence[Flat], unified: Sequence[frozenset[
     return merged.conflict()
 
 
-def _hosts_against_negative(groups: Sequence[Flat], all_groups: Sequence[Flat]) -> Conflict | None:
-    """Find VMs that must be apart, but are drawn to a common host."""
+def _hosts_against_negative(groups: Sequence[Flat]) -> Conflict | None:
+    """Find VMs that must be apart, but are drawn to a common host.
+
+    What draws the second of a pair is groups that the first is not in. The engine tries each pair both ways,
+    and names every positive host group that there is.
+    """
     merged = _Merged(EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY)
     positive = [group for group in groups if group.host_polarity]
-    for apart in all_groups:
+    for apart in groups:
         if apart.vm_polarity is not False:
             continue
-        for first, second in combinations(sorted(apart.vms), 2):
+        for first, second in permutations(apart.vms, 2):
             of_first = [group for group in positive if first in group.vms]
             of_second = [group for group in positive if second in group.vms and first not in group.vms]
             hosts = _all_hosts(of_first) & _all_hosts(of_second)
             if hosts:
-                merged.add((*of_first, *of_second), (first, second), hosts)
+                merged.add((apart, *positive), (first, second), hosts)
     return merged.conflict()
 
 

@@ -66,7 +66,6 @@ class Host(model.Host, frozen=True):
     #: The REST API's status_detail: why it is non-operational or in maintenance.
     status_detail: str | None = None
     external_status: str = "ok"
-    spm: bool = False
     booted: datetime | None = None
     #: Whether there are updates that the next look for some finds, and whether some were found.
     updates_offered: bool = False
@@ -108,7 +107,7 @@ class Vm(model.Vm, frozen=True):
 
     @property
     def sockets(self) -> int:
-        return max(1, self.vcpus // (self.particulars.cores * self.particulars.threads))
+        return max(1, self.vcpus // (self.particulars.cores * self.threads_per_core))
 
     @property
     def affinity(self) -> str:

@@ -64,8 +64,7 @@ class HostCommands:
             if host.cluster != cluster_id:
                 if host.status != "maintenance":
                     raise host_refusals.host_operational()
-                host = replace(host, cluster=cluster_id)
-                self._state.put(self._state.hosts, host)
+                host = self._state.move_host(host, cluster_id)
             self._backend.audit_log.log(EventCode.USER_UPDATE_VDS, caller, host=host)
             return host
 

@@ -162,10 +162,11 @@ class HostInstallation:
         others = [known for known in self._state.hosts.values() if known.memory_mb]
         of_cluster = [known for known in others if known.cluster == host.cluster]
         like = next(iter(of_cluster or others), None)
+        memory = _MEMORY_MB if like is None else like.memory_mb
+        free = memory * self._state.clusters[host.cluster].memory_overcommit_percent // 100
         if like is None:
-            return replace(host, cores=_CORES, memory_mb=_MEMORY_MB, free_mb=_MEMORY_MB)
-        memory = like.memory_mb
-        return replace(host, cores=like.cores, threads=like.threads, memory_mb=memory, free_mb=memory)
+            return replace(host, cores=_CORES, memory_mb=memory, free_mb=free)
+        return replace(host, cores=like.cores, threads=like.threads, memory_mb=memory, free_mb=free)
 
     def _set_status(self, host_id: str, status: str) -> None:
         self._state.put(self._state.hosts, replace(self._state.hosts[host_id], status=status))

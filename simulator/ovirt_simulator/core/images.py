@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec.structs import asdict, replace
 
 from .entities import Record, Vm
+from .video import PLAIN_MB
 
 BLANK_TEMPLATE = "00000000-0000-0000-0000-000000000000"
 
@@ -82,6 +83,7 @@ def plain_template(template_id: str, name: str) -> Template:
         usage_mem_percent=None,
         usage_cpu_percent=None,
         vcpus=1,
+        video_mb=PLAIN_MB,
         ha=False,
         migratable=True,
         hosted_engine=False,

@@ -27,5 +27,6 @@ class InstanceType(Record, frozen=True):
             guaranteed_mb=self.memory_mb,
             vcpus=self.sockets * self.cores * self.threads,
             ha=self.ha,
-            particulars=replace(vm.particulars, cores=self.cores, threads=self.threads, max_memory_mb=None),
+            threads_per_core=self.threads,
+            particulars=replace(vm.particulars, cores=self.cores, max_memory_mb=None),
         )

@@ -12,6 +12,7 @@ from ovirt_placement import model
 
 from . import built_in_policies as built_in
 from . import ownership
+from .affinity import shown_priority
 from .entities import (
     AffinityGroup,
     AffinityLabel,
@@ -60,16 +61,20 @@ def _load_policies(state: State) -> None:
 
 
 def _load_hosts(state: State, snapshot: model.Snapshot, now: datetime) -> None:
+    """One host manages storage, as in every engine: the first, if the state file names none."""
+    somebody = any(host.spm for host in snapshot.hosts)
     for index, host in enumerate(snapshot.hosts):
         address = f"10.{index >> 16 & 255}.{index >> 8 & 255}.{index & 255}"
-        state.put(state.hosts, _widened(Host, host, address=address, booted=now, spm=index == 0))
+        spm = host.spm if somebody else index == 0
+        state.put(state.hosts, _widened(Host, host, address=address, booted=now, spm=spm))
 
 
 def _load_groups(state: State, snapshot: model.Snapshot) -> None:
     for label in snapshot.affinity_labels:
         state.put(state.labels, _widened(AffinityLabel, label))
     for group in snapshot.affinity_groups:
-        state.put(state.groups, _widened(AffinityGroup, group))
+        priority = shown_priority(group.priority)
+        state.put(state.groups, replace(_widened(AffinityGroup, group), priority=priority))
     names = {tag for host in snapshot.hosts for tag in host.tags}
     names |= {tag for vm in snapshot.vms for tag in vm.tags}
     for name in sorted(names):

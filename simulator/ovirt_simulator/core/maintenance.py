@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from .affinity import unified_groups
+from .affinity import scheduled_together
 from .backend import Backend
 from .entities import SYSTEM, Caller, Job, Vm
 from .event_codes import EventCode
@@ -53,7 +53,7 @@ class Maintenance:
             if not self._is_preparing(host_id):
                 return
             vms = [vm for vm in self._state.vms_on(host_id) if self._is_movable(vm)]
-            groups = unified_groups(self._state, [vm.id for vm in vms])
+            groups = scheduled_together(self._state, [vm.id for vm in vms])
         failed = False
         for group in groups:
             request = Request(vm_ids=group, blacklist=frozenset({host_id}))

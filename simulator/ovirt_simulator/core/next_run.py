@@ -15,7 +15,7 @@ from .event_codes import EventCode, EventType
 from .vm_edit import CONFIGURATION
 
 #: Of its particulars, what no VM can take while it runs.
-_COLD = ("cores", "threads", "cpu_mode", "type", "max_memory_mb", "ballooning", "console", "soundcard")
+_COLD = ("cores", "cpu_mode", "type", "max_memory_mb", "ballooning", "console", "soundcard")
 #: Elements, by the beginnings of their paths, that it can take nevertheless.
 _WARM = ("high_availability/", "migration", "display/allow_override", "display/disconnect_action")
 #: Memory is plugged in pieces of this size.
@@ -70,7 +70,10 @@ def _taken(before: Vm, wanted: Vm, *, hot: bool, later: bool) -> Vm:
         next_run=None,
         particulars=particulars,
         custom_properties=before.custom_properties,
-        vcpus=sockets * particulars.cores * particulars.threads,
+        threads_per_core=before.threads_per_core,
+        io_threads=before.io_threads,
+        video_mb=before.video_mb,
+        vcpus=sockets * particulars.cores * before.threads_per_core,
         memory_mb=before.memory_mb + (more if pluggable else 0),
         plugged_mb=before.plugged_mb + (more if pluggable else 0),
         guaranteed_mb=before.guaranteed_mb if later or not pluggable else wanted.guaranteed_mb,

@@ -9,13 +9,15 @@ from msgspec.structs import replace
 from ovirt_placement import model
 
 from .entities import Host, Vm
+from .vm_memory import huge_pages, overhead_mb, required_mb
 
 
 class Occupancy:
     """The VMs on each host and on their way to it, and what they leave over.
 
     What a host has for the scheduler, and what it uses for itself, is taken from its first figures and the
-    VMs it had then; from there on both follow the VMs. VMs on their way are deducted from `free_mb` too.
+    VMs it had then; from there on both follow the VMs. VMs on their way are deducted from `free_mb` too. It
+    is never less than nothing.
     """
 
     def __init__(self) -> None:
@@ -25,6 +27,7 @@ class Occupancy:
         self._own_mb: dict[str, float] = {}
         self._own_cores: dict[str, float] = {}
         self._own_load: dict[str, float] = {}
+        self._huge_pages: dict[str, dict[int, int]] = {}
 
     def calibrate(self, host: Host) -> None:
         """Take the host's present figures as what its present VMs leave over."""
@@ -36,6 +39,13 @@ class Occupancy:
             self._own_cores[host.id] = host.cpu_percent / 100 * host.cores - sum(map(used_cores, vms))
         if host.load_average_5m is not None:
             self._own_load[host.id] = host.load_average_5m - sum(map(used_cores, vms))
+        taken = huge_pages(vms)
+        self._huge_pages[host.id] = {size: free + taken[size] for size, free in host.free_huge_pages.items()}
+
+    def lend(self, host: Host, percent: int) -> None:
+        """Let the host hand out more, or less, by a share of its memory: the cluster's over-commitment."""
+        if host.id in self._capacity_mb:
+            self._capacity_mb[host.id] += host.memory_mb * percent // 100
 
     def move(self, before: Vm | None, vm: Vm, pending: model.Pending | None) -> set[str]:
         """Follow a VM to its new place, and name the hosts whose figures change."""
@@ -69,7 +79,7 @@ class Occupancy:
         if host.id not in self._capacity_mb:
             return host
         vms = self._vms[host.id].values()
-        free_mb = self._capacity_mb[host.id] - sum(self._taken[host.id].values())
+        free_mb = max(0, self._capacity_mb[host.id] - sum(self._taken[host.id].values()))
         figures: dict[str, float] = {}
         if host.id in self._own_mb:
             used = self._own_mb[host.id] + sum(map(used_mb, vms))
@@ -80,7 +90,11 @@ class Occupancy:
             figures["cpu_percent"] = round(min(max(cores / host.cores * 100, 0.0), 100.0), 6)
         if host.id in self._own_load:
             figures["load_average_5m"] = round(max(self._own_load[host.id] + busy, 0.0), 6)
-        return replace(host, free_mb=free_mb, **figures)
+        return replace(host, free_mb=free_mb, free_huge_pages=self._free_huge_pages(host), **figures)
+
+    def _free_huge_pages(self, host: Host) -> dict[int, int]:
+        taken = huge_pages(self._vms[host.id].values())
+        return {size: max(0, count - taken[size]) for size, count in self._huge_pages[host.id].items()}
 
 
 def used_mb(vm: Vm) -> float:
@@ -98,7 +112,8 @@ def _places(vm: Vm | None) -> set[str]:
 
 
 def _takes(vm: Vm, pending: model.Pending | None) -> dict[str, int]:
-    takes = dict.fromkeys(_places(vm), vm.memory_mb)
+    takes = dict.fromkeys(_places(vm), required_mb(vm))
     if pending is not None and pending.host not in takes:
-        takes[pending.host] = vm.memory_mb if pending.memory_mb is None else pending.memory_mb
+        memory_mb = vm.memory_mb if pending.memory_mb is None else pending.memory_mb
+        takes[pending.host] = memory_mb + overhead_mb(vm)
     return takes

@@ -18,9 +18,8 @@ class Particulars(msgspec.Struct, frozen=True, kw_only=True):
     os: str = "other"
     #: The REST API's CpuMode, where one is set.
     cpu_mode: str | None = None
-    #: With `threads`, what one of the VM's sockets has.
+    #: How many of them one of the VM's sockets has.
     cores: int = 1
-    threads: int = 1
     #: Up to this the VM's memory can grow; None for four times as much as it has.
     max_memory_mb: int | None = None
     ballooning: bool = True

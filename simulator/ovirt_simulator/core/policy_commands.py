@@ -73,7 +73,7 @@ class PolicyCommands:
             )
             cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
             cluster = ClusterEdit(**changes).applied(cluster)
-            self._state.put(self._state.clusters, cluster)
+            self._state.put_cluster(cluster)
             self._backend.audit_log.log(EventCode.USER_ADD_CLUSTER, caller, cluster=cluster)
             return cluster
 
@@ -103,7 +103,7 @@ class PolicyCommands:
                 self._check_name("edit", name)
             cluster = ClusterEdit(**changes).applied(self._with_mac_pool(cluster, mac_pool))
             cluster = replace(cluster, name=name or cluster.name)
-            self._state.put(self._state.clusters, cluster)
+            self._state.put_cluster(cluster)
             self._backend.audit_log.log(EventCode.USER_UPDATE_CLUSTER, caller, cluster=cluster)
             return cluster
 

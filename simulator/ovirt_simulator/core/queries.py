@@ -110,7 +110,7 @@ class Queries:
                     peer for vm_id in vm_ids for peer in affinity.closure(self._state, vm_id)
                 )
             allowed = set(self._state.hosts)
-            for group in affinity.unified_groups(self._state, wanted):
+            for group in affinity.scheduled_together(self._state, wanted):
                 try:
                     allowed &= set(self._scheduler.validate(Request(vm_ids=group), "migrate"))
                 except Rejected:

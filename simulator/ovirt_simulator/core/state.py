@@ -100,6 +100,21 @@ class State:
         self.put(self.hosts, host)
         self._occupancy.calibrate(host)
 
+    def put_cluster(self, cluster: Cluster) -> None:
+        """Add or change a cluster, and let its hosts hand out memory as it says from now on."""
+        before = self.clusters.get(cluster.id, cluster)
+        self.put(self.clusters, cluster)
+        percent = cluster.memory_overcommit_percent - before.memory_overcommit_percent
+        for host in self.hosts_of(cluster.id) if percent else ():
+            self._lend(host, percent)
+
+    def move_host(self, host: Host, cluster_id: str) -> Host:
+        """Give the host to another cluster, and let it hand out memory as that one says."""
+        source, target = self.clusters[host.cluster], self.clusters[cluster_id]
+        self.put(self.hosts, replace(host, cluster=cluster_id))
+        self._lend(host, target.memory_overcommit_percent - source.memory_overcommit_percent)
+        return self.hosts[host.id]
+
     def put(self, table: dict[str, Kept], record: Kept) -> None:
         """Add or change a record of any table but hosts' figures and VMs, which have methods of their own."""
         self.revision += 1
@@ -193,6 +208,10 @@ class State:
     def permissions_on(self, vm: Vm) -> tuple[Permission, ...]:
         """Permissions on the VM itself, without those that its cluster hands down."""
         return tuple(found for found in self.permissions.values() if found.vm == vm.id)
+
+    def _lend(self, host: Host, percent: int) -> None:
+        self._occupancy.lend(host, percent)
+        self._measure({host.id})
 
     def _measure(self, host_ids: set[str]) -> None:
         for host_id in host_ids:

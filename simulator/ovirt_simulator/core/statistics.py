@@ -10,6 +10,7 @@ from zlib import crc32
 from .backend import Backend
 from .entities import Host, Statistic, Vm
 from .occupancy import used_cores, used_mb
+from .vm_memory import huge_pages
 
 _MIB = 1024 * 1024
 
@@ -21,13 +22,14 @@ def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
     used = int(total * _used_percent(backend, host)) // 100 if up else 0
     busy = _busy_percent(backend, host) if up else 0.0
     user, system = busy * 0.8, busy * 0.2
+    swap = (host.swap_free_mb or 0) * _MIB if up else 0
     return (
         _bytes("memory.total", "Total memory", total),
         _bytes("memory.used", "Used memory", used),
         _bytes("memory.free", "Free memory", total - used),
         _bytes("memory.shared", "Shared memory", 0),
-        _bytes("swap.total", "Total swap", 0),
-        _bytes("swap.free", "Free swap", 0),
+        _bytes("swap.total", "Total swap", swap),
+        _bytes("swap.free", "Free swap", swap),
         _bytes("swap.used", "Used swap", 0),
         _percent("ksm.cpu.current", "KSM CPU usage", 0.0),
         _percent("cpu.current.user", "User CPU usage", user),
@@ -42,7 +44,20 @@ def host_statistics(backend: Backend, host: Host) -> tuple[Statistic, ...]:
             unit="none",
             values=(int(host.booted.timestamp()) if host.booted else 0,),
         ),
+        *_huge_pages(backend, host),
     )
+
+
+def _huge_pages(backend: Backend, host: Host) -> list[Statistic]:
+    taken = huge_pages(backend.state.vms_on(host.id))
+    pages = host.free_huge_pages
+    return [
+        _pages(f"hugepages.{size}.free", "Amount of free huge pages of the given size", free)
+        for size, free in pages.items()
+    ] + [
+        _pages(f"hugepages.{size}.total", "Amount of total huge pages of the given size", free + taken[size])
+        for size, free in pages.items()
+    ]
 
 
 def vm_statistics(backend: Backend, vm: Vm) -> tuple[Statistic, ...]:
@@ -127,6 +142,12 @@ def _wobble(backend: Backend, vm_id: str, percent: float) -> float:
 def _bytes(name: str, description: str, value: int) -> Statistic:
     return Statistic(
         name=name, description=description, kind="gauge", type="integer", unit="bytes", values=(value,)
+    )
+
+
+def _pages(name: str, description: str, count: int) -> Statistic:
+    return Statistic(
+        name=name, description=description, kind="gauge", type="integer", unit="none", values=(count,)
     )
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import asdict, replace
 from . import refusals, vm_lease
 from .entities import Vm
 from .state import State
+from .video import video_mb
 
 _OF_THE_VM = (
     "name",
@@ -21,9 +22,11 @@ _OF_THE_VM = (
     "cpu_profile",
     "quota",
     "instance_type",
+    "threads_per_core",
+    "io_threads",
 )
 #: The fields of a VM that are its configuration: what edits change.
-CONFIGURATION = (*_OF_THE_VM, "vcpus", "particulars")
+CONFIGURATION = (*_OF_THE_VM, "vcpus", "video_mb", "particulars")
 
 
 class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +44,8 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
     ballooning: bool | None = None
     sockets: int | None = None
     cores: int | None = None
-    threads: int | None = None
+    threads_per_core: int | None = None
+    io_threads: int | None = None
     cpu_mode: str | None = None
     custom_properties: dict[str, str] | None = None
     cpu_profile: str | None = None
@@ -69,8 +73,9 @@ class VmEdit(msgspec.Struct, frozen=True, kw_only=True):
         others = {name: value for name, value in given.items() if name not in _OF_THE_VM}
         others["others"] = {**vm.particulars.others, **(self.others or {})}
         particulars = replace(vm.particulars, **others)
-        vcpus = sockets * particulars.cores * particulars.threads
-        return replace(vm, **plain, particulars=particulars, vcpus=vcpus)
+        video = video_mb(particulars.others, particulars.os, vm.video_mb)
+        changed = replace(vm, **plain, particulars=particulars, video_mb=video)
+        return replace(changed, vcpus=sockets * particulars.cores * changed.threads_per_core)
 
 
 def check(state: State, before: Vm | None, vm: Vm, action: str) -> None:

@@ -69,7 +69,6 @@ OF_VMS = frozenset(
         "display/type",
         "display/video_type",
         "high_availability/priority",
-        "io/threads",
         "migration/auto_converge",
         "migration/compressed",
         "migration/encrypted",

@@ -6,19 +6,23 @@ need a second scheduling.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..core import affinity
 from ..core.backend import Backend
-from ..core.entities import AffinityGroup, Cluster, Vm
+from ..core.built_in_policies import UPGRADE_POLICY
+from ..core.entities import AffinityGroup, AffinityLabel, Cluster, Vm
 from ..core.rejections import Rejected
 from ..core.state import State
+from .java.hash_map import HashMap
+from .java.ids import guid_order
 from .migrating import MigrateBySystem
 from .placing import Scheduler
 from .request import Request
 
 _REASON = "Affinity rules enforcement"
+#: Puts VMs into any order, in place.
+Shuffle = Callable[[list[Vm]], None]
 
 
 class AffinityEnforcement:
@@ -30,19 +34,21 @@ class AffinityEnforcement:
         self._migrate = migrate
 
     def cycle(self) -> None:
-        """Migrate at most one VM in each cluster that has no VM migrating and is not being upgraded."""
+        """Migrate at most one VM in each cluster that has no VM migrating, nor the policy of upgrades."""
         state = self._backend.state
         for cluster in tuple(state.clusters.values()):
             with self._backend.lock:
                 vms = [vm for vm in state.vms.values() if vm.cluster == cluster.id]
-                if cluster.upgrade_mode or any(vm.status == "migrating" for vm in vms):
+                if cluster.policy_id == UPGRADE_POLICY or any(vm.status == "migrating" for vm in vms):
                     continue
-                found = list(dict.fromkeys(vm.id for vm in candidates(state, cluster)))
-            self._migrate_first(found)
+                found = list(
+                    dict.fromkeys(vm.id for vm in candidates(state, cluster, self._backend.random.shuffle))
+                )
+            self._migrate_first(cluster.id, found)
 
-    def _migrate_first(self, vm_ids: Sequence[str]) -> None:
+    def _migrate_first(self, cluster_id: str, vm_ids: Sequence[str]) -> None:
         for vm_id in vm_ids:
-            if not self.can_leave(vm_id):
+            if not self.can_leave(vm_id, cluster_id):
                 continue
             try:
                 self._migrate(vm_id, _REASON)
@@ -50,64 +56,86 @@ class AffinityEnforcement:
                 continue
             return
 
-    def can_leave(self, vm_id: str) -> bool:
-        """Tell whether the VM is movable, and internal filters leave another host."""
+    def can_leave(self, vm_id: str, cluster_id: str) -> bool:
+        """Tell whether the VM is movable, and internal filters leave another host of the cluster.
+
+        The engine asks for hosts of the cluster whose groups it enforces, wherever the VM belongs.
+        """
         with self._backend.lock:
             vm = self._backend.state.vms[vm_id]
             if vm.host is None or not vm.movable:
                 return False
+            request = Request(vm_ids=(vm_id,), blacklist=frozenset({vm.host}), cluster=cluster_id)
             try:
-                self._scheduler.validate(Request(vm_ids=(vm_id,), blacklist=frozenset({vm.host})), "migrate")
+                self._scheduler.validate(request, "migrate")
             except Rejected:
                 return False
         return True
 
 
-def candidates(state: State, cluster: Cluster) -> Iterator[Vm]:
-    """Give the VMs that break hard rules, in the engine's order; where it shuffles, by id."""
+def candidates(state: State, cluster: Cluster, shuffle: Shuffle) -> Iterator[Vm]:
+    """Give the VMs that break hard rules, in the engine's order; `shuffle` is for what it shuffles."""
     groups = state.groups_of(cluster.id)
     yield from _off_their_hosts(state, cluster, [group for group in groups if group.hosts_rule.hard])
-    yield from _off_their_peers(state, [group for group in groups if group.vms_rule.hard])
+    yield from _off_their_peers(state, cluster, [group for group in groups if group.vms_rule.hard], shuffle)
 
 
 def _off_their_hosts(state: State, cluster: Cluster, groups: Sequence[AffinityGroup]) -> list[Vm]:
     """Give VMs that break host rules, those that break the fewest first (as the engine does)."""
-    violations: dict[str, int] = defaultdict(int)
+    violations = HashMap[int]()
     rules = [
         (g.hosts_rule.positive, affinity.member_vms(state, g), affinity.member_hosts(state, g))
         for g in groups
     ]
-    for label in affinity.legacy_labels(state.labels.values(), cluster):
+    for label in affinity.legacy_labels(_labels_of(state, cluster), cluster):
         rules.append((True, tuple(state.vms[i] for i in label.vms), frozenset(label.hosts)))
     for positive, vms, hosts in rules:
         for vm in vms:
             if hosts and vm.host is not None and (vm.host in hosts) != positive:
-                violations[vm.id] += 1
-    return [state.vms[vm_id] for vm_id in sorted(violations, key=lambda i: (violations[i], i))]
+                violations.put(vm.id, 1 + violations.get(vm.id, 0))
+    found = sorted((vm_id for vm_id in violations if vm_id is not None), key=lambda i: violations[i])
+    return [state.vms[vm_id] for vm_id in found]
 
 
-def _off_their_peers(state: State, groups: Sequence[AffinityGroup]) -> Iterator[Vm]:
+def _labels_of(state: State, cluster: Cluster) -> list[AffinityLabel]:
+    """Give the labels that a VM or host of the cluster has."""
+    inside = {vm.id for vm in state.vms.values() if vm.cluster == cluster.id}
+    inside |= {host.id for host in state.hosts_of(cluster.id)}
+    return [label for label in state.labels.values() if inside.intersection((*label.vms, *label.hosts))]
+
+
+def _off_their_peers(
+    state: State, cluster: Cluster, groups: Sequence[AffinityGroup], shuffle: Shuffle
+) -> Iterator[Vm]:
     """Give VMs that break VM rules: of the largest group first, minorities and crowds first within it."""
     positive = [vm.id for g in groups if g.vms_rule.positive for vm in affinity.member_vms(state, g)]
-    sets = [(True, ids) for ids in affinity.unified_groups(state, positive)]
+    sets = [(True, ids) for ids in affinity.unified_groups(state, cluster.id, positive)]
     for group in groups:
         if not group.vms_rule.positive:
             sets.append((False, tuple(vm.id for vm in affinity.member_vms(state, group))))
-    by_least_id = sorted(sets, key=lambda entry: min(entry[1], default=""), reverse=True)
-    for together, ids in sorted(by_least_id, key=lambda entry: -len(entry[1])):
-        yield from _of_group(state, ids, together=together)
+    broken = [(together, ids) for together, ids in sets if _is_broken(state, ids, together=together)]
+    broken.sort(key=lambda entry: (len(entry[1]), min(map(guid_order, entry[1]))), reverse=True)
+    for together, ids in broken:
+        yield from _of_group(state, ids, shuffle, together=together)
 
 
-def _of_group(state: State, vm_ids: Sequence[str], *, together: bool) -> Iterator[Vm]:
-    by_host: dict[str, list[Vm]] = defaultdict(list)
-    for vm_id in sorted(vm_ids):
+def _is_broken(state: State, vm_ids: Sequence[str], *, together: bool) -> bool:
+    places = [host for vm_id in vm_ids if (host := state.vms[vm_id].host) is not None]
+    return len(set(places)) > 1 if together else len(set(places)) < len(places)
+
+
+def _of_group(state: State, vm_ids: Sequence[str], shuffle: Shuffle, *, together: bool) -> Iterator[Vm]:
+    """Give the VMs host by host: the fewest first if they belong together, else the most."""
+    by_host = HashMap[list[Vm]]()
+    for vm_id in vm_ids:
         vm = state.vms[vm_id]
         if vm.host is not None:
-            by_host[vm.host].append(vm)
+            by_host.put(vm.host, [*by_host.get(vm.host, []), vm])
+    buckets = [by_host[host] for host in by_host if all(vm.movable for vm in by_host[host])]
     if together:
-        buckets = sorted(by_host.values(), key=len) if len(by_host) > 1 else []
+        buckets.sort(key=len)
     else:
-        buckets = sorted((vms for vms in by_host.values() if len(vms) > 1), key=len, reverse=True)
+        buckets = sorted((bucket for bucket in buckets if len(bucket) > 1), key=len, reverse=True)
     for bucket in buckets:
-        if all(vm.movable for vm in bucket):
-            yield from bucket
+        shuffle(bucket)
+        yield from bucket

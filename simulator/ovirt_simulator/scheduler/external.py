@@ -14,6 +14,8 @@ from xml.parsers.expat import ExpatError
 
 import msgspec
 
+from .rank_selector import Record
+
 #: The engine's ExternalSchedulerConnectionTimeout and ExternalSchedulerResponseTimeout.
 CONNECT_SECONDS = 0.1
 REPLY_SECONDS = 120.0
@@ -40,12 +42,9 @@ class FilterReply(msgspec.Struct, frozen=True):
 
 
 class WeightReply(msgspec.Struct, frozen=True):
-    """Weights by host by unit name; None stands for weights that came without a name.
+    """Weights as they came, under the names of their units; None stands for one that came without a name."""
 
-    Of several records of a unit for one host, this is the sum: the engine's selector adds them up.
-    """
-
-    weights: dict[str | None, dict[str, int]]
+    records: tuple[Record, ...]
     complaints: tuple[Complaint, ...] = ()
 
 
@@ -90,12 +89,11 @@ class ExternalScheduler:
         """Ask for weights: triples carry their unit's name, pairs are summed up and final."""
         units = [list(entry) for entry in factors]
         reply = _checked(self._call("runCostFunctions", units, list(hosts), vm, dict(properties)))
-        weights: dict[str | None, dict[str, int]] = {}
-        for entry in reply.get("result") or ():
-            unit = entry[2] if len(entry) > 2 else None
-            sums = weights.setdefault(unit, {})
-            sums[entry[0]] = sums.get(entry[0], 0) + _int32(entry[1])
-        return WeightReply(weights, _complaints(reply))
+        records = tuple(
+            Record(entry[2] if len(entry) > 2 else None, entry[0], _int32(entry[1]))
+            for entry in reply.get("result") or ()
+        )
+        return WeightReply(records, _complaints(reply))
 
     def run_load_balancing(
         self, name: str, hosts: Sequence[str], properties: Mapping[str, str]

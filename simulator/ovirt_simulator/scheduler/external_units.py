@@ -18,6 +18,7 @@ from ..core.backend import Backend
 from ..core.entities import SYSTEM, Cluster, PolicyUnit, SchedulingPolicy, UnitType, stable_id
 from ..core.event_codes import EventCode
 from .external import BalanceReply, Complaint, ExternalScheduler, Unreachable
+from .rank_selector import Record
 from .request import Request
 
 _KINDS = {"filters": UnitType.FILTER, "scores": UnitType.WEIGHT, "balance": UnitType.LOAD_BALANCING}
@@ -72,10 +73,8 @@ class ExternalUnits:
             hosts = tuple(host for host in hosts if host.id in reply.hosts)
         return hosts
 
-    def weigh(
-        self, request: Request, cluster: Cluster, hosts: Sequence[Host]
-    ) -> dict[str | None, dict[str, int]]:
-        """Give the external weights by host by unit id, summed over the VMs; none when nobody answers.
+    def weigh(self, request: Request, cluster: Cluster, hosts: Sequence[Host]) -> list[Record]:
+        """Give the external weights by unit id, VM for VM; none when nobody answers.
 
         Weights that name no unit of the policy stand under None. Raises `Malformed` as `filter` does.
         """
@@ -84,9 +83,9 @@ class ExternalUnits:
             for entry in self._policy(cluster).weights
             if (unit := self._enabled(entry.unit))
         }
-        total: dict[str | None, dict[str, int]] = {}
+        records: list[Record] = []
         if self._external is None or not units:
-            return total
+            return records
         factors = [(name, factor) for name, (_, factor) in units.items()]
         ids = [host.id for host in hosts]
         for vm_id in request.vm_ids:
@@ -94,13 +93,12 @@ class ExternalUnits:
                 reply = self._external.run_cost_functions(factors, ids, vm_id, cluster.scheduling_properties)
             except Unreachable:
                 self._log_unreachable()
-                return {}
+                return []
             self._log_complaints(reply.complaints)
-            for name, by_host in reply.weights.items():
-                sums = total.setdefault(units[name][0] if name in units else None, {})
-                for host_id, weight in by_host.items():
-                    sums[host_id] = sums.get(host_id, 0) + weight
-        return total
+            for record in reply.records:
+                known = units.get(record.unit) if record.unit is not None else None
+                records.append(record._replace(unit=None if known is None else known[0]))
+        return records
 
     def balance(self, cluster: Cluster, unit: PolicyUnit, hosts: Sequence[Host]) -> BalanceReply:
         """Ask an external balance for a VM to move; nothing when nobody answers."""

@@ -1,42 +1,19 @@
-"""The engine's own filters: which hosts they refuse, and the reason that the engine's messages give.
+"""The engine's own filters, and of them those by pinning and affinity: which hosts they refuse, and why.
 
-Source: the engine's PinToHostPolicyUnit, MemoryPolicyUnit, CPUPolicyUnit, VmAffinityFilterPolicyUnit and
-VmToHostAffinityFilterPolicyUnit, as they behave but without their crashes; the reasons stand in AppErrors.
+Source: the engine's PinToHostPolicyUnit, VmAffinityFilterPolicyUnit and VmToHostAffinityFilterPolicyUnit, as
+they behave but without their crashes; the reasons stand in AppErrors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import msgspec
+from collections.abc import Iterable, Sequence
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Snapshot, Vm
 
 from ..core.affinity import legacy_labels
-
-#: Reasons by host id: the hosts that a filter refuses.
-Refusals = dict[str, str]
-Filter = Callable[[Snapshot, Sequence[Vm], Sequence[Host]], Refusals]
-
-
-def memory(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
-    """Refuse hosts that may not hand out the memory of the VMs that are not there yet."""
-    refusals = {}
-    for host in hosts:
-        needed = sum(vm.memory_mb for vm in vms if host.id not in _places(snapshot, vm))
-        if needed > host.free_mb:
-            refusals[host.id] = f"its available memory is too low ({host.free_mb} MB) to run the VM"
-    return refusals
-
-
-def cpu(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
-    """Refuse hosts with fewer cores than the largest VM has CPUs; nobody is exempt, and nothing adds up."""
-    most = max((vm.vcpus for vm in vms), default=0)
-    return {
-        host.id: "it does not have enough cores"
-        for host in hosts
-        if most > _cores(host, snapshot.cluster_by_id[host.cluster].count_threads_as_cores)
-    }
+from .capacity_filters import cpu, memory
+from .internal_filter import InternalFilter, Refusals
+from .peers import peer_places
 
 
 def pinned(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
@@ -56,25 +33,29 @@ def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) ->
     for group in apart:
         if len(scheduled & set(snapshot.group_vms[group.id])) > 1:
             return {host.id: _matched_negative([group]) for host in hosts}
-    allowed = {place for group in together for place in _peer_places(snapshot, group, scheduled)}
+    taken = {group.id: _taken(snapshot, group, vms, scheduled) for group in (*together, *apart)}
+    allowed = {place for group in together for place in taken[group.id]}
     refusals = {}
     for host in hosts:
-        hostile = [group for group in apart if host.id in _peer_places(snapshot, group, scheduled)]
+        hostile = [group for group in apart if host.id in taken[group.id]]
         if hostile:
             refusals[host.id] = _matched_negative(hostile)
         elif allowed and host.id not in allowed:
-            running = [group for group in together if _peer_places(snapshot, group, scheduled)]
-            refusals[host.id] = _missed_positive(running)
+            refusals[host.id] = _missed_positive([group for group in together if taken[group.id]])
     return refusals
 
 
 def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Refusals:
-    """Refuse hosts by hard VM-to-host affinity; positive groups intersect, an empty one refuses all."""
+    """Refuse hosts by hard VM-to-host affinity; positive groups intersect, an empty one refuses all.
+
+    Labels count as groups by the cluster of the hosts, of which there must be one, not by that of the VMs.
+    """
     refusals: Refusals = {}
+    cluster = snapshot.cluster_by_id[hosts[0].cluster]
+    legacy = legacy_labels(snapshot.affinity_labels, cluster)
     for vm in vms:
         groups = [group for group in snapshot.groups_of_vm.get(vm.id, ()) if group.hosts_rule.hard]
-        cluster = snapshot.cluster_by_id[vm.cluster]
-        labels = [label for label in legacy_labels(snapshot.affinity_labels, cluster) if vm.id in label.vms]
+        labels = [label for label in legacy if vm.id in label.vms]
         for host in hosts:
             hostile, missed = _host_groups_against(snapshot, host, groups, labels)
             if hostile:
@@ -82,13 +63,6 @@ def vm_to_host(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> 
             elif missed:
                 refusals.setdefault(host.id, _missed_positive(missed))
     return refusals
-
-
-class InternalFilter(msgspec.Struct, frozen=True):
-    """A filter under the name that the engine's messages give it."""
-
-    name: str
-    refuse: Filter
 
 
 #: In the engine's order: what every policy must have, then what the policy enables.
@@ -99,15 +73,6 @@ VM_AFFINITY = InternalFilter("VmAffinityGroups", vm_affinity)
 VM_TO_HOST = InternalFilter("VmToHostsAffinityGroups", vm_to_host)
 
 
-def _cores(host: Host, threads_count: bool) -> int:
-    return host.threads if threads_count and host.threads is not None else host.cores
-
-
-def _places(snapshot: Snapshot, vm: Vm) -> tuple[str, ...]:
-    """Give where affinity counts a VM: where it is on its way to, else where it runs."""
-    return snapshot.pending_hosts.get(vm.id) or (() if vm.host is None else (vm.host,))
-
-
 def _hard_vm_groups(snapshot: Snapshot, vms: Sequence[Vm]) -> tuple[list[AffinityGroup], list[AffinityGroup]]:
     groups = {
         group.id: group for vm in vms for group in snapshot.groups_of_vm.get(vm.id, ()) if group.vms_rule.hard
@@ -116,13 +81,9 @@ def _hard_vm_groups(snapshot: Snapshot, vms: Sequence[Vm]) -> tuple[list[Affinit
     return positive, [group for group in groups.values() if not group.vms_rule.positive]
 
 
-def _peer_places(snapshot: Snapshot, group: AffinityGroup, scheduled: set[str]) -> set[str]:
-    return {
-        place
-        for vm_id in snapshot.group_vms[group.id]
-        if vm_id not in scheduled
-        for place in _places(snapshot, snapshot.vm_by_id[vm_id])
-    }
+def _taken(snapshot: Snapshot, group: AffinityGroup, vms: Sequence[Vm], scheduled: Iterable[str]) -> set[str]:
+    places = peer_places(snapshot, group, vms, set(scheduled))
+    return {place for hosts in places.values() for place in hosts}
 
 
 def _host_groups_against(

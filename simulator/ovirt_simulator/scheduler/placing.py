@@ -17,10 +17,10 @@ from ..core import refusals
 from ..core.backend import Backend
 from ..core.entities import Cluster, SchedulingPolicy
 from ..core.rejections import Rejected
-from . import filters, rank_selector, weights
+from . import filters, load_weights, weights
 from .external import Malformed
 from .external_units import ExternalUnits
-from .hash_order import in_hash_order
+from .rank_selector import Record, best_host
 from .request import Request
 
 Placed = TypeVar("Placed")
@@ -32,8 +32,8 @@ _FILTERS = {
     built_in.VM_TO_HOST_FILTER: filters.VM_TO_HOST,
 }
 _WEIGHTS: dict[str, weights.Weight] = {
-    built_in.EVEN_CPU_WEIGHT: weights.even_cpu,
-    built_in.EVEN_MEMORY_WEIGHT: weights.even_memory,
+    built_in.EVEN_CPU_WEIGHT: load_weights.even_cpu,
+    built_in.EVEN_MEMORY_WEIGHT: load_weights.even_memory,
     built_in.PREFERRED_HOSTS_WEIGHT: weights.preferred_hosts,
     built_in.HA_RESERVATION_WEIGHT: weights.ha_reservation,
     built_in.VM_AFFINITY_WEIGHT: weights.vm_affinity,
@@ -115,20 +115,31 @@ class Scheduler:
         request: Request,
         cluster: Cluster,
         hosts: Sequence[Host],
-        weighed: dict[str | None, dict[str, int]],
+        external: Sequence[Record],
     ) -> str:
-        """Add the engine's own weights and take the best rank; of equals the first in the engine's table."""
+        """Take the best host by the engine's own weights and the external ones; without any, the first.
+
+        Raises `Rejected` where the external ones choose a host that is not there.
+        """
         with self._backend.lock:
-            factors = {entry.unit: entry.factor for entry in self._policy(cluster).weights}
+            entries = self._policy(cluster).weights
         vms = request.vms(snapshot)
-        for unit, weigh in _WEIGHTS.items():
-            if factors.get(unit):
-                weighed[unit] = weigh(snapshot, vms, hosts)
-        return rank_selector.best_hosts(in_hash_order([host.id for host in hosts]), weighed, factors)[0]
+        own = [
+            Record(entry.unit, host_id, weight)
+            for entry in entries
+            if entry.unit in _WEIGHTS
+            for host_id, weight in _WEIGHTS[entry.unit](snapshot, vms, hosts).items()
+        ]
+        factors = {entry.unit: entry.factor for entry in entries}
+        ids = [host.id for host in hosts]
+        best = best_host(ids, [*own, *external], factors) or ids[0]
+        if best not in ids:
+            raise refusals.internal_error()
+        return best
 
     def _cluster(self, request: Request) -> Cluster:
         state = self._backend.state
-        return state.clusters[state.vms[request.vm_ids[0]].cluster]
+        return state.clusters[request.cluster or state.vms[request.vm_ids[0]].cluster]
 
     def _policy(self, cluster: Cluster) -> SchedulingPolicy:
         return self._backend.state.policies[cluster.policy_id]

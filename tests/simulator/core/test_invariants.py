@@ -14,6 +14,7 @@ from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import Settings
 from tests.builders import APART, TOGETHER, group, host, vm
+from tests.engine_memory import taken_mb
 from tests.simulator.core import engines
 
 HOSTS = ("h1", "h2", "h3")
@@ -83,7 +84,7 @@ class Administration(RuleBasedStateMachine):
     def memory_is_taken_by_those_who_are_there_or_on_their_way(self) -> None:
         for known in self.engine.queries.hosts():
             taken = sum(
-                v.memory_mb for v in self.engine.queries.vms() if known.id in (v.host, v.migrating_to)
+                taken_mb(v) for v in self.engine.queries.vms() if known.id in (v.host, v.migrating_to)
             )
             assert known.free_mb == FREE[known.id] - taken
             assert known.free_mb >= 0

@@ -36,13 +36,14 @@ def test_a_new_host_is_up_after_a_while_and_takes_vms(sdk: Connection, engine: E
     assert hosts.host_service(added.id).get().status == types.HostStatus.REBOOT
     engine.advance(30)
     host = hosts.list(search="name=new")[0]
-    assert (host.status.value, host.memory, host.max_scheduling_memory) == ("up", 65536 << 20, 65536 << 20)
+    # Its cluster promises half as much again.
+    assert (host.status.value, host.memory, host.max_scheduling_memory) == ("up", 65536 << 20, 98304 << 20)
     assert codes(engine) == [9000, 42, 560, 504, 13]
     vm = system.vms_service().vm_service("spare")
     vm.start(vm=types.Vm(placement_policy=types.VmPlacementPolicy(hosts=[types.Host(id=added.id)])))
     engine.advance(30)
     assert vm.get().host.id == added.id
-    assert hosts.host_service(added.id).get().max_scheduling_memory == (65536 - 1024) << 20
+    assert hosts.host_service(added.id).get().max_scheduling_memory == (98304 - 1024 - 64 - 2 - 8 - 8) << 20
 
 
 def test_a_host_that_shall_not_be_active_is_in_maintenance(sdk: Connection, engine: Engine) -> None:
@@ -68,7 +69,7 @@ def test_a_host_of_the_state_file_goes_on_installing(engine: Engine) -> None:
     resumed.advance(60)
     present = resumed.queries.host(host.id)
     assert present is not None
-    assert (present.status, present.free_mb) == ("up", 65536)
+    assert (present.status, present.free_mb) == ("up", 98304)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_vms(server: Server, engine: Engine) -> None:
         vm = engine.queries.vm(node.get("id") or "")
         assert vm is not None
         assert (node.findtext("status"), node.find("has_illegal_images")) == (vm.status, None)
-        assert topology(node) == (vm.sockets, vm.particulars.cores, vm.particulars.threads)
+        assert topology(node) == (vm.sockets, vm.particulars.cores, vm.threads_per_core)
         assert (node.find("host") is not None) == (vm.host is not None)
         assert statistics(server, f"vms/{vm.id}")["memory.installed"] == str(vm.memory_mb << 20)
         for nic in read(server, f"vms/{vm.id}/nics"):

@@ -52,6 +52,7 @@ NEWER = {
     "templates": {
         "template/auto_pinning_policy",
         "template/cpu_pinning_policy",
+        "template/display/video_type",
         "template/link[mediateddevices]",
         "template/memory_policy/ballooning",
         "template/migration/encrypted",

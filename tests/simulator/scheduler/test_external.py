@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from ovirt_simulator.scheduler.external import ExternalScheduler, Malformed, Unreachable
+from ovirt_simulator.scheduler.rank_selector import Record
 
 REPLY = (
     "<?xml version='1.0'?><methodResponse><params><param><value><struct>"
@@ -48,7 +49,7 @@ def http(body: str) -> bytes:
 def test_32_bit_weights_are_taken(kind: str) -> None:
     with answering(http(REPLY.format(kind=kind))) as url:
         reply = ExternalScheduler(url).run_cost_functions([("W", 1)], ["h1"], "v", {})
-    assert reply.weights == {None: {"h1": 7}}
+    assert reply.records == (Record(None, "h1", 7),)
 
 
 @pytest.mark.parametrize("kind", ["i8", "double", "string", "boolean"])

@@ -12,9 +12,7 @@ import pytest
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.scheduler.hash_order import in_hash_order
 from tests.builders import APART, Part, cluster, group, host, vm
-from tests.java_order import IDS, IN_JAVA
 from tests.simulator.core import engines
 from tests.simulator.scheduler.proxy import Proxy, reply
 
@@ -111,10 +109,6 @@ def test_records_that_cancel_each_other_leave_the_best_weight(proxy: Proxy) -> N
         + [["h3", -7, "SoftAffinityWeight"]]
     )
     assert {placed(start(proxy, seed=seed)) for seed in range(8)} == {"h3"}
-
-
-def test_ties_go_by_the_place_in_a_java_hash_map() -> None:
-    assert in_hash_order(IDS) == [IDS[at] for at in IN_JAVA]
 
 
 def test_no_answer_keeps_all_hosts_and_tells_once_a_minute(proxy: Proxy) -> None:

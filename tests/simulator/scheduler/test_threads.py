@@ -13,6 +13,7 @@ from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.core.settings import Settings
 from ovirt_simulator.core.timeline import Action
 from tests.builders import APART, TOGETHER, cluster, group, host, vm
+from tests.engine_memory import taken_mb
 from tests.simulator.core import engines
 from tests.simulator.scheduler.proxy import Proxy, reply
 
@@ -76,7 +77,7 @@ def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
     assert sum(call[0] == "runFilters" for call in proxy.calls) > 10
     for known in engine.queries.hosts():
         vms = [v for v in engine.queries.vms() if known.id in (v.host, v.migrating_to)]
-        assert known.free_mb == FREE - sum(v.memory_mb for v in vms) >= 0
+        assert known.free_mb == FREE - sum(map(taken_mb, vms)) >= 0
     assert {v.status for v in engine.queries.vms()} <= {"up", "down", "suspended"}
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.core.video import video_type
 from ovirt_simulator.http.markup import element, lines, text
 from ovirt_simulator.http.render.particulars import Usual, with_given
 
 _MIB = 1 << 20
 _BOOT = "<boot><devices><device>hd</device></devices></boot>"
+_CONSOLE_RIGHTS = (
+    "<allow_override>false</allow_override><copy_paste_enabled>true</copy_paste_enabled>"
+    "<disconnect_action>LOCK_SCREEN</disconnect_action><file_transfer_enabled>true</file_transfer_enabled>"
+)
+_CONSOLE_KIND = "<smartcard_enabled>false</smartcard_enabled><type>vnc</type>"
 _NO_DEVICES = Usual({})
 
 
@@ -17,9 +23,9 @@ def cpu(record: Vm) -> str:
         "topology",
         text("cores", particulars.cores),
         text("sockets", record.sockets),
-        text("threads", particulars.threads),
+        text("threads", record.threads_per_core),
     )
-    usual = "<architecture>x86_64</architecture>" + text("mode", particulars.cpu_mode) + topology
+    usual = text("architecture", record.architecture) + text("mode", particulars.cpu_mode) + topology
     return with_given(particulars.others, "cpu", usual)
 
 
@@ -33,6 +39,20 @@ def memory(record: Vm) -> str:
         text("max", most * _MIB),
     )
     return lines(text("memory", record.memory_mb * _MIB), policy)
+
+
+def display(record: Vm, address: str | None) -> str:
+    """Render how the VM's screen is reached, and its video device; one that has no host has no address."""
+    usual = (
+        text("address", address)
+        + _CONSOLE_RIGHTS
+        + text("monitors", 1)
+        + ("" if address is None else text("port", 5900))
+        + text("single_qxl_pci", False)
+        + _CONSOLE_KIND
+        + text("video_type", video_type(record.video_mb))
+    )
+    return with_given(record.particulars.others, "display", usual)
 
 
 def operating_system(record: Vm) -> str:

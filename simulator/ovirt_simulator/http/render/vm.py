@@ -65,20 +65,11 @@ NIC_LINKS = {
     "statistics": "statistics",
 }
 
-_DISPLAY = (
-    "<allow_override>false</allow_override><copy_paste_enabled>true</copy_paste_enabled>"
-    "<disconnect_action>LOCK_SCREEN</disconnect_action><file_transfer_enabled>true</file_transfer_enabled>"
-    "<monitors>1</monitors>{port}<single_qxl_pci>false</single_qxl_pci>"
-    "<smartcard_enabled>false</smartcard_enabled><type>vnc</type>"
-)
-
-
 #: What stands inside of each element if nobody has said anything of it.
 _USUAL = Usual(
     {
         "bios": "<boot_menu><enabled>false</enabled></boot_menu><type>q35_sea_bios</type>",
         "cpu_shares": "0",
-        "io": "<threads>1</threads>",
         "migration": "<auto_converge>inherit</auto_converge><compressed>inherit</compressed>"
         "<encrypted>inherit</encrypted>",
         "migration_downtime": "-1",
@@ -154,7 +145,6 @@ def _original_template(record: Vm) -> str:
 
 def configuration(record: Vm, address: str | None) -> str:
     """Render what VMs and templates have: hardware, and what concerns migrations."""
-    display = _DISPLAY.format(port="" if address is None else "<port>5900</port>")
     return lines(
         "<auto_pinning_policy>disabled</auto_pinning_policy>",
         _shown(record, "bios"),
@@ -165,10 +155,10 @@ def configuration(record: Vm, address: str | None) -> str:
         _shown(record, "custom_compatibility_version", "custom_cpu_model", "custom_emulated_machine"),
         _custom_properties(record.custom_properties),
         text("delete_protected", record.particulars.delete_protected),
-        with_given(record.particulars.others, "display", text("address", address) + display),
+        hardware.display(record, address),
         _high_availability(record),
         hardware.initialization(record),
-        _shown(record, "io"),
+        element("io", text("threads", record.io_threads)),
         hardware.memory(record),
         _shown(record, "migration", "migration_downtime", "multi_queues_enabled"),
         text("origin", "managed_hosted_engine" if record.hosted_engine else "ovirt"),

@@ -24,6 +24,7 @@ def vm_edit(call: Call, body: Body) -> VmEdit:
         comment=body.text("comment"),
         ha=_child(body, "high_availability").boolean("enabled"),
         memory_mb=_megabytes(body, "memory"),
+        io_threads=_child(body, "io").integer("threads"),
         custom_properties=_custom_properties(body),
         cpu_profile=body.child_id("cpu_profile"),
         quota=_reference(body, "quota"),
@@ -66,7 +67,8 @@ def _cpu(cpu: Body) -> dict[str, Any]:
     for name, count in counts.items():
         if count is not None and count < 1:
             raise fault(400, f"{count} is not a valid {name}", "Invalid value")
-    return {**counts, "cpu_mode": cpu.text("mode")}
+    threads = counts.pop("threads")
+    return {**counts, "threads_per_core": threads, "cpu_mode": cpu.text("mode")}
 
 
 def _custom_properties(body: Body) -> dict[str, str] | None:

@@ -1,0 +1,121 @@
+"""Memory, CPUs and HA reservation, against the definitions of the engine's SlaValidator and its units."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_simulator.scheduler import filters
+from ovirt_simulator.scheduler.ha_check import failed_hosts
+from tests import engine_memory
+from tests.builders import cluster, host, snapshot, vm
+from tests.simulator.scheduler.clusters import questions, states
+
+Question = tuple[Snapshot, list[Vm], list[Host]]
+
+
+def pending_on(snapshot: Snapshot, host: Host) -> list[Vm]:
+    """Those whose resources are pending on the host: they migrate there or do not power up yet."""
+    told = {entry.vm for entry in snapshot.pending if entry.host == host.id}
+    waiting = {one.id for one in snapshot.vms if one.host == host.id and one.status == "wait_for_launch"}
+    return [one for one in snapshot.vms if one.id in told | waiting]
+
+
+def page_kib(vm: Vm) -> int:
+    text = vm.custom_properties.get("hugepages", "")
+    return int(text) if text.isdigit() else 0
+
+
+def pages(vms: list[Vm]) -> dict[int, int]:
+    needed: dict[int, int] = {}
+    for one in vms:
+        if page_kib(one):
+            count = (one.memory_mb * 1024 + page_kib(one) - 1) // page_kib(one)
+            needed[page_kib(one)] = needed.get(page_kib(one), 0) + count
+    return needed
+
+
+def own_mb(vm: Vm) -> int:
+    return 0 if page_kib(vm) else vm.memory_mb
+
+
+def fits(snapshot: Snapshot, host: Host, vms: list[Vm]) -> bool:
+    """MemoryPolicyUnit for one host: physical memory with swap, then what may be handed out."""
+    coming = [one for one in vms if one.status != "paused" and one.host != host.id]
+    if not coming:
+        return True
+    pending = pending_on(snapshot, host)
+    allocated_kib = 0
+    for size, count in pages(coming).items():
+        free = host.free_huge_pages.get(size, 0)
+        # The engine looks the pending ones up under the number of free pages.
+        free = max(free - pages(pending).get(free, 0), 0)
+        allocated_kib += size * max(count - free, 0)
+    allocated = (allocated_kib + 1023) // 1024
+    if host.memory_free_mb is not None:
+        static = sum(own_mb(one) + 64 + one.memory_mb // 512 for one in coming)
+        limit = host.memory_free_mb - sum(64 + one.memory_mb // 512 for one in pending) - allocated
+        if limit < 0 or static > limit + (host.swap_free_mb or 0):
+            return False
+    needed = sum(own_mb(one) + engine_memory.overhead_mb(one) for one in coming)
+    return needed + allocated <= host.free_mb
+
+
+@given(questions())
+def test_memory(question: Question) -> None:
+    state, vms, hosts = question
+    refused = filters.memory(state, vms, hosts)
+    assert {one.id for one in hosts} - set(refused) == {one.id for one in hosts if fits(state, one, vms)}
+
+
+@given(questions())
+def test_cpus(question: Question) -> None:
+    """No VM there, on its way there, or to be placed there, has more cores than the host has CPUs."""
+    state, vms, hosts = question
+    refused = filters.cpu(state, vms, hosts)
+    for one in hosts:
+        threads = state.cluster_by_id[one.cluster].count_threads_as_cores
+        cpus = one.threads if threads and one.threads else one.cores
+        others = [other for other in state.vms if other.host == one.id] + pending_on(state, one)
+        largest = max(other.vcpus / other.threads_per_core for other in vms + others)
+        assert (one.id in refused) == (largest > cpus)
+
+
+def safe(state: Snapshot, failing: Host, up: list[Host]) -> bool:
+    """HaReservationHandling for one host."""
+    used = {one.id: [0, 0] for one in up}
+    threads = state.cluster_by_id[failing.cluster].count_threads_as_cores
+    cpus = failing.threads if threads and failing.threads else failing.cores
+    for one in state.vms:
+        if one.host != failing.id or not one.ha or one.cluster != failing.cluster:
+            continue
+        really = (2 * one.memory_mb * int(one.usage_mem_percent or 0) + 100) // 200
+        memory, percent = max(really, one.guaranteed_mb), int(one.usage_cpu_percent or 0) * one.vcpus // cpus
+        for other in sorted(up, key=lambda each: each.id):
+            if other.id == failing.id:
+                continue
+            pending = sum(own_mb(v) + engine_memory.overhead_mb(v) for v in pending_on(state, other))
+            free_percent = 0 if other.cpu_percent is None else 100 - other.cpu_percent
+            taken = used[other.id]
+            if other.free_mb - pending - taken[0] >= memory and free_percent - taken[1] >= percent:
+                used[other.id] = [taken[0] + memory, taken[1] + percent]
+                break
+        else:
+            return False
+    return True
+
+
+@given(states())
+def test_the_ha_check(state: Snapshot) -> None:
+    for one in state.clusters:
+        up = [other for other in state.hosts if other.cluster == one.id]
+        failed = {other.id for other in failed_hosts(state, one)}
+        expected = {other.id for other in up if len(up) == 1 or not safe(state, other, up)}
+        assert failed == expected
+
+
+def test_an_ha_vm_of_another_cluster_is_not_looked_at() -> None:
+    """Nor is one that the record of its host has there all the same."""
+    foreign = vm("v", "h1", ha=True, cluster="other")
+    state = snapshot(cluster(), cluster("other"), host("h1"), host("h2", free_mb=0), foreign)
+    assert failed_hosts(state, state.clusters[0]) == ()

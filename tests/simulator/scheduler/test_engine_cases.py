@@ -1,0 +1,145 @@
+"""The smallest states on which the simulated engine once answered otherwise than the engine's own classes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ovirt_placement.model import Host, Snapshot, Vm, state_file
+from ovirt_simulator.core import affinity, loading
+from ovirt_simulator.core.backend import Backend
+from ovirt_simulator.core.conflicts import find_conflicts, flat
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.scheduler import filters, ha_check, load_weights, weights
+from ovirt_simulator.scheduler.affinity_enforcement import candidates
+from ovirt_simulator.scheduler.internal_filter import Filter
+from ovirt_simulator.scheduler.rank_selector import Record, best_host
+from ovirt_simulator.scheduler.weights import Weight
+from tests.paths import DATA
+from tests.simulator.core.engines import EVENT_NAMES, START
+
+FOLDER = DATA / "engine-cases"
+#: What stands beside the state: the question, and who answered what.
+BESIDE = {"name", "engine_class", "request", "engine", "product", "simulator"}
+
+FILTERS: dict[str, Filter] = {
+    "cpu-larger-vm-runs-there": filters.cpu,
+    "foreign-positive-peer": filters.vm_affinity,
+    "memory-overhead": filters.memory,
+    "memory-paused": filters.memory,
+}
+WEIGHTS: dict[str, Weight] = {
+    "even-cpu-no-statistics": load_weights.even_cpu,
+    "even-cpu-threads": load_weights.even_cpu,
+    "even-cpu-unknown-use": load_weights.even_cpu,
+    "even-memory-own": load_weights.even_memory,
+    "even-memory-steps": load_weights.even_memory,
+    "host-groups-of-two-vms": weights.vm_to_host,
+    "preferred-of-running-vm": weights.preferred_hosts,
+    "priority-of-eight-decimals": weights.vm_to_host,
+}
+HA_CHECKS = ["ha-check-hosts-by-id", "ha-check-pending-twice"]
+OTHERS = {
+    "closure-by-a-group-of-another-cluster",
+    "conflict-pair-other-way-round",
+    "enforcement-ids-are-signed",
+    "rank-two-hosts-in-one-bin",
+}
+#: Of the engine's own balance, which does nothing here.
+OF_THE_PRODUCT = {"even-order-of-sources", "even-threads", "even-whole-percent"}
+
+
+def case(name: str) -> dict[str, Any]:
+    return dict(json.loads((FOLDER / f"{name}.json").read_text()))
+
+
+def state(case: dict[str, Any]) -> Snapshot:
+    whole = {key: value for key, value in case.items() if key not in BESIDE}
+    return state_file.loads(json.dumps(whole).encode())
+
+
+def backend(case: dict[str, Any], seed: int = 0) -> Backend:
+    found = Backend(clock=START, seed=seed, settings=PROMPT, background=lambda action: action())
+    loading.load(found.state, state(case), START)
+    return found
+
+
+def asked(case: dict[str, Any]) -> tuple[Snapshot, list[Vm], list[Host]]:
+    snapshot, request = state(case), case["request"]
+    return (
+        snapshot,
+        [snapshot.vm_by_id[vm_id] for vm_id in request["vms"]],
+        [snapshot.host_by_id[host_id] for host_id in request["candidate_hosts"]],
+    )
+
+
+def test_every_state_is_asked_about() -> None:
+    names = {path.stem for path in FOLDER.glob("*.json")}
+    assert {*FILTERS, *WEIGHTS, *HA_CHECKS, *OTHERS, *OF_THE_PRODUCT} == names
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters(name: str) -> None:
+    snapshot, vms, hosts = asked(case(name))
+    refused = FILTERS[name](snapshot, vms, hosts)
+    assert [host.id for host in hosts if host.id not in refused] == case(name)["engine"]
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights(name: str) -> None:
+    snapshot, vms, hosts = asked(case(name))
+    found = dict.fromkeys((host.id for host in hosts), 0) | WEIGHTS[name](snapshot, vms, hosts)
+    tiers = [sorted(host for host in found if found[host] == one) for one in sorted({*found.values()})]
+    assert tiers == case(name)["engine"]
+
+
+@pytest.mark.parametrize("name", HA_CHECKS)
+def test_ha_checks(name: str) -> None:
+    snapshot = state(case(name))
+    (answer,) = case(name)["engine"]
+    cluster = snapshot.cluster_by_id[case(name)["request"]["cluster"]]
+    failed = [host.id for host in ha_check.failed_hosts(snapshot, cluster)]
+    assert {"safe": not failed, "failed": failed} == answer
+
+
+def test_closure() -> None:
+    found = case("closure-by-a-group-of-another-cluster")
+    (vm_id,) = found["request"]["vms"]
+    assert list(affinity.closure(backend(found).state, vm_id)) == found["engine"]
+
+
+def test_conflicts() -> None:
+    found = case("conflict-pair-other-way-round")
+    known = backend(found).state
+    ids = {group.name: group.id for group in known.groups.values()}
+    assert [
+        {
+            "type": EVENT_NAMES[conflict.code],
+            "savable": conflict.savable,
+            "groups": sorted(ids[name] for name in conflict.groups),
+            "vms": sorted(conflict.vms),
+            "hosts": sorted(conflict.hosts),
+            "negative_vms": sorted(conflict.negative_vms),
+        }
+        for conflict in find_conflicts([flat(known, group) for group in known.groups.values()])
+    ] == found["engine"]
+
+
+def test_enforcement() -> None:
+    """All orders that the engine's lots gave come up, and no other."""
+    found = case("enforcement-ids-are-signed")
+    orders = set()
+    for seed in range(50):
+        engine = backend(found, seed)
+        cluster = engine.state.clusters[found["request"]["cluster"]]
+        orders.add(tuple(vm.id for vm in candidates(engine.state, cluster, engine.random.shuffle)))
+    assert orders == set(map(tuple, found["engine"]))
+
+
+def test_selection() -> None:
+    found = case("rank-two-hosts-in-one-bin")
+    request = found["request"]
+    records = [Record(*record) for record in request["records"]]
+    assert best_host(request["hosts"], records, dict(request["units"])) == found["engine"]

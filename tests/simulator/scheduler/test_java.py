@@ -1,0 +1,151 @@
+"""Ids, tables and numbers as Java has them: against a JVM's answers, and against the sources of OpenJDK."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from ovirt_simulator.scheduler.java.hash_map import HashMap
+from ovirt_simulator.scheduler.java.ids import guid_order
+from ovirt_simulator.scheduler.rank_selector import Record, best_host
+from tests.java_order import IDS, IN_JAVA
+from tests.paths import DATA
+
+#: What a JVM answered, of tables with few bins and with many.
+TABLES = json.loads((DATA / "java" / "selector_tables.json").read_text())
+#: Ids of which many share a bin.
+CLOSE = st.integers(0, 400).map(lambda number: str(UUID(int=number * 8)))
+ANY = st.uuids().map(str) | CLOSE
+
+
+class Table:
+    """java.util.HashMap by its source, with chained nodes [hash, key, next]."""
+
+    def __init__(self) -> None:
+        self.bins: list[Any] = [None] * 16
+        self.size = 0
+
+    @staticmethod
+    def hash(key: str) -> int:
+        high, low = divmod(UUID(key).int, 2**64)
+        both = high ^ low
+        code = (both // 2**32) ^ (both % 2**32)
+        return code ^ (code // 2**16)
+
+    def keys(self) -> list[str]:
+        found = []
+        for node in self.bins:
+            while node is not None:
+                found.append(node[1])
+                node = node[2]
+        return found
+
+    def resize(self) -> None:
+        nodes = self.keys()
+        self.bins = [None] * (2 * len(self.bins))
+        for key in nodes:
+            self.append(key)
+
+    def append(self, key: str) -> int:
+        """Chain a node at the end, and tell how many there were before."""
+        at, before = self.hash(key) % len(self.bins), 0
+        if self.bins[at] is None:
+            self.bins[at] = [self.hash(key), key, None]
+            return 0
+        node = self.bins[at]
+        while node[2] is not None:
+            node, before = node[2], before + 1
+        node[2] = [self.hash(key), key, None]
+        return before + 1
+
+    def put(self, key: str) -> None:
+        if key in self.keys():
+            return
+        if self.append(key) >= 8 and len(self.bins) < 64:
+            self.resize()
+        self.size += 1
+        if self.size > len(self.bins) * 0.75:
+            self.resize()
+
+    def merge(self, key: str) -> None:
+        if self.size > len(self.bins) * 0.75:
+            self.resize()
+        if key in self.keys():
+            return
+        at, before = self.hash(key) % len(self.bins), 0
+        node = self.bins[at]
+        while node is not None:
+            node, before = node[2], before + 1
+        self.bins[at] = [self.hash(key), key, self.bins[at]]
+        if before >= 7 and len(self.bins) < 64:
+            self.resize()
+        self.size += 1
+
+
+@given(st.lists(st.tuples(st.booleans(), ANY), max_size=60))
+def test_a_table_gives_its_keys_as_the_source_does(calls: list[tuple[bool, str]]) -> None:
+    ours, theirs = HashMap[int](), Table()
+    for merges, key in calls:
+        (ours.merge if merges else ours.put)(key, 0)
+        (theirs.merge if merges else theirs.put)(key)
+    assert list(ours) == theirs.keys()
+    assert len(ours) == theirs.size
+
+
+def test_a_table_gives_its_keys_as_a_jvm_did() -> None:
+    table = HashMap[None]()
+    for key in IDS:
+        table.put(key, None)
+    assert list(table) == [IDS[at] for at in IN_JAVA]
+
+
+@pytest.mark.parametrize("asked", TABLES)
+def test_of_equals_the_first_is_chosen_that_a_jvm_found(asked: dict[str, Any]) -> None:
+    units = asked["units"]
+    records = [Record(unit, host, weight) for unit in units for host, weight in units[unit].items()]
+    assert best_host(asked["hosts"], records, dict.fromkeys(units, 0)) == asked["found"][0]
+
+
+@given(st.lists(st.uuids(), min_size=2, max_size=6))
+def test_ids_compare_by_signed_halves(ids: list[UUID]) -> None:
+    def halves(one: UUID) -> tuple[int, int]:
+        upper, lower = one.bytes[:8], one.bytes[8:]
+        return int.from_bytes(upper, signed=True), int.from_bytes(lower, signed=True)
+
+    assert sorted(map(str, ids), key=guid_order) == [str(one) for one in sorted(ids, key=halves)]
+
+
+HOSTS = st.lists(CLOSE, min_size=1, max_size=20, unique=True)
+
+
+@given(HOSTS, st.data())
+def test_the_selector_chooses_by_points_and_then_by_the_table(hosts: list[str], data: st.DataObject) -> None:
+    """The units stand in the first three bins of the table of units."""
+    units = (None, str(UUID(int=1)), str(UUID(int=2)))
+    record = st.builds(Record, st.sampled_from(units), st.sampled_from(hosts), st.integers(-3, 3))
+    records = data.draw(st.lists(record, max_size=30))
+    factors = {unit: data.draw(st.integers(0, 5)) for unit in units[1:] if unit is not None}
+    points: Counter[str] = Counter()
+    scores = Table()
+    for unit in units:
+        if unit not in {one.unit for one in records}:
+            continue
+        factor = 1 if unit is None else factors[unit]
+        sums, table = Counter[str](), Table()
+        for one in records:
+            if one.unit == unit:
+                sums[one.host] += one.weight
+                table.merge(one.host)
+        for host in hosts:
+            table.put(host)
+        for host in sorted(table.keys(), key=lambda one: sums[one]):
+            points[host] += factor * (sum(sums[other] >= sums[host] for other in hosts) - 1)
+            scores.merge(host)
+    best = max(scores.keys(), key=lambda host: points[host]) if records else None
+    assert best_host(hosts, records, factors) == best
