@@ -1,0 +1,108 @@
+"""Asks the engine and our copies the same, and tells where they answer otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from tests.engine.question import Question
+from tests.engine.reading import raised
+from tests.engine.units import Copy, Unit
+
+#: Gives the engine's answers to questions, in their order.
+Ask = Callable[[Sequence[Question]], list[Any]]
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A question that a copy answers otherwise than the engine, for no reason that has a switch."""
+
+    unit: str
+    copy: str
+    question: Question
+    engine: Any
+    ours: Any
+
+
+@dataclass
+class Comparison:
+    """What came of the questions for one copy."""
+
+    asked: int = 0
+    #: How many documented differences there were, by their switches.
+    switched: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+
+def compare(
+    unit: Unit, ask: Ask, questions: Iterable[Question], names: Iterable[str] | None = None
+) -> dict[str, Comparison]:
+    """Compare the copies of a unit, all or those named, with the engine."""
+    chosen = {name: unit.copies[name] for name in names or unit.copies if name in unit.copies}
+    found = {name: Comparison() for name in chosen}
+    for batch in _batches(questions):
+        answers = ask(batch)
+        for name, copy in chosen.items():
+            _compare_batch(unit, name, copy, ask, list(zip(batch, answers, strict=True)), found[name])
+    return found
+
+
+def _batches(questions: Iterable[Question]) -> Iterator[tuple[Question, ...]]:
+    remaining = iter(questions)
+    while batch := tuple(islice(remaining, _BATCH)):
+        yield batch
+
+
+def differs(unit: Unit, name: str, ask: Ask, question: Question) -> Difference | None:
+    """The difference that a copy makes on one question, if it makes one."""
+    found = compare(unit, ask, [question], [name])[name].differences
+    return found[0] if found else None
+
+
+def _compare_batch(
+    unit: Unit, name: str, copy: Copy, ask: Ask, asked: list[tuple[Question, Any]], into: Comparison
+) -> None:
+    into.asked += len(asked)
+    open_ = []
+    for question, engine in asked:
+        ours = _ours(copy, question)
+        if not _agree(unit, question, engine, ours):
+            open_.append((question, engine, ours))
+    instead = [_instead(copy, question) for question, _, _ in open_]
+    again = ask([question for question, _ in instead])
+    for (question, engine, ours), (_, names), answer in zip(open_, instead, again, strict=True):
+        meant = answer
+        for switch in copy.switches:
+            meant = meant if raised(meant) else switch.read(question, meant)
+        if names and _agree(unit, question, meant, ours):
+            into.switched.update(names)
+        else:
+            into.differences.append(Difference(unit.name, name, question, engine, ours))
+
+
+def _instead(copy: Copy, question: Question) -> tuple[Question, list[str]]:
+    """The question with all switches carried out, and those that made a difference to it."""
+    names, changed = [], question
+    for switch in copy.switches:
+        before, changed = changed, switch.instead(changed)
+        if changed != before:
+            names.append(switch.name)
+    return changed, names
+
+
+def _ours(copy: Copy, question: Question) -> Any:
+    try:
+        return copy.answer(question)
+    except Exception as error:  # a copy that cannot answer one question must not hide the others
+        return {"raised": type(error).__name__, "where": str(error)}
+
+
+def _agree(unit: Unit, question: Question, engine: Any, ours: Any) -> bool:
+    if raised(engine) or raised(ours):
+        return False
+    return bool(unit.read(question, engine) == unit.read(question, ours))
