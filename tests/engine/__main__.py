@@ -8,6 +8,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.engine.comparing import Ask, Comparison, Difference, compare, differs
 from tests.engine.engine import Engine
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(_told(name, copy, comparison), f"({time.monotonic() - started:.0f} s)", flush=True)
                 for at, difference in enumerate(comparison.differences[:_SHOWN]):
                     small = _smallest(unit, copy, engine.ask, difference)
-                    print("  ", json.dumps({"engine": small.engine, "ours": small.ours}))
+                    print("  ", json.dumps({"engine": _once(small.engine), "ours": small.ours}))
                     if options.write:
                         _write(options.write / f"{copy}-{name}-{at + 1}.json", small)
     return 1 if differing else 0
@@ -68,6 +69,13 @@ def _threw(difference: Difference) -> tuple[bool, bool]:
     return raised(difference.engine), raised(difference.ours)
 
 
+def _once(answer: Any) -> Any:
+    """Each of several runs once."""
+    if not isinstance(answer, list):
+        return answer
+    return [one for at, one in enumerate(answer) if one not in answer[:at]]
+
+
 def _write(path: Path, difference: Difference) -> None:
     """In the form of a state file, with the request and both answers."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +86,7 @@ def _write(path: Path, difference: Difference) -> None:
         "copy": difference.copy,
         **question.state,
         "request": question.request,
-        "engine": difference.engine,
+        "engine": _once(difference.engine),
         difference.copy: difference.ours,
     }
     path.write_text(json.dumps(content, indent=1) + "\n")

@@ -68,24 +68,18 @@ def _compare_batch(
     unit: Unit, name: str, copy: Copy, ask: Ask, asked: list[tuple[Question, Any]], into: Comparison
 ) -> None:
     into.asked += len(asked)
-    open_ = []
-    for question, engine in asked:
-        ours = _ours(copy, question)
-        if not _agree(unit, question, engine, ours):
-            open_.append((question, engine, ours))
-    instead = [_instead(copy, question) for question, _, _ in open_]
-    again = ask([question for question, _ in instead])
-    for (question, engine, ours), (_, names), answer in zip(open_, instead, again, strict=True):
-        meant = answer
-        for switch in copy.switches:
-            meant = meant if raised(meant) else switch.read(question, meant)
-        if names and _agree(unit, question, meant, ours):
-            into.switched.update(names)
-        else:
+    answered = [(question, engine, _ours(copy, question)) for question, engine in asked]
+    open_ = [one for one in answered if not _agree(unit, *one)]
+    changed = [_changed(copy, question) for question, _, _ in open_]
+    again = ask([question for question, _ in changed])
+    for (question, engine, ours), (_, names), answer in zip(open_, changed, again, strict=True):
+        by_switch = _switched(unit, copy, question, answer, ours, names)
+        into.switched.update(by_switch)
+        if not by_switch:
             into.differences.append(Difference(unit.name, name, question, engine, ours))
 
 
-def _instead(copy: Copy, question: Question) -> tuple[Question, list[str]]:
+def _changed(copy: Copy, question: Question) -> tuple[Question, list[str]]:
     """The question with all switches carried out, and those that made a difference to it."""
     names, changed = [], question
     for switch in copy.switches:
@@ -93,6 +87,21 @@ def _instead(copy: Copy, question: Question) -> tuple[Question, list[str]]:
         if changed != before:
             names.append(switch.name)
     return changed, names
+
+
+def _switched(
+    unit: Unit, copy: Copy, question: Question, answer: Any, ours: Any, names: list[str]
+) -> list[str]:
+    """The switches that explain why we answer otherwise; none if they do not."""
+    if raised(answer):
+        crashes = [switch.name for switch in copy.switches if switch.crash(answer["where"])]
+        return [] if raised(ours) else crashes
+    found = list(names)
+    for switch in copy.switches:
+        before, answer = answer, switch.read(question, answer)
+        if answer != before:
+            found.append(switch.name)
+    return list(dict.fromkeys(found)) if _agree(unit, question, answer, ours) else []
 
 
 def _ours(copy: Copy, question: Question) -> Any:
@@ -105,4 +114,4 @@ def _ours(copy: Copy, question: Question) -> Any:
 def _agree(unit: Unit, question: Question, engine: Any, ours: Any) -> bool:
     if raised(engine) or raised(ours):
         return False
-    return bool(unit.read(question, engine) == unit.read(question, ours))
+    return unit.agree(question, engine, ours)

@@ -34,7 +34,7 @@ class Engine:
         if built.returncode:
             raise EngineError(f"{folder} does not hold the engine's classes, or others than these:\n{built.stderr}")
         self._process = subprocess.Popen(
-            ["java", "-Xmx1g", "-cp", f"{self._compiled.name}:{classes}", "conformance.Main"],
+            ["java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-cp", f"{self._compiled.name}:{classes}", "conformance.Main"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

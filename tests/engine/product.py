@@ -6,6 +6,13 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ovirt_enforcer.rehearsing.acting import EngineTurn, _in_turn
+from ovirt_enforcer.rehearsing.scene import Scene
+from ovirt_enforcer.rehearsing.scheduling import Scheduler
+from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.load import even_distribution
+from ovirt_placement.rules.load.even_distribution import Limits
+from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import Request
 from tests.engine.question import Question
 
@@ -61,3 +68,51 @@ def best_by_rank(question: Question) -> str | None:
         of_unit[host] = of_unit.get(host, 0) + weight
     factors = dict(question.request["units"])
     return selector.order_hosts(question.request["hosts"], weights, factors)[0].host
+
+
+def unified(question: Question) -> list[tuple[str, ...]]:
+    """What hard positive groups of the cluster tie together."""
+    groups = (
+        group
+        for group in question.snapshot.affinity_groups
+        if group.cluster == question.request["cluster"] and group.vms_rule.hard and group.vms_rule.positive
+    )
+    return [one.vms for one in unify(question.snapshot, groups)]
+
+
+def enforcement(question: Question) -> list[str]:
+    """The VMs that the rehearsal lets the engine move, in order."""
+    scene = Scene(question.snapshot, question.request["cluster"])
+    turn = EngineTurn(Scheduler())
+    found = [
+        vm
+        for vm, hard in _in_turn(scene)
+        if turn._target(question.snapshot, vm, scene.hosts, hard=hard) is not None
+    ]
+    return list(dict.fromkeys(found))
+
+
+def even_distribution_move(question: Question) -> dict[str, Any] | None:
+    """The move that the copy of the engine's balance proposes."""
+    snapshot, hosts = question.snapshot, question.hosts
+    cluster = snapshot.cluster_by_id[question.request["cluster"]]
+    parameters = cluster.scheduling_properties
+
+    def number(name: str, default: int) -> int:
+        return whole_number(parameters, name, default)
+
+    default = Limits()
+    limits = Limits(
+        high_utilization=number("HighUtilization", default.high_utilization),
+        max_free_memory_for_over_utilized=number("MaxFreeMemoryForOverUtilized", 0),
+        min_free_memory_for_under_utilized=number("MinFreeMemoryForUnderUtilized", 0),
+        vcpu_to_physical_cpu_ratio=number("VCpuToPhysicalCpuRatio", 0),
+    )
+    minutes, told = number("CpuOverCommitDurationMinutes", 2), question.request["told"]
+    busy = frozenset(
+        host
+        for host in even_distribution.overloaded(snapshot, hosts, limits)
+        if told[host]["overloaded_minutes"] >= minutes
+    )
+    move = even_distribution.balance(snapshot, cluster.id, hosts, limits, busy)
+    return None if move is None else {"vm": move.vm, "hosts": list(move.hosts)}

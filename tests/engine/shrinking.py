@@ -40,6 +40,9 @@ def shrink(question: Question, differs: Callable[[Question], bool]) -> Question:
 def _stands(question: Question, differs: Callable[[Question], bool]) -> bool:
     if not all(question.request.get(name, [name]) for name in ("vms", "candidate_hosts", "hosts", "records")):
         return False
+    cluster = question.request.get("cluster")
+    if cluster is not None and all(one["id"] != cluster for one in question.state["clusters"]):
+        return False
     try:
         state_file.loads(json.dumps(question.state).encode())
     except UserError:

@@ -21,6 +21,10 @@ def _as_it_is(question: Question, answer: Any) -> Any:
     return answer
 
 
+def _never(where: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Switch:
     """`instead` gives the question without the quirk, `read` what its answer means for the one that was asked."""
@@ -30,6 +34,8 @@ class Switch:
     says: str
     instead: Callable[[Question], Question] = _same
     read: Callable[[Question, Any], Any] = _as_it_is
+    #: Whether the engine throws where ours goes on, so that there is nothing to compare with.
+    crash: Callable[[str], bool] = _never
 
 
 def _with_all_hosts(question: Question) -> Question:
@@ -49,5 +55,123 @@ CRASH_OF_A_HOST_ASIDE = Switch(
     read=_candidates_only,
 )
 
+def _no_soft_rules(question: Question) -> Question:
+    off = {"enabled": False, "positive": False, "enforcing": False}
+    groups = [
+        {
+            **group,
+            **{rule: off for rule in ("vms_rule", "hosts_rule") if not group[rule]["enforcing"]},
+        }
+        for group in question.state["affinity_groups"]
+    ]
+    return question.about({**question.state, "affinity_groups": groups})
+
+
+NO_SOFT_ENFORCEMENT = Switch(
+    "hard-rules-only",
+    "The simulator enforces hard rules only: soft ones need a second scheduling.",
+    instead=_no_soft_rules,
+)
+
+CRASH_OF_THE_CYCLE = Switch(
+    "F1-ends-the-cycle",
+    "The same crash of the affinity filter ends the enforcement of all clusters; ours goes on.",
+    crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
+)
+
+
+def _host_full_since_now(question: Question) -> Question:
+    told = dict(question.request.get("told", {}))
+    hosts = []
+    for host in question.state["hosts"]:
+        unknown = host["cpu_percent"] is None
+        hosts.append({**host, "cpu_percent": 100} if unknown else host)
+        if unknown:
+            told[host["id"]] = {"overloaded_minutes": 0}
+    request = {**question.request, "told": told}
+    return replace(question, state={**question.state, "hosts": hosts}, request=request)
+
+
+UNKNOWN_USE_OF_A_HOST = Switch(
+    "balance-without-host-statistics",
+    "The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full, but not"
+    " overloaded.",
+    instead=_host_full_since_now,
+)
+
+
+def _idle_vms(question: Question) -> Question:
+    vms = [
+        {**vm, "usage_cpu_percent": 0} if vm["usage_cpu_percent"] is None else vm for vm in question.state["vms"]
+    ]
+    return question.about({**question.state, "vms": vms})
+
+
+UNKNOWN_USE_OF_A_VM = Switch(
+    "balance-without-vm-statistics",
+    "The engine throws where it compares a VM without CPU statistics with another one; to ours it is idle.",
+    instead=_idle_vms,
+)
+
+def _label_without_members(where: str) -> bool:
+    return "AffinityValidator" in where
+
+
+LABEL_WITHOUT_MEMBERS = Switch(
+    "label-without-members-in-the-cluster",
+    "The engine throws when a VM or host is given groups or labels, and a group of the cluster has a label without"
+    " any member in it.",
+    crash=_label_without_members,
+)
+
+
+def _own_members(question: Question) -> Question:
+    """Groups without labels of VMs, and without VMs of other clusters."""
+    state = question.state
+    cluster_of = {vm["id"]: vm["cluster"] for vm in state["vms"]}
+    labels = {label["id"]: label["vms"] for label in state["affinity_labels"]}
+    groups = []
+    for group in state["affinity_groups"]:
+        vms = dict.fromkeys([*group["vms"], *(vm for label in group["vm_labels"] for vm in labels[label])])
+        own = [vm for vm in vms if cluster_of[vm] == group["cluster"]]
+        groups.append(group if own == list(vms) else {**group, "vms": own, "vm_labels": []})
+    return question.about({**state, "affinity_groups": groups})
+
+
+MEMBERS_ELSEWHERE = Switch(
+    "E5-members-elsewhere",
+    "To our rules only VMs of a group's own cluster are members; labels can bring others into a group.",
+    instead=_own_members,
+)
+
+
+def _up_only(question: Question, answer: Any) -> Any:
+    """Of runs, or of moves, those VMs that are up."""
+    up = {vm["id"] for vm in question.state["vms"] if vm["status"] == "up"}
+    if not isinstance(answer, list):
+        return answer
+    if answer and isinstance(answer[0], dict):
+        return [move for move in answer if move["vm"] in up]
+    return [[vm for vm in run if vm in up] for run in answer]
+
+
+ONLY_WHAT_IS_UP = Switch(
+    "only-what-is-up",
+    "The engine tries VMs of any running status, and its command then refuses; ours passes over those not up.",
+    read=_up_only,
+)
+
 #: All of them, by name.
-SWITCHES = {switch.name: switch for switch in (CRASH_OF_A_HOST_ASIDE,)}
+SWITCHES = {
+    switch.name: switch
+    for switch in (
+        CRASH_OF_A_HOST_ASIDE,
+        CRASH_OF_THE_CYCLE,
+        LABEL_WITHOUT_MEMBERS,
+        MEMBERS_ELSEWHERE,
+        NO_SOFT_ENFORCEMENT,
+        ONLY_WHAT_IS_UP,
+        UNKNOWN_USE_OF_A_HOST,
+        UNKNOWN_USE_OF_A_VM,
+    )
+}

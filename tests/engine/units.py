@@ -6,11 +6,50 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.engine import product, simulator
+from tests.engine import definitions, product, simulator
 from tests.engine.question import Question
-from tests.engine.reading import Reading, as_hosts, as_is, as_tiers
-from tests.engine.requests import Asking, placing, placing_with, questions, selecting
-from tests.engine.switches import CRASH_OF_A_HOST_ASIDE, Switch
+from tests.engine.reading import (
+    Agreement,
+    as_closure,
+    as_conflicts,
+    as_hosts,
+    as_is,
+    as_placed,
+    as_sets,
+    as_tiers,
+    first_move,
+    one_of_the_runs,
+    same,
+    same_order,
+)
+from tests.engine.requests import (
+    Asking,
+    balancing,
+    closing,
+    cycling,
+    enforcing,
+    externally,
+    moving,
+    of_cluster,
+    overloading,
+    placing,
+    placing_beside_the_engine,
+    placing_with,
+    questions,
+    selecting,
+    validating,
+)
+from tests.engine.switches import (
+    CRASH_OF_A_HOST_ASIDE,
+    CRASH_OF_THE_CYCLE,
+    LABEL_WITHOUT_MEMBERS,
+    MEMBERS_ELSEWHERE,
+    NO_SOFT_ENFORCEMENT,
+    ONLY_WHAT_IS_UP,
+    UNKNOWN_USE_OF_A_HOST,
+    UNKNOWN_USE_OF_A_VM,
+    Switch,
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +66,7 @@ class Unit:
     kind: str
     asking: Asking
     copies: Mapping[str, Copy]
-    read: Callable[[Question, Any], Reading] = as_is
+    agree: Agreement = same(as_is)
     #: How many questions make a whole run.
     number: int = 20_000
     #: What is the same in all requests.
@@ -38,11 +77,11 @@ class Unit:
 
 
 def _filter(name: str, engine_class: str, asking: Asking = placing, **copies: Copy) -> Unit:
-    return Unit(name, "filter", asking, copies, as_hosts, request={"unit": engine_class})
+    return Unit(name, "filter", asking, copies, same(as_hosts), request={"unit": engine_class})
 
 
 def _weight(name: str, engine_class: str, asking: Asking = placing, **copies: Copy) -> Unit:
-    return Unit(name, "weight", asking, copies, as_tiers, request={"unit": engine_class})
+    return Unit(name, "weight", asking, copies, same(as_tiers), request={"unit": engine_class})
 
 
 _RATIO = placing_with(VCpuToPhysicalCpuRatio=lambda random: random.choice((None, None, None, "0.5", "1", "2")))
@@ -132,4 +171,94 @@ SELECTORS = (
     ),
 )
 
-UNITS = {unit.name: unit for unit in (*FILTERS, *WEIGHTS, *SELECTORS)}
+_FEWER = 5_000
+
+CLUSTERS = (
+    Unit("ha-check", "ha_check", of_cluster, {"simulator": Copy(simulator.ha_check)}, number=_FEWER),
+    Unit(
+        "conflicts",
+        "conflicts",
+        of_cluster,
+        {"simulator": Copy(simulator.conflicts)},
+        same(as_conflicts),
+        number=_FEWER,
+    ),
+    Unit("unified", "unified", of_cluster, {"product": Copy(product.unified, (MEMBERS_ELSEWHERE,))}, same(as_sets), number=_FEWER),
+    Unit("closure", "closure", closing, {"simulator": Copy(simulator.closure)}, same(as_closure), number=_FEWER),
+    Unit(
+        "validator",
+        "validate",
+        validating,
+        {"simulator": Copy(simulator.validate, (LABEL_WITHOUT_MEMBERS,))},
+        number=_FEWER,
+    ),
+    Unit("broken", "broken", of_cluster, {"simulator": Copy(simulator.broken)}, number=_FEWER),
+    Unit(
+        "enforcement",
+        "enforcement",
+        enforcing,
+        {
+            "product": Copy(product.enforcement, (MEMBERS_ELSEWHERE, ONLY_WHAT_IS_UP, CRASH_OF_THE_CYCLE)),
+            "simulator": Copy(simulator.enforcement, (NO_SOFT_ENFORCEMENT, CRASH_OF_THE_CYCLE)),
+        },
+        same_order,
+        number=_FEWER,
+    ),
+    Unit(
+        "enforcement-cycle",
+        "manager",
+        cycling,
+        {"simulator": Copy(simulator.enforcement_cycle, (NO_SOFT_ENFORCEMENT, CRASH_OF_THE_CYCLE))},
+        one_of_the_runs,
+        number=_FEWER,
+    ),
+    Unit(
+        "even-distribution",
+        "balance",
+        balancing,
+        {
+            "product": Copy(
+                product.even_distribution_move, (UNKNOWN_USE_OF_A_HOST, UNKNOWN_USE_OF_A_VM, ONLY_WHAT_IS_UP)
+            )
+        },
+        first_move,
+        number=_FEWER,
+        request={"unit": "EvenDistributionBalancePolicyUnit"},
+    ),
+    Unit(
+        "schedule", "schedule", moving, {"simulator": Copy(simulator.schedule)}, same(as_placed), number=_FEWER
+    ),
+)
+
+#: Units that we have no copy of: what is known of them.
+UNCOPIED = (
+    _filter("cpu-overloaded", "CpuOverloadPolicyUnit", overloading, definition=Copy(definitions.cpu_overloaded)),
+    _filter(
+        "hosted-engine-hosts",
+        "HostedEngineHAClusterFilterPolicyUnit",
+        placing_beside_the_engine,
+        definition=Copy(definitions.hosted_engine_hosts),
+    ),
+    _filter(
+        "hosted-engine-spares",
+        "HostedEngineMemoryReservationFilterPolicyUnit",
+        placing_beside_the_engine,
+        definition=Copy(definitions.hosted_engine_spares),
+    ),
+    _weight(
+        "hosted-engine-weight",
+        "HostedEngineHAClusterWeightPolicyUnit",
+        placing_beside_the_engine,
+        definition=Copy(definitions.hosted_engine_weight),
+    ),
+    Unit(
+        "basic-selector",
+        "selector",
+        selecting,
+        {"definition": Copy(definitions.least_weights)},
+        definitions.one_of_these,
+        request={"unit": "BasicWeightSelectorPolicyUnit"},
+    ),
+)
+
+UNITS = {unit.name: unit for unit in (*FILTERS, *WEIGHTS, *SELECTORS, *CLUSTERS, *UNCOPIED)}

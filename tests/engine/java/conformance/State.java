@@ -2,7 +2,6 @@
 package conformance;
 
 import java.util.ArrayList;
-import java.util.Date;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -36,6 +35,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 final class State {
     // What a host has of memory where the state does not tell: enough never to be the reason.
     private static final long PLENTY_MB = 1L << 30;
+    private static final double LONG_MINUTES = 100;
     private static final int GUEST_OVERHEAD_MB = 65;
     // What QXL takes: four times as much memory as a head has, and video memory by the operating system.
     private static final int QXL_HEAD_MB = 16;
@@ -47,6 +47,7 @@ final class State {
     final Map<Guid, VM> vms = new LinkedHashMap<>();
     final Map<Guid, Guid> pending = new LinkedHashMap<>();
     final Map<Guid, Integer> freeMb = new HashMap<>();
+    private final Map<Guid, Double> overloadedMinutes = new HashMap<>();
     private final JsonNode content;
 
     State(JsonNode content) {
@@ -67,6 +68,10 @@ final class State {
 
     Iterable<JsonNode> each(String key) {
         return content.has(key) ? content.get(key) : new ArrayList<>();
+    }
+
+    double overloadedMinutes(Guid host) {
+        return overloadedMinutes.get(host);
     }
 
     List<VM> running(Guid host) {
@@ -151,10 +156,7 @@ final class State {
         host.setHighlyAvailableScore(node.path("hosted_engine_score").asInt());
         host.setHighlyAvailableLocalMaintenance(node.path("hosted_engine_local_maintenance").asBoolean());
         host.setHighlyAvailableGlobalMaintenance(node.path("hosted_engine_global_maintenance").asBoolean());
-        if (node.hasNonNull("overloaded_minutes")) {
-            long ago = Math.round(node.get("overloaded_minutes").asDouble() * 60_000);
-            host.setCpuOverCommitTimestamp(new Date(System.currentTimeMillis() - ago));
-        }
+        overloadedMinutes.put(host.getId(), node.path("overloaded_minutes").asDouble(LONG_MINUTES));
         freeMb.put(host.getId(), node.get("free_mb").asInt());
         hosts.put(host.getId(), host);
     }

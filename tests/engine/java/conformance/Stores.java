@@ -4,10 +4,12 @@ package conformance;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.Date;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
@@ -51,6 +53,7 @@ final class Stores {
         beans.stub(VdsNumaNodeDao.class, "getAllVdsNumaNodeByVdsId", given -> new ArrayList<>());
         monitoring(beans, state);
         pending(beans, state);
+        overloaded(beans, state);
     }
 
     private static List<VM> vmsThat(State state, Predicate<VM> wanted) {
@@ -188,5 +191,16 @@ final class Stores {
             host.setPhysicalMemMb(state.freeMb.get(host.getId()) + host.getPendingVmemSize());
         }
         Beans.call(manager, "refreshCachedPendingValues", hosts);
+    }
+
+    // Since when hosts have been busy, or idle: for as long as the question says, where they are so now.
+    private static void overloaded(Beans beans, State state) {
+        for (VDS host : state.hosts.values()) {
+            beans.get(SchedulingManager.class).updateHostSchedulingStats(host);
+            if (host.getCpuOverCommitTimestamp() != null) {
+                long milliseconds = TimeUnit.SECONDS.toMillis(Math.round(60 * state.overloadedMinutes(host.getId())));
+                host.setCpuOverCommitTimestamp(new Date(System.currentTimeMillis() - milliseconds));
+            }
+        }
     }
 }
