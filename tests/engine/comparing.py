@@ -68,6 +68,7 @@ def _compare_batch(
     unit: Unit, name: str, copy: Copy, ask: Ask, asked: list[tuple[Question, Any]], into: Comparison
 ) -> None:
     into.asked += len(asked)
+    asked = _beforehand(copy, ask, asked, into)
     answered = [(question, engine, _ours(copy, question)) for question, engine in asked]
     open_ = [one for one in answered if not _agree(unit, *one)]
     changed = [_changed(copy, question) for question, _, _ in open_]
@@ -77,6 +78,22 @@ def _compare_batch(
         into.switched.update(by_switch)
         if not by_switch:
             into.differences.append(Difference(unit.name, name, question, engine, ours))
+
+
+def _beforehand(
+    copy: Copy, ask: Ask, asked: list[tuple[Question, Any]], into: Comparison
+) -> list[tuple[Question, Any]]:
+    """The questions, with their answers, as the copy is asked them, too."""
+    for switch in copy.beforehand:
+        questions = [switch.instead(question) for question, _ in asked]
+        others = [after for after, (before, _) in zip(questions, asked, strict=True) if after != before]
+        into.switched.update({switch.name: len(others)} if others else {})
+        answers = iter(ask(others))
+        asked = [
+            (after, answer if after == before else next(answers))
+            for after, (before, answer) in zip(questions, asked, strict=True)
+        ]
+    return asked
 
 
 def _changed(copy: Copy, question: Question) -> tuple[Question, list[str]]:

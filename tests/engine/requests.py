@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from tests.engine.question import Question
-from tests.engine.states import State, random_state, uuid
+from tests.engine.states import State, random_state, signed_halves, uuid
 
 #: What is asked about a state, None where nothing can be.
 Asking = Callable[[Random, State], dict[str, Any] | None]
@@ -162,7 +162,7 @@ def balancing(random: Random, state: State) -> dict[str, Any] | None:
         host["cpu_percent"] = random.choice((None, 20, 59, 60, 61, 74, 75, 76, 79, 80, 90, 90, 100))
     for vm in state["vms"]:
         vm["cluster"] = cluster
-    state["vms"].sort(key=lambda vm: vm["id"])
+    state["vms"].sort(key=lambda vm: signed_halves(vm["id"]))
     coming = {entry["host"] for entry in state["pending"]}
     coming |= {vm.get("migrating_to") for vm in state["vms"]}
     leaving = {vm["host"] for vm in state["vms"] if vm["status"] in ("migrating", "saving_state")}

@@ -23,7 +23,7 @@ from ovirt_simulator.scheduler.ha_check import failed_hosts
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.request import Request
 from tests.engine.question import Question
-from tests.simulator.scheduler.proxy import Proxy, reply
+from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 
 _SCHEDULER = "ovirt_simulator.scheduler."
 _START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -147,42 +147,38 @@ def _best(scheduler: Scheduler, question: Question) -> str | None:
         return None
 
 
-class Externally:
+def schedule_externally(question: Question) -> dict[str, Any]:
     """Scheduling with external units, over XML-RPC, by a proxy that answers what the question says."""
-
-    def __init__(self, proxy: Proxy) -> None:
-        self._proxy = proxy
-
-    def schedule(self, question: Question) -> dict[str, Any]:
-        request = question.request
-        self._answer(request)
-        policy = SchedulingPolicy(tuple(request["filters"]), dict(request["weights"]))
-        snapshot = question.snapshot
-        clusters = tuple(replace(cluster, scheduling_policy=policy) for cluster in snapshot.clusters)
+    policy = SchedulingPolicy(tuple(question.request["filters"]), dict(question.request["weights"]))
+    snapshot = question.snapshot
+    clusters = tuple(replace(cluster, scheduling_policy=policy) for cluster in snapshot.clusters)
+    with running_proxy() as proxy:
+        _answer_as(proxy, question.request)
         engine = Engine.from_snapshot(
-            replace(snapshot, clusters=clusters), clock=_START, settings=PROMPT, proxy=self._proxy.url
+            replace(snapshot, clusters=clusters), clock=_START, settings=PROMPT, proxy=proxy.url
         )
-        self._proxy.calls.clear()
-        external = ExternalUnits(engine._backend, ExternalScheduler(self._proxy.url))
+        proxy.calls.clear()
+        external = ExternalUnits(engine._backend, ExternalScheduler(proxy.url))
         best = _best(Scheduler(engine._backend, external), question)
-        return {"best": best, "calls": [self._told(call) for call in self._proxy.calls]}
+        return {"best": best, "calls": [_told(call) for call in proxy.calls]}
 
-    def _answer(self, request: dict[str, Any]) -> None:
-        proxy, refused = self._proxy, request["refused"]
-        proxy.discover = lambda: {
-            "filters": {name: ["", ""] for name in request["filters"]},
-            "scores": {name: ["", ""] for name, _ in request["weights"]},
-            "balance": {},
-        }
-        proxy.run_filters = lambda names, hosts, *_: reply([host for host in hosts if host not in refused])
-        proxy.run_cost_functions = lambda names, hosts, *_: reply(
-            [entry for entry in request["scores"] if entry[0] in hosts]
-        )
 
-    @staticmethod
-    def _told(call: tuple[Any, ...]) -> list[Any]:
-        method, names, hosts, vm, _ = call
-        return [method, names, hosts, vm] if method == "runFilters" else [method, hosts, vm]
+def _answer_as(proxy: Proxy, request: dict[str, Any]) -> None:
+    refused = request["refused"]
+    proxy.discover = lambda: {
+        "filters": {name: ["", ""] for name in request["filters"]},
+        "scores": {name: ["", ""] for name, _ in request["weights"]},
+        "balance": {},
+    }
+    proxy.run_filters = lambda names, hosts, *_: reply([host for host in hosts if host not in refused])
+    proxy.run_cost_functions = lambda names, hosts, *_: reply(
+        [entry for entry in request["scores"] if entry[0] in hosts]
+    )
+
+
+def _told(call: tuple[Any, ...]) -> list[Any]:
+    method, names, hosts, vm, _ = call
+    return [method, names, hosts, vm] if method == "runFilters" else [method, hosts, vm]
 
 
 def validate(question: Question) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from ovirt_placement.model import Host, Vm
 
@@ -40,6 +41,12 @@ def uuid(random: Random, kind: str, number: int) -> str:
     first = random.choice(("0", "1", "7", "8", "9", "f")) + f"{random.getrandbits(4):x}" + kind
     last = random.getrandbits(random.choice((8, 48)))
     return f"{first}{random.getrandbits(20):05x}-{number:04x}-4000-{random.choice('089f')}000-{last:012x}"
+
+
+def signed_halves(name: str) -> tuple[int, int]:
+    """The order in which Java compares ids."""
+    upper, lower = divmod(UUID(name).int, 1 << 64)
+    return upper - (upper >> 63 << 64), lower - (lower >> 63 << 64)
 
 
 def _clusters(random: Random) -> list[State]:

@@ -126,7 +126,7 @@ LABEL_WITHOUT_MEMBERS = Switch(
 
 
 def _own_members(question: Question) -> Question:
-    """Groups without labels of VMs, and without VMs of other clusters."""
+    """Groups without VMs of other clusters; a cluster that is asked about has none in its legacy labels either."""
     state = question.state
     cluster_of = {vm["id"]: vm["cluster"] for vm in state["vms"]}
     labels = {label["id"]: label["vms"] for label in state["affinity_labels"]}
@@ -135,7 +135,12 @@ def _own_members(question: Question) -> Question:
         vms = dict.fromkeys([*group["vms"], *(vm for label in group["vm_labels"] for vm in labels[label])])
         own = [vm for vm in vms if cluster_of[vm] == group["cluster"]]
         groups.append(group if own == list(vms) else {**group, "vms": own, "vm_labels": []})
-    return question.about({**state, "affinity_groups": groups})
+    asked = question.request.get("cluster")
+    own_labels = [
+        {**label, "vms": [vm for vm in label["vms"] if asked is None or cluster_of[vm] == asked]}
+        for label in state["affinity_labels"]
+    ]
+    return question.about({**state, "affinity_groups": groups, "affinity_labels": own_labels})
 
 
 MEMBERS_ELSEWHERE = Switch(
@@ -161,16 +166,47 @@ ONLY_WHAT_IS_UP = Switch(
     read=_up_only,
 )
 
+def _others_than_the_engine(question: Question, answer: Any) -> Any:
+    own = {vm["id"] for vm in question.state["vms"] if vm["hosted_engine"]}
+    return [move for move in answer if move["vm"] not in own]
+
+
+HOSTED_ENGINE_STAYS = Switch(
+    "HA8-hosted-engine-stays",
+    "The engine's balance gives away its own VM, too; ours never does.",
+    read=_others_than_the_engine,
+)
+
+def _physical_memory_as_told(question: Question) -> Question:
+    hosts = []
+    for host in question.state["hosts"]:
+        free = host.get("memory_free_mb")
+        if free is not None:
+            known = host.get("swap_free_mb") is not None
+            host = {**host, "memory_free_mb": free + host["memory_mb"] // 100 if known else None}
+        hosts.append(host)
+    return question.about({**question.state, "hosts": hosts})
+
+
+PHYSICAL_MEMORY_AS_TOLD = Switch(
+    "physical-memory-as-told",
+    "The engine knows how much of a host's memory is in use, and tells whole percents: to ours all that is free which"
+    " may be, and nothing lacks where free swap is not told.",
+    instead=_physical_memory_as_told,
+)
+
 #: All of them, by name.
 SWITCHES = {
     switch.name: switch
     for switch in (
         CRASH_OF_A_HOST_ASIDE,
         CRASH_OF_THE_CYCLE,
+        HOSTED_ENGINE_STAYS,
         LABEL_WITHOUT_MEMBERS,
         MEMBERS_ELSEWHERE,
         NO_SOFT_ENFORCEMENT,
         ONLY_WHAT_IS_UP,
+        PHYSICAL_MEMORY_AS_TOLD,
         UNKNOWN_USE_OF_A_HOST,
         UNKNOWN_USE_OF_A_VM,
     )

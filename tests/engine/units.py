@@ -42,10 +42,12 @@ from tests.engine.requests import (
 from tests.engine.switches import (
     CRASH_OF_A_HOST_ASIDE,
     CRASH_OF_THE_CYCLE,
+    HOSTED_ENGINE_STAYS,
     LABEL_WITHOUT_MEMBERS,
     MEMBERS_ELSEWHERE,
     NO_SOFT_ENFORCEMENT,
     ONLY_WHAT_IS_UP,
+    PHYSICAL_MEMORY_AS_TOLD,
     UNKNOWN_USE_OF_A_HOST,
     UNKNOWN_USE_OF_A_VM,
     Switch,
@@ -58,6 +60,8 @@ class Copy:
 
     answer: Callable[[Question], Any]
     switches: tuple[Switch, ...] = ()
+    #: Switches of which ours is asked without the quirk, too: what there is of it can be compared in no other way.
+    beforehand: tuple[Switch, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ FILTERS = (
     _filter(
         "memory",
         "MemoryPolicyUnit",
-        product=Copy(product.accepted("built_in.memory")),
+        product=Copy(product.accepted("built_in.memory"), (PHYSICAL_MEMORY_AS_TOLD,)),
         simulator=Copy(simulator.accepted("memory")),
     ),
     _filter(
@@ -198,7 +202,11 @@ CLUSTERS = (
         "enforcement",
         enforcing,
         {
-            "product": Copy(product.enforcement, (MEMBERS_ELSEWHERE, ONLY_WHAT_IS_UP, CRASH_OF_THE_CYCLE)),
+            "product": Copy(
+                product.enforcement,
+                (PHYSICAL_MEMORY_AS_TOLD, ONLY_WHAT_IS_UP, CRASH_OF_THE_CYCLE),
+                beforehand=(MEMBERS_ELSEWHERE,),
+            ),
             "simulator": Copy(simulator.enforcement, (NO_SOFT_ENFORCEMENT, CRASH_OF_THE_CYCLE)),
         },
         same_order,
@@ -218,7 +226,8 @@ CLUSTERS = (
         balancing,
         {
             "product": Copy(
-                product.even_distribution_move, (UNKNOWN_USE_OF_A_HOST, UNKNOWN_USE_OF_A_VM, ONLY_WHAT_IS_UP)
+                product.even_distribution_move,
+                (UNKNOWN_USE_OF_A_HOST, UNKNOWN_USE_OF_A_VM, ONLY_WHAT_IS_UP, HOSTED_ENGINE_STAYS),
             )
         },
         first_move,
@@ -227,6 +236,13 @@ CLUSTERS = (
     ),
     Unit(
         "schedule", "schedule", moving, {"simulator": Copy(simulator.schedule)}, same(as_placed), number=_FEWER
+    ),
+    Unit(
+        "external-units",
+        "external",
+        externally,
+        {"simulator": Copy(simulator.schedule_externally)},
+        number=_FEWER,
     ),
 )
 

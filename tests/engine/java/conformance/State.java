@@ -139,7 +139,7 @@ final class State {
         host.setCpuThreads(node.hasNonNull("threads") ? node.get("threads").asInt() : host.getCpuCores());
         host.setUsageCpuPercent(node.hasNonNull("cpu_percent") ? node.get("cpu_percent").asInt() : null);
         host.setMemFree(node.hasNonNull("memory_free_mb") ? node.get("memory_free_mb").asLong() : PLENTY_MB);
-        host.setSwapFree(node.path("swap_free_mb").asLong(0));
+        host.setSwapFree(node.hasNonNull("swap_free_mb") ? node.get("swap_free_mb").asLong() : PLENTY_MB);
         host.setSwapTotal(host.getSwapFree());
         host.setMaxVdsMemoryOverCommit(100);
         host.setMemCommited(0);
