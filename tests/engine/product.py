@@ -9,7 +9,9 @@ from typing import Any
 from ovirt_enforcer.rehearsing.acting import EngineTurn, _in_turn
 from ovirt_enforcer.rehearsing.scene import Scene
 from ovirt_enforcer.rehearsing.scheduling import Scheduler
+from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import Limits
 from ovirt_placement.rules.parameters import whole_number
@@ -116,3 +118,19 @@ def even_distribution_move(question: Question) -> dict[str, Any] | None:
     )
     move = even_distribution.balance(snapshot, cluster.id, hosts, limits, busy)
     return None if move is None else {"vm": move.vm, "hosts": list(move.hosts)}
+
+
+def ha_check(question: Question) -> dict[str, Any]:
+    """The check by the engine's own arithmetic, made exact: which failures of one host are not survived."""
+    found = check.by_engine(question.snapshot, question.request["cluster"], failures=1)
+    failed = [host for loss in found.losses for host in loss.hosts]
+    return {"safe": bool(found.safe), "failed": failed}
+
+
+def conflicts(question: Question) -> list[dict[str, Any]]:
+    found = find_conflicts(question.snapshot, question.request["cluster"])
+    return [{key: _plain(getattr(one, key)) for key in one.__struct_fields__} for one in found]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else str(value) if isinstance(value, str) else value

@@ -42,6 +42,16 @@ def placing(random: Random, state: State) -> dict[str, Any] | None:
     return {"vms": [first["id"], *more], "candidate_hosts": chosen} if chosen else None
 
 
+def placing_one(random: Random, state: State) -> dict[str, Any] | None:
+    """One VM, under a policy that may scale the weight of HA reservation down."""
+    scale = random.choice((None, "1", "3", "10", "100"))
+    for name in ("ScaleDown", "ha_weight_scale_down"):
+        for cluster in state["clusters"]:
+            cluster.setdefault("scheduling_properties", {}).update({name: scale} if scale else {})
+    asked = placing(random, state)
+    return asked and {**asked, "vms": asked["vms"][:1]}
+
+
 def placing_with(**parameters: Callable[[Random], str | None]) -> Asking:
     """The same under a policy with parameters."""
 
@@ -222,3 +232,17 @@ def validating(random: Random, state: State) -> dict[str, Any]:
                 "labels": random.choice((None, random.sample(labels, random.randint(0, len(labels))))),
             }
     return request
+
+
+def failing(random: Random, state: State) -> dict[str, Any]:
+    """Hosts and VMs of which CPU is reckoned alike in percent of one host and in cores, and nothing on its way."""
+    cores = random.choice((1, 2, 4))
+    for host in state["hosts"]:
+        host["cores"] = host["threads"] = cores
+        host["free_mb"] = random.choice((0, 500, 1024, 1500, 2048, 3000, 20000))
+    for vm in state["vms"]:
+        vm["vcpus"] = random.choice((cores, 2 * cores))
+        vm.pop("threads_per_core", None)
+        vm.pop("migrating_to", None)
+    state["pending"] = []
+    return of_cluster(random, state)

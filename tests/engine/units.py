@@ -7,6 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.engine import definitions, product, simulator
+from tests.engine.our_switches import (
+    EMPTY_HOST_GROUP,
+    LEFT_BEHIND,
+    NOTHING_TO_PROTECT,
+    NOT_ITSELF,
+    PENDING_AS_IT_IS,
+    PENDING_HA,
+    UNIFIED_GROUPS,
+    conflicts_alike,
+    exact,
+    refined,
+)
 from tests.engine.question import Question
 from tests.engine.reading import (
     Agreement,
@@ -29,11 +41,13 @@ from tests.engine.requests import (
     cycling,
     enforcing,
     externally,
+    failing,
     moving,
     of_cluster,
     overloading,
     placing,
     placing_beside_the_engine,
+    placing_one,
     placing_with,
     questions,
     selecting,
@@ -277,4 +291,60 @@ UNCOPIED = (
     ),
 )
 
-UNITS = {unit.name: unit for unit in (*FILTERS, *WEIGHTS, *SELECTORS, *CLUSTERS, *UNCOPIED)}
+def _ours(name: str, kind: str, engine_class: str, copy: Copy, agree: Agreement) -> Unit:
+    return Unit(name, kind, placing_one, {"product": copy}, agree, request={"unit": engine_class})
+
+
+#: Our own units, which stand beside the engine's or in their place.
+OURS = (
+    _ours(
+        "AffinityFilter",
+        "filter",
+        "VmAffinityFilterPolicyUnit",
+        Copy(
+            product.accepted("affinity.vm_filter"),
+            (UNIFIED_GROUPS, LEFT_BEHIND, CRASH_OF_A_HOST_ASIDE),
+            beforehand=(MEMBERS_ELSEWHERE,),
+        ),
+        same(as_hosts),
+    ),
+    _ours(
+        "HostAffinityFilter",
+        "filter",
+        "VmToHostAffinityFilterPolicyUnit",
+        Copy(product.accepted("affinity.host_filter"), (EMPTY_HOST_GROUP,), beforehand=(MEMBERS_ELSEWHERE,)),
+        same(as_hosts),
+    ),
+    _ours(
+        "SoftAffinityWeight",
+        "weight",
+        "VmAffinityWeightPolicyUnit",
+        Copy(product.ranks("affinity.vm_weight"), (PENDING_AS_IT_IS,), beforehand=(MEMBERS_ELSEWHERE,)),
+        refined,
+    ),
+    _ours(
+        "HostAffinityWeight",
+        "weight",
+        "VmToHostAffinityWeightPolicyUnit",
+        Copy(product.ranks("affinity.host_weight"), beforehand=(MEMBERS_ELSEWHERE,)),
+        same(as_tiers),
+    ),
+    _ours(
+        "HaReservationWeight",
+        "weight",
+        "HaReservationWeightPolicyUnit",
+        Copy(product.ranks("ha.weight"), (NOT_ITSELF, PENDING_HA)),
+        same(as_tiers),
+    ),
+    Unit("ha-check-exact", "ha_check", failing, {"product": Copy(product.ha_check, (NOTHING_TO_PROTECT,))}, exact, _FEWER),
+    Unit(
+        "conflicts-alike",
+        "conflicts",
+        of_cluster,
+        {"product": Copy(product.conflicts, beforehand=(MEMBERS_ELSEWHERE,))},
+        conflicts_alike,
+        _FEWER,
+    ),
+)
+
+UNITS = {unit.name: unit for unit in (*FILTERS, *WEIGHTS, *SELECTORS, *CLUSTERS, *UNCOPIED, *OURS)}
