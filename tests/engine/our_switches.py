@@ -150,6 +150,44 @@ NOTHING_TO_PROTECT = Switch(
 )
 
 
+def _nothing_pending(question: Question) -> Question:
+    vms = [{key: value for key, value in vm.items() if key != "migrating_to"} for vm in question.state["vms"]]
+    return question.about({**question.state, "vms": vms, "pending": []})
+
+
+PENDING_TWICE = Switch(
+    "HC4-pending-memory-once",
+    "The engine deducts the memory of VMs on their way twice; ours once.",
+    instead=_nothing_pending,
+)
+
+
+def _whole_percents(question: Question) -> Question:
+    """Hosts of one size, and VMs that use whole percents of one."""
+    hosts = [{**host, "cores": 4, "threads": 4} for host in question.state["hosts"]]
+    vms = [{**vm, "vcpus": 4 * vm["vcpus"]} for vm in question.state["vms"]]
+    return question.about({**question.state, "hosts": hosts, "vms": vms})
+
+
+PERCENT_OF_CPUS = Switch(
+    "HC3-HC7-cores",
+    "The engine compares rounded percents of the failing host's CPU with percents of another's; ours cores.",
+    instead=_whole_percents,
+)
+
+
+def _no_rules(question: Question) -> Question:
+    vms = [{**vm, "pinned_hosts": []} for vm in question.state["vms"]]
+    return question.about({**question.state, "vms": vms, "affinity_groups": [], "affinity_labels": []})
+
+
+NO_RULES = Switch(
+    "HC5-rules-hold",
+    "Affinity and pinning mean nothing to the engine's check; to ours they hold.",
+    instead=_no_rules,
+)
+
+
 def exact(question: Question, engine: Any, ours: Any) -> bool:
     """The same, but for failures that are survived though first fit does not find out how (HC2).
 
@@ -200,5 +238,8 @@ OUR_SWITCHES = {
         NOT_ITSELF,
         PENDING_HA,
         NOTHING_TO_PROTECT,
+        PENDING_TWICE,
+        PERCENT_OF_CPUS,
+        NO_RULES,
     )
 }

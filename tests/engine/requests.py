@@ -233,16 +233,3 @@ def validating(random: Random, state: State) -> dict[str, Any]:
             }
     return request
 
-
-def failing(random: Random, state: State) -> dict[str, Any]:
-    """Hosts and VMs of which CPU is reckoned alike in percent of one host and in cores, and nothing on its way."""
-    cores = random.choice((1, 2, 4))
-    for host in state["hosts"]:
-        host["cores"] = host["threads"] = cores
-        host["free_mb"] = random.choice((0, 500, 1024, 1500, 2048, 3000, 20000))
-    for vm in state["vms"]:
-        vm["vcpus"] = random.choice((cores, 2 * cores))
-        vm.pop("threads_per_core", None)
-        vm.pop("migrating_to", None)
-    state["pending"] = []
-    return of_cluster(random, state)

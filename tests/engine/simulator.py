@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -26,6 +27,7 @@ from tests.engine.question import Question
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 
 _SCHEDULER = "ovirt_simulator.scheduler."
+_UNITS = ("filters", "capacity_filters", "weights", "load_weights")
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -38,11 +40,16 @@ def _asked(question: Question) -> tuple[Snapshot, list[Any], list[Any]]:
     )
 
 
+def _unit(name: str) -> Callable[..., Any]:
+    modules = (import_module(_SCHEDULER + module) for module in _UNITS if find_spec(_SCHEDULER + module))
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
 def accepted(name: str) -> Callable[[Question], Any]:
     """The hosts that a filter leaves."""
 
     def answer(question: Question) -> list[str]:
-        refused = getattr(import_module(_SCHEDULER + "filters"), name)(*_asked(question))
+        refused = _unit(name)(*_asked(question))
         return [host for host in question.hosts if host not in refused]
 
     return answer
@@ -52,7 +59,7 @@ def scores(name: str) -> Callable[[Question], Any]:
     """What a weight says of hosts."""
 
     def answer(question: Question) -> dict[str, int]:
-        return dict(getattr(import_module(_SCHEDULER + "weights"), name)(*_asked(question)))
+        return dict(_unit(name)(*_asked(question)))
 
     return answer
 
@@ -60,6 +67,15 @@ def scores(name: str) -> Callable[[Question], Any]:
 def engine_of(question: Question) -> Engine:
     """An engine that stands still in the state."""
     return Engine.from_snapshot(question.snapshot, clock=_START, settings=PROMPT)
+
+
+def best_by_rank(question: Question) -> str | None:
+    """The host that the rank selector chooses."""
+    selector = import_module(_SCHEDULER + "rank_selector")
+    records = [selector.Record(*record) for record in question.request["records"]]
+    return cast(
+        "str | None", selector.best_host(question.request["hosts"], records, dict(question.request["units"]))
+    )
 
 
 def ha_check(question: Question) -> dict[str, Any]:
@@ -100,8 +116,9 @@ def enforcement(question: Question) -> list[str]:
     """The VMs that break rules and have anywhere to go, in order."""
     backend = engine_of(question)._backend
     enforcing = AffinityEnforcement(backend, Scheduler(backend, ExternalUnits(backend, None)), _never)
-    found = candidates(backend.state, backend.state.clusters[question.request["cluster"]])
-    return [vm for vm in dict.fromkeys(one.id for one in found) if enforcing.can_leave(vm)]
+    cluster = backend.state.clusters[question.request["cluster"]]
+    found = candidates(backend.state, cluster, lambda vms: None)
+    return [vm for vm in dict.fromkeys(one.id for one in found) if enforcing.can_leave(vm, cluster.id)]
 
 
 def enforcement_cycle(question: Question) -> list[str]:

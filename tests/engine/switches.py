@@ -73,9 +73,9 @@ NO_SOFT_ENFORCEMENT = Switch(
     instead=_no_soft_rules,
 )
 
-CRASH_OF_THE_CYCLE = Switch(
-    "F1-ends-the-cycle",
-    "The same crash of the affinity filter ends the enforcement of all clusters; ours goes on.",
+CRASH_FOR_ALL = Switch(
+    "F1-ends-what-asked",
+    "The same crash of the affinity filter ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
     crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
 )
 
@@ -200,7 +200,7 @@ SWITCHES = {
     switch.name: switch
     for switch in (
         CRASH_OF_A_HOST_ASIDE,
-        CRASH_OF_THE_CYCLE,
+        CRASH_FOR_ALL,
         HOSTED_ENGINE_STAYS,
         LABEL_WITHOUT_MEMBERS,
         MEMBERS_ELSEWHERE,

@@ -12,8 +12,11 @@ from tests.engine.our_switches import (
     LEFT_BEHIND,
     NOTHING_TO_PROTECT,
     NOT_ITSELF,
+    NO_RULES,
     PENDING_AS_IT_IS,
     PENDING_HA,
+    PENDING_TWICE,
+    PERCENT_OF_CPUS,
     UNIFIED_GROUPS,
     conflicts_alike,
     exact,
@@ -41,7 +44,6 @@ from tests.engine.requests import (
     cycling,
     enforcing,
     externally,
-    failing,
     moving,
     of_cluster,
     overloading,
@@ -55,7 +57,7 @@ from tests.engine.requests import (
 )
 from tests.engine.switches import (
     CRASH_OF_A_HOST_ASIDE,
-    CRASH_OF_THE_CYCLE,
+    CRASH_FOR_ALL,
     HOSTED_ENGINE_STAYS,
     LABEL_WITHOUT_MEMBERS,
     MEMBERS_ELSEWHERE,
@@ -184,7 +186,7 @@ SELECTORS = (
         "rank-selector",
         "selector",
         selecting,
-        {"product": Copy(product.best_by_rank)},
+        {"product": Copy(product.best_by_rank), "simulator": Copy(simulator.best_by_rank)},
         request={"unit": "RankSelectorPolicyUnit"},
     ),
 )
@@ -218,10 +220,10 @@ CLUSTERS = (
         {
             "product": Copy(
                 product.enforcement,
-                (PHYSICAL_MEMORY_AS_TOLD, ONLY_WHAT_IS_UP, CRASH_OF_THE_CYCLE),
+                (PHYSICAL_MEMORY_AS_TOLD, ONLY_WHAT_IS_UP, CRASH_FOR_ALL),
                 beforehand=(MEMBERS_ELSEWHERE,),
             ),
-            "simulator": Copy(simulator.enforcement, (NO_SOFT_ENFORCEMENT, CRASH_OF_THE_CYCLE)),
+            "simulator": Copy(simulator.enforcement, (NO_SOFT_ENFORCEMENT, CRASH_FOR_ALL)),
         },
         same_order,
         number=_FEWER,
@@ -230,7 +232,7 @@ CLUSTERS = (
         "enforcement-cycle",
         "manager",
         cycling,
-        {"simulator": Copy(simulator.enforcement_cycle, (NO_SOFT_ENFORCEMENT, CRASH_OF_THE_CYCLE))},
+        {"simulator": Copy(simulator.enforcement_cycle, (NO_SOFT_ENFORCEMENT, CRASH_FOR_ALL))},
         one_of_the_runs,
         number=_FEWER,
     ),
@@ -249,13 +251,18 @@ CLUSTERS = (
         request={"unit": "EvenDistributionBalancePolicyUnit"},
     ),
     Unit(
-        "schedule", "schedule", moving, {"simulator": Copy(simulator.schedule)}, same(as_placed), number=_FEWER
+        "schedule",
+        "schedule",
+        moving,
+        {"simulator": Copy(simulator.schedule, (CRASH_FOR_ALL,))},
+        same(as_placed),
+        number=_FEWER,
     ),
     Unit(
         "external-units",
         "external",
         externally,
-        {"simulator": Copy(simulator.schedule_externally)},
+        {"simulator": Copy(simulator.schedule_externally, (CRASH_FOR_ALL,))},
         number=_FEWER,
     ),
 )
@@ -336,7 +343,18 @@ OURS = (
         Copy(product.ranks("ha.weight"), (NOT_ITSELF, PENDING_HA)),
         same(as_tiers),
     ),
-    Unit("ha-check-exact", "ha_check", failing, {"product": Copy(product.ha_check, (NOTHING_TO_PROTECT,))}, exact, _FEWER),
+    Unit(
+        "ha-check-exact",
+        "ha_check",
+        of_cluster,
+        {
+            "product": Copy(
+                product.ha_check, (NOTHING_TO_PROTECT,), beforehand=(PENDING_TWICE, PERCENT_OF_CPUS, NO_RULES)
+            )
+        },
+        exact,
+        _FEWER,
+    ),
     Unit(
         "conflicts-alike",
         "conflicts",
