@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 3 --dist loadgroup
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-slow lint bench soak conformance reference clean
+.PHONY: help demo test test-slow lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -40,6 +40,10 @@ soak: $(READY) ## a million calls to the proxy, while workers are killed and the
 
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tests.conformance $(VECTORS)
+
+engine-conformance: $(READY) ## our copies of the engine's units against its own classes (ENGINE=DIR, docs/developers/engine-conformance.md)
+	@test -n "$(ENGINE)" || { echo "Name the folder with the engine's classes: make engine-conformance ENGINE=DIR" >&2; exit 2; }
+	@$(BIN)/python -m tests.engine "$(ENGINE)"
 
 reference: $(READY) ## write what is made from the code: references, JSON Schema, man pages, completions
 	$(BIN)/python -m tests.docs.generated

@@ -15,7 +15,8 @@ from tests.engine.engine import Engine
 from tests.engine.question import Question
 from tests.engine.reading import raised
 from tests.engine.shrinking import shrink
-from tests.engine.units import UNITS, Unit
+from tests.engine.unit import Unit
+from tests.engine.units import UNITS
 
 #: How many differences of a copy are made small and written down.
 _SHOWN = 3
@@ -23,12 +24,12 @@ _SHOWN = 3
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.engine", description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the engine's compiled classes and their libraries")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the engine's compiled classes, as jars")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--questions", type=int, metavar="N", help="for each unit (default: as many as it asks for)")
+    parser.add_argument("--questions", type=int, metavar="N", help="for each unit")
     parser.add_argument("--unit", action="append", choices=sorted(UNITS), help="only these")
     parser.add_argument("--copy", action="append", help="only these: product, simulator")
-    parser.add_argument("--write", type=Path, metavar="DIR", help="where differences are written, each on its smallest state")
+    parser.add_argument("--write", type=Path, metavar="DIR", help="where differences are written")
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder}: no such folder")
@@ -42,10 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
                 differing += len(comparison.differences)
                 print(_told(name, copy, comparison), f"({time.monotonic() - started:.0f} s)", flush=True)
                 for at, difference in enumerate(comparison.differences[:_SHOWN]):
-                    small = _smallest(unit, copy, engine.ask, difference)
+                    small = smallest(unit, copy, engine.ask, difference)
                     print("  ", json.dumps({"engine": _once(small.engine), "ours": small.ours}))
                     if options.write:
-                        _write(options.write / f"{copy}-{name}-{at + 1}.json", small)
+                        write(options.write / f"{copy}-{name}-{at + 1}.json", small)
     return 1 if differing else 0
 
 
@@ -54,7 +55,7 @@ def _told(unit: str, copy: str, comparison: Comparison) -> str:
     return f"{unit}, {copy}: {comparison.asked} asked, {len(comparison.differences)} differ{switched}"
 
 
-def _smallest(unit: Unit, copy: str, ask: Ask, difference: Difference) -> Difference:
+def smallest(unit: Unit, copy: str, ask: Ask, difference: Difference) -> Difference:
     """The same difference on the smallest state: who threw an exception still does, and nobody else."""
     found = partial(differs, unit, copy, ask)
 
@@ -76,7 +77,7 @@ def _once(answer: Any) -> Any:
     return [one for at, one in enumerate(answer) if one not in answer[:at]]
 
 
-def _write(path: Path, difference: Difference) -> None:
+def write(path: Path, difference: Difference) -> None:
     """In the form of a state file, with the request and both answers."""
     path.parent.mkdir(parents=True, exist_ok=True)
     question = difference.question

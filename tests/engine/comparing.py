@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.engine.question import Question
 from tests.engine.reading import raised
-from tests.engine.units import Copy, Unit
+from tests.engine.unit import Copy, Unit
 
 #: Gives the engine's answers to questions, in their order.
 Ask = Callable[[Sequence[Question]], list[Any]]

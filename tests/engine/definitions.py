@@ -40,7 +40,7 @@ def _hosts(question: Question) -> dict[str, State]:
 
 
 def cpu_overloaded(question: Question) -> list[str]:
-    """Hosts that are not overloaded: above the limit, and known to be busy or idle for as long as the policy says."""
+    """Hosts that are not overloaded: above the limit, and busy for as long as the policy says."""
     limit = _parameter(question, "HighUtilization", _OVERLOADED_PERCENT)
     minutes = _parameter(question, "CpuOverCommitDurationMinutes", 2)
     busy = _parameter(question, "HighUtilization", _BUSY_PERCENT)
@@ -50,7 +50,9 @@ def cpu_overloaded(question: Question) -> list[str]:
         if host["cpu_percent"] is None:
             continue
         cpus = host["threads"] or host["cores"] if threads[host["cluster"]] else host["cores"]
-        lasting = _load(host, host["cores"]) >= busy and host.get("overloaded_minutes", _LONG_MINUTES) >= minutes
+        lasting = (
+            _load(host, host["cores"]) >= busy and host.get("overloaded_minutes", _LONG_MINUTES) >= minutes
+        )
         if not (_load(host, cpus) > limit and lasting):
             left.append(name)
     return left
@@ -63,7 +65,7 @@ def _load(host: State, cpus: int) -> int:
 
 
 def hosted_engine_hosts(question: Question) -> list[str]:
-    """The engine's own VM runs on hosts that are set up for it, and whose score is not much below its own host's."""
+    """The engine's own VM goes to hosts that are set up for it, with a score not much below its host's."""
     hosts = _hosts(question)
     left = list(question.hosts)
     for vm in _vms(question):
@@ -75,7 +77,8 @@ def hosted_engine_hosts(question: Question) -> list[str]:
             left = [
                 host
                 for host in left
-                if hosts[host].get("hosted_engine_configured") and hosts[host].get("hosted_engine_score", 0) > least
+                if hosts[host].get("hosted_engine_configured")
+                and hosts[host].get("hosted_engine_score", 0) > least
             ]
     return left
 
@@ -96,7 +99,7 @@ def _single(number: float) -> float:
 
 
 def hosted_engine_spares(question: Question) -> list[str]:
-    """Room for the engine's own VM is kept on as many hosts as the policy says, if there are no more than that."""
+    """Room for the engine's own VM is kept on hosts, if no more have it than the policy asks for."""
     wanted = _parameter(question, "HeSparesCount", 0)
     engine = next((vm for vm in question.state["vms"] if vm["hosted_engine"]), None)
     vms, hosts = _vms(question), _hosts(question)
@@ -118,7 +121,7 @@ def hosted_engine_spares(question: Question) -> list[str]:
 
 
 def least_weights(question: Question) -> list[str]:
-    """The hosts with the least sum of weights times factors: no ranks, and hosts that nobody mentions left out."""
+    """The hosts with the least sum of weights times factors; those that nobody mentions are left out."""
     factors = dict(question.request["units"])
     sums: Counter[str] = Counter()
     for unit, host, weight in question.request["records"]:

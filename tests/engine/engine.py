@@ -32,9 +32,18 @@ class Engine:
             text=True,
         )
         if built.returncode:
-            raise EngineError(f"{folder} does not hold the engine's classes, or others than these:\n{built.stderr}")
+            raise EngineError(
+                f"{folder} does not hold the engine's classes, or others than these:\n{built.stderr}"
+            )
         self._process = subprocess.Popen(
-            ["java", "-Xmx1g", "-XX:-OmitStackTraceInFastThrow", "-cp", f"{self._compiled.name}:{classes}", "conformance.Main"],
+            [
+                "java",
+                "-Xmx1g",
+                "-XX:-OmitStackTraceInFastThrow",
+                "-cp",
+                f"{self._compiled.name}:{classes}",
+                "conformance.Main",
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -43,7 +52,8 @@ class Engine:
     def ask(self, questions: Sequence[Question]) -> list[Any]:
         """The engine's answers, in the order of the questions; a dict with `raised` where it threw."""
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
+        assert stdin is not None
+        assert stdout is not None
         writing = Thread(target=_write, args=(stdin, questions))
         writing.start()
         answers = [stdout.readline() for _ in questions]
@@ -79,4 +89,4 @@ def _write(stdin: IO[str], questions: Iterable[Question]) -> None:
 
 def _decoded(line: str) -> Any:
     answer = json.loads(line)
-    return answer["answer"] if "answer" in answer else answer
+    return answer.get("answer", answer)

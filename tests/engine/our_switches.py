@@ -1,4 +1,4 @@
-"""Where our own units are meant to differ from the engine's that they stand beside: docs/rules.md, by its names."""
+"""Where our own units are meant to differ from the engine's: docs/rules.md, by its names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def _unified(question: Question) -> Question:
     """Each hard positive group has all VMs that are tied to its own in a chain."""
     state = question.state
     tied = _connected(
-        {*_members(state, group)} for group in state["affinity_groups"] if _is(group["vms_rule"], positive=True)
+        {*_members(state, group)}
+        for group in state["affinity_groups"]
+        if _is(group["vms_rule"], positive=True)
     )
     groups = []
     for group in state["affinity_groups"]:
@@ -56,7 +58,12 @@ def _left_behind(question: Question) -> Question:
     """A VM that migrates leaves another one behind, which its hard negative groups count as well."""
     state, targets = question.state, _targets(question.state)
     behind = {
-        vm["id"]: {**vm, "id": f"{vm['id'][:14]}5{vm['id'][15:]}", "name": vm["name"] + "-behind", "status": "up"}
+        vm["id"]: {
+            **vm,
+            "id": f"{vm['id'][:14]}5{vm['id'][15:]}",
+            "name": vm["name"] + "-behind",
+            "status": "up",
+        }
         for vm in state["vms"]
         if vm["host"] is not None and vm["id"] in targets and vm["id"] not in question.vms
     }
@@ -66,7 +73,9 @@ def _left_behind(question: Question) -> Question:
     for group in state["affinity_groups"]:
         more = [behind[vm]["id"] for vm in _members(state, group) if vm in behind]
         groups.append(
-            {**group, "vms": [*group["vms"], *more]} if more and _is(group["vms_rule"], positive=False) else group
+            {**group, "vms": [*group["vms"], *more]}
+            if more and _is(group["vms_rule"], positive=False)
+            else group
         )
     return question.about({**state, "vms": [*state["vms"], *behind.values()], "affinity_groups": groups})
 
@@ -98,7 +107,8 @@ def _with_hosts(question: Question) -> Question:
 def _nowhere(question: Question) -> Question:
     """The VMs asked about run nowhere."""
     vms = [
-        {**vm, "host": None, "status": "down"} if vm["id"] in question.vms else vm for vm in question.state["vms"]
+        {**vm, "host": None, "status": "down"} if vm["id"] in question.vms else vm
+        for vm in question.state["vms"]
     ]
     return question.about({**question.state, "vms": vms})
 
@@ -115,7 +125,7 @@ LEFT_BEHIND = Switch(
 )
 PENDING_AS_IT_IS = Switch(
     "W1-pending-vms-as-they-are",
-    "A VM on its way is a blank one to the engine, which can be moved and is of every cluster; to ours it is itself.",
+    "A VM on its way is a blank one to the engine, which can be moved; to ours it is itself.",
     instead=_arrived,
 )
 EMPTY_HOST_GROUP = Switch(
@@ -130,7 +140,7 @@ NOT_ITSELF = Switch(
 )
 PENDING_HA = Switch(
     "HA2-pending-vms-count",
-    "The engine's weight leaves out highly available VMs that are being started; ours counts them where they go.",
+    "The engine's weight leaves out highly available VMs that are being started; ours counts them.",
     instead=_arrived,
 )
 
@@ -138,8 +148,14 @@ PENDING_HA = Switch(
 def _protected_only(question: Question, answer: Any) -> Any:
     """Nothing is to protect in a cluster without highly available VMs on hosts that are up."""
     cluster = question.request["cluster"]
-    up = {host["id"] for host in question.state["hosts"] if host["cluster"] == cluster and host["status"] == "up"}
-    protected = any(vm["ha"] and vm["host"] in up and vm["cluster"] == cluster for vm in question.state["vms"])
+    up = {
+        host["id"]
+        for host in question.state["hosts"]
+        if host["cluster"] == cluster and host["status"] == "up"
+    }
+    protected = any(
+        vm["ha"] and vm["host"] in up and vm["cluster"] == cluster for vm in question.state["vms"]
+    )
     return answer if protected else {"safe": True, "failed": []}
 
 
@@ -199,7 +215,7 @@ def exact(question: Question, engine: Any, ours: Any) -> bool:
     return set(ours["failed"]) == set(engine["failed"]) and ours["safe"] is engine["safe"]
 
 
-#: Of the engine's conflicts those that ours are to report alike: of the others, ours ask whether they can be satisfied.
+#: The conflicts that ours are to report alike: of the others, ours ask whether they can be satisfied.
 _ALIKE = (
     "VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY",
     "VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY",
@@ -224,7 +240,10 @@ def refined(question: Question, engine: Any, ours: Any) -> bool:
     """The engine's order of hosts, in which ours may tell hosts apart that tie."""
     hosts = question.hosts
     return all(
-        ours[one] < ours[other] for one in hosts for other in hosts if engine.get(one, 0) < engine.get(other, 0)
+        ours[one] < ours[other]
+        for one in hosts
+        for other in hosts
+        if engine.get(one, 0) < engine.get(other, 0)
     )
 
 

@@ -35,7 +35,8 @@ class Question:
         """As the engine's side reads it; `told` is what the state file has no words for, by host or VM."""
         told = self.request.get("told", {})
         lists = {
-            name: [{**one, **told.get(one["id"], {})} for one in self.state[name]] for name in ("hosts", "vms")
+            name: [{**one, **told.get(one["id"], {})} for one in self.state[name]]
+            for name in ("hosts", "vms")
         }
         return json.dumps({"kind": self.kind, "request": self.request, **self.state, **lists})
 

@@ -1,4 +1,4 @@
-"""Brings answers into one form: what matters of them to an administrator, and what the engine leaves to chance."""
+"""When two answers are the same: what matters of them, and what the engine leaves to chance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def as_tiers(question: Question, answer: Mapping[str, int]) -> Reading:
     """Hosts from best to worst, ties together; one that is not mentioned counts as 0, as in the selector."""
     weights = {host: answer.get(host, 0) for host in question.hosts}
     return [
-        sorted(host for host in weights if weights[host] == weight) for weight in sorted(set(weights.values()))
+        sorted(host for host in weights if weights[host] == weight)
+        for weight in sorted(set(weights.values()))
     ]
 
 
@@ -52,7 +53,10 @@ def as_closure(question: Question, answer: Sequence[str]) -> Reading:
 
 def as_conflicts(question: Question, answer: Sequence[Mapping[str, Any]]) -> Reading:
     """In the order of their types; those of one type as the tables of the engine have them."""
-    plain = [{key: sorted(value) if isinstance(value, list) else value for key, value in one.items()} for one in answer]
+    plain = [
+        {key: sorted(value) if isinstance(value, list) else value for key, value in one.items()}
+        for one in answer
+    ]
     return sorted(plain, key=repr), [one["type"] for one in answer]
 
 
@@ -91,7 +95,9 @@ def one_of_the_runs(question: Question, engine: Sequence[Sequence[str]], ours: S
     return all(in_cluster(ours, one) in {in_cluster(run, one) for run in engine} for one in clusters)
 
 
-def first_move(question: Question, engine: Sequence[Mapping[str, Any]], ours: Mapping[str, Any] | None) -> bool:
+def first_move(
+    question: Question, engine: Sequence[Mapping[str, Any]], ours: Mapping[str, Any] | None
+) -> bool:
     """The first that the engine would try, and the hosts other than the VM's own in its order."""
     if not engine or ours is None:
         return not engine and ours is None

@@ -93,7 +93,9 @@ def selecting(random: Random, state: State) -> dict[str, Any] | None:
     factors = [[unit, random.choice((1, 1, 2, 20, 99))] for unit in units if random.random() < 0.9]
     records = []
     for unit in units:
-        for host in random.sample(hosts, random.randint(0, len(hosts)) if random.random() < 0.3 else len(hosts)):
+        for host in random.sample(
+            hosts, random.randint(0, len(hosts)) if random.random() < 0.3 else len(hosts)
+        ):
             records.append([unit, host, random.choice((0, 1, 1, 2, 10))])
     return {"units": factors, "hosts": hosts, "records": records} if records else None
 
@@ -223,7 +225,11 @@ def validating(random: Random, state: State) -> dict[str, Any]:
     for key, entries in (("vm", state["vms"]), ("host", state["hosts"])):
         inside = [one["id"] for one in entries if one["cluster"] == cluster]
         if inside and random.random() < 0.4:
-            own = [one["id"] for one in state["affinity_groups"] if one["cluster"] == cluster or random.random() < 0.1]
+            own = [
+                one["id"]
+                for one in state["affinity_groups"]
+                if one["cluster"] == cluster or random.random() < 0.1
+            ]
             labels = [one["id"] for one in state["affinity_labels"]]
             return {
                 **request,
@@ -232,4 +238,3 @@ def validating(random: Random, state: State) -> dict[str, Any]:
                 "labels": random.choice((None, random.sample(labels, random.randint(0, len(labels))))),
             }
     return request
-

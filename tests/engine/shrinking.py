@@ -15,21 +15,53 @@ from tests.engine.states import State
 _LISTS = ("pending", "affinity_groups", "affinity_labels", "vms", "hosts", "clusters")
 #: What a plain state has in the fields that are not given their plainest value one by one.
 _PLAIN: dict[str, tuple[tuple[str, Any], ...]] = {
-    "clusters": (("compatibility", "4.7"), ("count_threads_as_cores", False), ("upgrade_mode", False),
-                 ("ha_reservation", False), ("scheduling_properties", {})),
-    "hosts": (("status", "up"), ("cpu_percent", 20), ("cores", 4), ("threads", None), ("free_mb", 8192),
-              ("memory_free_mb", None), ("swap_free_mb", None), ("free_huge_pages", {}), ("spm", False)),
-    "vms": (("status", "up"), ("memory_mb", 1024), ("guaranteed_mb", 1024), ("usage_mem_percent", 50),
-            ("usage_cpu_percent", 10), ("vcpus", 1), ("ha", False), ("migratable", True),
-            ("hosted_engine", False), ("pinned_hosts", []), ("io_threads", 0), ("video_mb", 16),
-            ("custom_properties", {}), ("threads_per_core", 1)),
-    "affinity_groups": (("priority", 1.0), ("vms", []), ("hosts", []), ("vm_labels", []), ("host_labels", [])),
+    "clusters": (
+        ("compatibility", "4.7"),
+        ("count_threads_as_cores", False),
+        ("upgrade_mode", False),
+        ("ha_reservation", False),
+        ("scheduling_properties", {}),
+    ),
+    "hosts": (
+        ("status", "up"),
+        ("cpu_percent", 20),
+        ("cores", 4),
+        ("threads", None),
+        ("free_mb", 8192),
+        ("memory_free_mb", None),
+        ("swap_free_mb", None),
+        ("free_huge_pages", {}),
+        ("spm", False),
+    ),
+    "vms": (
+        ("status", "up"),
+        ("memory_mb", 1024),
+        ("guaranteed_mb", 1024),
+        ("usage_mem_percent", 50),
+        ("usage_cpu_percent", 10),
+        ("vcpus", 1),
+        ("ha", False),
+        ("migratable", True),
+        ("hosted_engine", False),
+        ("pinned_hosts", []),
+        ("io_threads", 0),
+        ("video_mb", 16),
+        ("custom_properties", {}),
+        ("threads_per_core", 1),
+    ),
+    "affinity_groups": (
+        ("priority", 1.0),
+        ("vms", []),
+        ("hosts", []),
+        ("vm_labels", []),
+        ("host_labels", []),
+    ),
     "affinity_labels": (("vms", []), ("hosts", []), ("implicit", False)),
 }
 
 
 def shrink(question: Question, differs: Callable[[Question], bool]) -> Question:
-    """The smallest question that still differs, by leaving out and by making plain, as long as anything helps."""
+    """The smallest question that still differs, by leaving out and by making plain while that helps."""
     while True:
         smaller = next((one for one in _smaller(question) if _stands(one, differs)), None)
         if smaller is None:
@@ -83,14 +115,20 @@ def _without(question: Question, name: str, entry: State) -> Question:
 
 def _owners(entry: State) -> list[str]:
     """What an entry cannot be without."""
-    return [entry[key] for key in ("vm", "cluster") if key in entry] + ([entry["host"]] if "vm" in entry else [])
+    return [entry[key] for key in ("vm", "cluster") if key in entry] + (
+        [entry["host"]] if "vm" in entry else []
+    )
 
 
 def _lacking(value: Any, gone: str) -> Any:
     if isinstance(value, list):
         return [one for one in value if one != gone]
     if isinstance(value, dict):
-        return {key: _lacking(inner, gone) for key, inner in value.items() if key != gone and not _moves(key, inner, gone)}
+        return {
+            key: _lacking(inner, gone)
+            for key, inner in value.items()
+            if key != gone and not _moves(key, inner, gone)
+        }
     return value
 
 
@@ -117,7 +155,9 @@ def _simpler_rules(question: Question, at: int, group: State) -> Iterator[Questi
             yield _changed(question, "affinity_groups", at, {**group, rule: off})
     for key in ("vms", "hosts", "vm_labels", "host_labels"):
         for each in group[key]:
-            yield _changed(question, "affinity_groups", at, {**group, key: [one for one in group[key] if one != each]})
+            yield _changed(
+                question, "affinity_groups", at, {**group, key: [one for one in group[key] if one != each]}
+            )
 
 
 def _changed(question: Question, name: str, at: int, entry: State) -> Question:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from importlib import import_module
 from importlib.util import find_spec
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -199,7 +199,7 @@ def _told(call: tuple[Any, ...]) -> list[Any]:
 
 
 def validate(question: Question) -> str | None:
-    """What the engine's validator says of the groups of a cluster, once a VM or host has those that it shall have.
+    """What is said of the groups of a cluster, once a VM or host has those that it shall have.
 
     The simulator has no command that gives a VM its groups: the change is made to the state.
     """
@@ -214,7 +214,7 @@ def validate(question: Question) -> str | None:
 
 
 def _given(question: Question) -> tuple[Question | None, str | None]:
-    """The question with the members changed, None where nothing changes; and what is wrong with the request."""
+    """The question with the members changed, None where nothing does; and what is wrong with it."""
     request, state = question.request, question.state
     key = next((key for key in ("vm", "host") if key in request), None)
     if key is None:

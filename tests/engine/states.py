@@ -1,4 +1,4 @@
-"""Random small clusters, in the format of the state file, with all in them that the engine's units look at."""
+"""Random small clusters, in the format of the state file, with all that the engine's units look at."""
 
 from __future__ import annotations
 
@@ -20,24 +20,21 @@ _USE = (0, 5, 10, 20, 20, 50, 59, 60, 61, 64, 65, 66, 74, 75, 76, 79, 80, 81, 90
 
 
 def random_state(random: Random) -> State:
-    """A state with up to two clusters, six hosts, nine VMs, five groups, two labels and three VMs on their way."""
+    """Up to two clusters, six hosts, nine VMs, five groups, two labels and three VMs on their way."""
     state: State = {"clusters": _clusters(random)}
     clusters = [cluster["id"] for cluster in state["clusters"]]
     state["hosts"] = [_host(random, number, clusters) for number in range(random.randint(1, 6))]
     state["vms"] = [_vm(random, number, state) for number in range(random.randint(1, 9))]
-    state["affinity_labels"] = [_label(random, number, state) for number in range(random.choice((0, 0, 1, 2)))]
+    state["affinity_labels"] = [
+        _label(random, number, state) for number in range(random.choice((0, 0, 1, 2)))
+    ]
     state["affinity_groups"] = [_group(random, number, state) for number in range(random.randint(0, 5))]
     state["pending"] = _pending(random, state)
     return state
 
 
-def without(state: State, **fields: Any) -> State:
-    """The same state with other values of whole lists."""
-    return {**state, **fields}
-
-
 def uuid(random: Random, kind: str, number: int) -> str:
-    """An id whose halves may be negative to Java, and that often shares a bin of a small table with others."""
+    """An id whose halves may be negative to Java, and that may share a bin of a small table with others."""
     first = random.choice(("0", "1", "7", "8", "9", "f")) + f"{random.getrandbits(4):x}" + kind
     last = random.getrandbits(random.choice((8, 48)))
     return f"{first}{random.getrandbits(20):05x}-{number:04x}-4000-{random.choice('089f')}000-{last:012x}"
@@ -77,9 +74,15 @@ def _host(random: Random, number: int, clusters: list[str]) -> State:
         "threads": random.choice((cores, 2 * cores, 2 * cores)),
     }
     if random.random() < 0.3:
-        _add(host, Host, memory_free_mb=random.randint(0, 6000), swap_free_mb=random.choice((0, 0, 500, 4096)))
+        _add(
+            host, Host, memory_free_mb=random.randint(0, 6000), swap_free_mb=random.choice((0, 0, 500, 4096))
+        )
     if random.random() < 0.15:
-        _add(host, Host, free_huge_pages={"2048": random.choice((0, 3, 512, 600)), "1048576": random.randint(0, 3)})
+        _add(
+            host,
+            Host,
+            free_huge_pages={"2048": random.choice((0, 3, 512, 600)), "1048576": random.randint(0, 3)},
+        )
     if random.random() < 0.15:
         _add(host, Host, spm=True)
     return host

@@ -1,7 +1,7 @@
-"""The differences from the engine that are meant: each a switch by which the engine is asked without its quirk.
+"""The differences that are meant: each a switch by which the engine is asked without its quirk.
 
-A question to which a copy of ours answers otherwise is asked once more, with the copy's switches carried out. Only
-if the engine then answers as we do is the difference the documented one.
+A question to which a copy of ours answers otherwise is asked once more, with the copy's switches carried
+out. Only if the engine then answers as we do is the difference the documented one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _never(where: str) -> bool:
 
 @dataclass(frozen=True)
 class Switch:
-    """`instead` gives the question without the quirk, `read` what its answer means for the one that was asked."""
+    """`instead` gives the question without the quirk, `read` what its answer means for the one asked."""
 
     name: str
     #: What is different, and why; the quirk's name in docs/rules.md where it has one.
@@ -49,11 +49,12 @@ def _candidates_only(question: Question, answer: Any) -> Any:
 
 CRASH_OF_A_HOST_ASIDE = Switch(
     "F1-crash",
-    "The engine throws where a host that is no candidate holds a positive and a negative peer; ours answers as it"
-    " does where that host is a candidate.",
+    "The engine throws where a host that is no candidate holds a positive and a negative peer; ours answers"
+    " as it does where that host is a candidate.",
     instead=_with_all_hosts,
     read=_candidates_only,
 )
+
 
 def _no_soft_rules(question: Question) -> Question:
     off = {"enabled": False, "positive": False, "enforcing": False}
@@ -75,7 +76,7 @@ NO_SOFT_ENFORCEMENT = Switch(
 
 CRASH_FOR_ALL = Switch(
     "F1-ends-what-asked",
-    "The same crash of the affinity filter ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
+    "The same crash ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
     crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
 )
 
@@ -94,15 +95,16 @@ def _host_full_since_now(question: Question) -> Question:
 
 UNKNOWN_USE_OF_A_HOST = Switch(
     "balance-without-host-statistics",
-    "The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full, but not"
-    " overloaded.",
+    "The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full,"
+    " but not overloaded.",
     instead=_host_full_since_now,
 )
 
 
 def _idle_vms(question: Question) -> Question:
     vms = [
-        {**vm, "usage_cpu_percent": 0} if vm["usage_cpu_percent"] is None else vm for vm in question.state["vms"]
+        {**vm, "usage_cpu_percent": 0} if vm["usage_cpu_percent"] is None else vm
+        for vm in question.state["vms"]
     ]
     return question.about({**question.state, "vms": vms})
 
@@ -113,20 +115,21 @@ UNKNOWN_USE_OF_A_VM = Switch(
     instead=_idle_vms,
 )
 
+
 def _label_without_members(where: str) -> bool:
     return "AffinityValidator" in where
 
 
 LABEL_WITHOUT_MEMBERS = Switch(
     "label-without-members-in-the-cluster",
-    "The engine throws when a VM or host is given groups or labels, and a group of the cluster has a label without"
-    " any member in it.",
+    "The engine throws when a VM or host is given groups or labels, and a group of the cluster has a label"
+    " without any member in it.",
     crash=_label_without_members,
 )
 
 
 def _own_members(question: Question) -> Question:
-    """Groups without VMs of other clusters; a cluster that is asked about has none in its legacy labels either."""
+    """Groups without VMs of other clusters; nor has a cluster that is asked about any in its labels."""
     state = question.state
     cluster_of = {vm["id"]: vm["cluster"] for vm in state["vms"]}
     labels = {label["id"]: label["vms"] for label in state["affinity_labels"]}
@@ -162,9 +165,10 @@ def _up_only(question: Question, answer: Any) -> Any:
 
 ONLY_WHAT_IS_UP = Switch(
     "only-what-is-up",
-    "The engine tries VMs of any running status, and its command then refuses; ours passes over those not up.",
+    "The engine tries VMs of any status, and its command then refuses; ours passes over those not up.",
     read=_up_only,
 )
+
 
 def _others_than_the_engine(question: Question, answer: Any) -> Any:
     own = {vm["id"] for vm in question.state["vms"] if vm["hosted_engine"]}
@@ -176,6 +180,7 @@ HOSTED_ENGINE_STAYS = Switch(
     "The engine's balance gives away its own VM, too; ours never does.",
     read=_others_than_the_engine,
 )
+
 
 def _physical_memory_as_told(question: Question) -> Question:
     hosts = []
@@ -190,8 +195,8 @@ def _physical_memory_as_told(question: Question) -> Question:
 
 PHYSICAL_MEMORY_AS_TOLD = Switch(
     "physical-memory-as-told",
-    "The engine knows how much of a host's memory is in use, and tells whole percents: to ours all that is free which"
-    " may be, and nothing lacks where free swap is not told.",
+    "The engine knows how much of a host's memory is in use, and tells whole percents: to ours all is free"
+    " that may be, and nothing lacks where free swap is not told.",
     instead=_physical_memory_as_told,
 )
 
