@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 # What runs, without what tests and lints it.
 RUNS := $(VENV)/.runs
 VECTORS ?= tests/data/vectors
+# The folder with the engine's compiled classes.
+ENGINE ?=
 # More than cores: tests of processes wait for them a fifth of the time.
 PYTEST_ARGS ?= -n 3 --dist loadgroup
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
