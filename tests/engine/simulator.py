@@ -27,7 +27,7 @@ from tests.engine.question import Question
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 
 _SCHEDULER = "ovirt_simulator.scheduler."
-_UNITS = ("filters", "capacity_filters", "weights", "load_weights")
+_FILTERS, _WEIGHTS = ("filters", "capacity_filters"), ("weights", "load_weights")
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -40,8 +40,8 @@ def _asked(question: Question) -> tuple[Snapshot, list[Any], list[Any]]:
     )
 
 
-def _unit(name: str) -> Callable[..., Any]:
-    modules = (import_module(_SCHEDULER + module) for module in _UNITS if find_spec(_SCHEDULER + module))
+def _unit(name: str, among: tuple[str, ...]) -> Callable[..., Any]:
+    modules = (import_module(_SCHEDULER + module) for module in among if find_spec(_SCHEDULER + module))
     return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
@@ -49,7 +49,7 @@ def accepted(name: str) -> Callable[[Question], Any]:
     """The hosts that a filter leaves."""
 
     def answer(question: Question) -> list[str]:
-        refused = _unit(name)(*_asked(question))
+        refused = _unit(name, _FILTERS)(*_asked(question))
         return [host for host in question.hosts if host not in refused]
 
     return answer
@@ -59,7 +59,7 @@ def scores(name: str) -> Callable[[Question], Any]:
     """What a weight says of hosts."""
 
     def answer(question: Question) -> dict[str, int]:
-        return dict(_unit(name)(*_asked(question)))
+        return dict(_unit(name, _WEIGHTS)(*_asked(question)))
 
     return answer
 
