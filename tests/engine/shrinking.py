@@ -48,6 +48,7 @@ _PLAIN: dict[str, tuple[tuple[str, Any], ...]] = {
         ("video_mb", 16),
         ("custom_properties", {}),
         ("threads_per_core", 1),
+        ("architecture", "x86_64"),
     ),
     "affinity_groups": (
         ("priority", 1.0),

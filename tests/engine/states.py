@@ -115,6 +115,9 @@ def _vm(random: Random, number: int, state: State) -> State:
     _add(vm, Vm, io_threads=random.choice((0, 0, 1, 2)), video_mb=video_mb)
     if vm["vcpus"] % 2 == 0 and random.random() < 0.3:
         _add(vm, Vm, threads_per_core=2)
+    if random.random() < 0.05:
+        most = random.choice((memory, memory + 1, 4 * memory))
+        _add(vm, Vm, architecture=random.choice(("ppc64", "ppc64le", "s390x")), max_memory_mb=most)
     if random.random() < 0.1:
         vm["custom_properties"] = {"hugepages": random.choice(("2048", "1048576"))}
     return vm

@@ -11,9 +11,12 @@ import org.ovirt.engine.core.bll.scheduling.PolicyUnitImpl;
 import org.ovirt.engine.core.bll.scheduling.SchedulingManager;
 import org.ovirt.engine.core.bll.scheduling.pending.PendingResourceManager;
 import org.ovirt.engine.core.bll.scheduling.policyunits.CPUPolicyUnit;
+import org.ovirt.engine.core.bll.scheduling.policyunits.CpuAndNumaPinningWeightPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.EvenDistributionCPUWeightPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.EvenDistributionMemoryWeightPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.HaReservationWeightPolicyUnit;
+import org.ovirt.engine.core.bll.scheduling.policyunits.HighPerformanceCpuPolicyUnit;
+import org.ovirt.engine.core.bll.scheduling.policyunits.HostedEngineHAClusterWeightPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.MemoryPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.PinToHostPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.PreferredHostsWeightPolicyUnit;
@@ -36,14 +39,17 @@ final class Policies {
             VmAffinityFilterPolicyUnit.class,
             VmToHostAffinityFilterPolicyUnit.class);
 
-    // The factors of the policies that the engine ships.
+    // All of the policy "none", with their factors: of equal hosts, the units decide which is come upon first.
     private static final Map<Class<? extends PolicyUnitImpl>, Integer> WEIGHTS = Map.of(
             EvenDistributionCPUWeightPolicyUnit.class, 2,
             EvenDistributionMemoryWeightPolicyUnit.class, 1,
             PreferredHostsWeightPolicyUnit.class, 99,
+            HostedEngineHAClusterWeightPolicyUnit.class, 1,
             HaReservationWeightPolicyUnit.class, 1,
             VmAffinityWeightPolicyUnit.class, 1,
-            VmToHostAffinityWeightPolicyUnit.class, 20);
+            VmToHostAffinityWeightPolicyUnit.class, 20,
+            HighPerformanceCpuPolicyUnit.class, 4,
+            CpuAndNumaPinningWeightPolicyUnit.class, 5);
 
     private Policies() {
     }

@@ -26,6 +26,7 @@ final class Settings implements IConfigUtilsInterface {
             Map.entry("ExternalSchedulerEnabled", true),
             Map.entry("SchedulerAllowOverBooking", false),
             Map.entry("SpeedOptimizationSchedulingThreshold", 10),
+            Map.entry("HotPlugMemorySupported", Map.of("x86", "true", "ppc", "true", "s390x", "false")),
             Map.entry("EventProcessingPoolSize", 1),
             Map.entry("EventPurgeTimeoutInHours", 3));
 
