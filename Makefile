@@ -43,7 +43,7 @@ soak: $(READY) ## a million calls to the proxy, while workers are killed and the
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tests.conformance $(VECTORS)
 
-engine-conformance: $(READY) ## our copies of the engine's units against its own classes (ENGINE=DIR, docs/developers/engine-conformance.md)
+engine-conformance: $(READY) ## our copies of the engine's units against the engine itself (ENGINE=DIR)
 	@test -n "$(ENGINE)" || { echo "Name the folder with the engine's classes: make engine-conformance ENGINE=DIR" >&2; exit 2; }
 	@$(BIN)/python -m tests.engine "$(ENGINE)"
 
