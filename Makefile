@@ -6,12 +6,14 @@ READY := $(VENV)/.ready
 # What runs, without what tests and lints it.
 RUNS := $(VENV)/.runs
 VECTORS ?= tests/data/vectors
+# The folder with the engine's compiled classes.
+ENGINE ?=
 # More than cores: tests of processes wait for them a fifth of the time.
 PYTEST_ARGS ?= -n 3 --dist loadgroup
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-slow lint bench soak conformance reference clean
+.PHONY: help demo test test-slow lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -40,6 +42,10 @@ soak: $(READY) ## a million calls to the proxy, while workers are killed and the
 
 conformance: $(READY) ## the engine's own verdicts against ours (VECTORS=DIR)
 	@$(BIN)/python -m tests.conformance $(VECTORS)
+
+engine-conformance: $(READY) ## our copies of the engine's units against the engine itself (ENGINE=DIR)
+	@test -n "$(ENGINE)" || { echo "Name the folder with the engine's classes: make engine-conformance ENGINE=DIR" >&2; exit 2; }
+	@$(BIN)/python -m tests.engine "$(ENGINE)"
 
 reference: $(READY) ## write what is made from the code: references, JSON Schema, man pages, completions
 	$(BIN)/python -m tests.docs.generated

@@ -134,8 +134,31 @@ def _groups() -> set[str]:
     return {line.split()[1] for line in lines if line.startswith("u ")}
 
 
+def _git(words: list[str], root: Path) -> None:
+    """A public repository is cloned, and what comes next is done in it."""
+    verb, url = words
+    assert verb == "clone"
+    assert urlsplit(url).scheme == "https"
+    (root / Path(url).stem).mkdir()
+
+
+def _mvn(words: list[str], root: Path) -> None:
+    """Built are the jars of a module and of what it needs; they go where our comparison finds them."""
+    assert {"package", "dependency:copy-dependencies", "-am"} <= set(words)
+    (folder,) = (word.partition("=")[2] for word in words if word.startswith("-DoutputDirectory="))
+    (root / folder.lstrip("/")).mkdir(parents=True)
+
+
+def _cp(words: list[str], root: Path) -> None:
+    source, folder = words
+    assert source.endswith(".jar")
+    assert (root / folder.lstrip("/")).is_dir(), f"{folder} was not made before"
+
+
 def _cd(words: list[str], root: Path) -> None:
     (folder,) = words
+    if (root / folder).is_dir() and not folder.startswith("/"):
+        return
     assert folder in _FOLDERS
     # Whoever stands there has installed the sample before.
     place = root / folder.lstrip("/")
@@ -198,6 +221,9 @@ def _read(words: list[str], root: Path) -> None:
 
 RULES: dict[str, Rule] = {
     "make": _make,
+    "git": _git,
+    "mvn": _mvn,
+    "cp": _cp,
     "systemctl": _systemctl,
     "journalctl": _journalctl,
     "systemd-sysusers": _systemd_sysusers,

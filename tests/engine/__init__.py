@@ -1,0 +1,1 @@
+"""Our copies of the engine's units against the engine's own classes, where a folder holds them."""

@@ -1,0 +1,39 @@
+"""The engine's units that we have no copy of, and what is known of them."""
+
+from __future__ import annotations
+
+from tests.engine import definitions
+from tests.engine.requests import overloading, placing_beside_the_engine, selecting
+from tests.engine.unit import Copy, Unit, filter_unit, weight_unit
+
+UNCOPIED = (
+    filter_unit(
+        "cpu-overloaded", "CpuOverloadPolicyUnit", overloading, definition=Copy(definitions.cpu_overloaded)
+    ),
+    filter_unit(
+        "hosted-engine-hosts",
+        "HostedEngineHAClusterFilterPolicyUnit",
+        placing_beside_the_engine,
+        definition=Copy(definitions.hosted_engine_hosts),
+    ),
+    filter_unit(
+        "hosted-engine-spares",
+        "HostedEngineMemoryReservationFilterPolicyUnit",
+        placing_beside_the_engine,
+        definition=Copy(definitions.hosted_engine_spares),
+    ),
+    weight_unit(
+        "hosted-engine-weight",
+        "HostedEngineHAClusterWeightPolicyUnit",
+        placing_beside_the_engine,
+        definition=Copy(definitions.hosted_engine_weight),
+    ),
+    Unit(
+        "basic-selector",
+        "selector",
+        selecting,
+        {"definition": Copy(definitions.least_weights)},
+        definitions.one_of_these,
+        request={"unit": "BasicWeightSelectorPolicyUnit"},
+    ),
+)
