@@ -1,0 +1,93 @@
+"""Runs storms and prints their figures: how long they take, what units failed, and where the VMs ended."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import product
+
+from ovirt_service.tables import table
+from tests.integration.storms.cluster import draw
+from tests.integration.storms.figures import Figures
+from tests.integration.storms.running import PATIENCE_SECONDS, paired, run_with_ours
+
+_HEADERS = (
+    "starts",
+    "threads",
+    "seconds",
+    "ratio",
+    "calls",
+    "failed",
+    "p50 ms",
+    "p99 ms",
+    "max ms",
+    "age p50 s",
+    "age max s",
+    "refused",
+    "lost",
+    "chains torn",
+    "groups broken",
+    "9920",
+    "9921",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.integration.storms", description=__doc__)
+    parser.add_argument("--starts", type=int, nargs="+", default=[24], help="at once (24)")
+    parser.add_argument("--threads", type=int, nargs="+", default=[20], help="of the engine (20)")
+    parser.add_argument("--times", type=int, default=1, help="how often each is run (once)")
+    parser.add_argument("--unpaired", action="store_true", help="leave out the engine alone")
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE_SECONDS, help="of the clients, in seconds (120)"
+    )
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    for starts, threads in product(options.starts, options.threads):
+        for pair in _pairs(starts, threads, options):
+            rows += [_row(threads, each, ratio) for each, ratio in pair]
+            print(f"{starts} starts, {threads} threads: {_remarks(pair[-1][0])}", flush=True)
+    print()
+    print(table(rows, _HEADERS))
+
+
+def _pairs(starts: int, threads: int, options: argparse.Namespace) -> Iterator[list[tuple[Figures, str]]]:
+    """Run a storm as often as is wanted; of each, what is to be shown."""
+    storm = draw(starts)
+    for _ in range(options.times):
+        if options.unpaired:
+            yield [(run_with_ours(storm, threads, options.patience), "")]
+        else:
+            pair = paired(storm, threads, options.patience)
+            yield [(pair.engines, "alone"), (pair.ours, f"{pair.ratio:.2f}")]
+
+
+def _row(threads: int, found: Figures, ratio: str) -> list[str]:
+    calls = found.calls
+    return [
+        str(len(found.burst.answers)),
+        str(threads),
+        f"{found.burst.seconds:.1f}",
+        ratio,
+        str(len(calls.seconds)),
+        str(calls.failed),
+        *(f"{calls.percentile(percent) * 1e3:.0f}" for percent in (50, 99, 100)),
+        *(f"{calls.age(percent):.2f}" for percent in (50, 100)),
+        str(len(found.burst.refused)),
+        str(len(found.burst.lost)),
+        f"{len(found.torn_chains)}/{len(found.storm.chains)}",
+        str(found.broken),
+        str(found.unreachable),
+        str(len(found.unit_failures)),
+    ]
+
+
+def _remarks(found: Figures) -> str:
+    """What the table has no room for: why units failed, what was refused, what the engine was told."""
+    said = [f"failures of units {dict(found.calls.causes)}", f"hosts of torn chains {found.torn_chains}"]
+    said += [f"refused {answer.status}: {answer.body[:200]}" for answer in found.burst.refused[:1]]
+    return "; ".join([*said, *found.unit_failures[:2]])
+
+
+if __name__ == "__main__":
+    main()

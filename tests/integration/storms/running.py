@@ -1,0 +1,68 @@
+"""Runs a storm against an engine alone and against one with our parts, and gives the figures of both."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.integration.storms import figures
+from tests.integration.storms.clients import start_all
+from tests.integration.storms.cluster import Storm, draw
+from tests.integration.storms.figures import Figures, watching_ages
+from tests.integration.storms.stage import alone, with_ours
+
+#: How long the clients of a storm wait for their answers.
+PATIENCE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same storm with our parts, and with the engine's own units alone."""
+
+    ours: Figures
+    engines: Figures
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it took with our parts."""
+        return self.ours.burst.seconds / self.engines.burst.seconds
+
+
+def paired(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Pair:
+    """Run a storm with both, one after the other."""
+    engines = run_alone(storm, threads, patience)
+    return Pair(run_with_ours(storm, threads, patience), engines)
+
+
+def run_alone(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Figures:
+    """Run a storm with the engine's own units."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        alone(Path(folder), storm.state, threads=threads) as stage,
+    ):
+        burst = start_all(stage.url, stage.token, storm.starts, patience=patience)
+        return Figures(storm, burst, stage.hosts())
+
+
+def run_with_ours(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Figures:
+    """Run a storm with proxy, units and inventory."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        with_ours(Path(folder), storm.state, threads=threads) as stage,
+        watching_ages(stage.published) as ages,
+    ):
+        burst = start_all(stage.url, stage.token, storm.starts, patience=patience)
+        return figures.of(storm, burst, stage, ages)
+
+
+def repeated(starts: int, threads: int, times: int, patience: float = PATIENCE_SECONDS) -> list[Pair]:
+    """Run as many pairs of the same storm."""
+    storm = draw(starts)
+    return [paired(storm, threads, patience) for _ in range(times)]
+
+
+def typical_ratio(pairs: list[Pair]) -> float:
+    """The median: one that another process disturbed says little."""
+    return median(pair.ratio for pair in pairs)
