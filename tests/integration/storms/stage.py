@@ -1,4 +1,4 @@
-"""The processes of a storm, as they are in use: engine, inventory, proxy, and the policy that `setup` makes."""
+"""The processes of a storm, as in use: engine, inventory, proxy, and the policy that `setup` makes."""
 
 from __future__ import annotations
 
