@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, nargs="+", default=[24], help="at once (24)")
     parser.add_argument("--threads", type=int, nargs="+", default=[20], help="of the engine (20)")
     parser.add_argument("--times", type=int, default=1, help="how often each is run (once)")
+    parser.add_argument("--max-age", type=float, help="of what the inventory has published, in seconds")
     parser.add_argument("--unpaired", action="store_true", help="leave out the engine alone")
     parser.add_argument(
         "--patience", type=float, default=PATIENCE_SECONDS, help="of the clients, in seconds (120)"
@@ -57,9 +58,9 @@ def _pairs(starts: int, threads: int, options: argparse.Namespace) -> Iterator[l
     storm = draw(starts)
     for _ in range(options.times):
         if options.unpaired:
-            yield [(run_with_ours(storm, threads, options.patience), "")]
+            yield [(run_with_ours(storm, threads, options.patience, options.max_age), "")]
         else:
-            pair = paired(storm, threads, options.patience)
+            pair = paired(storm, threads, options.patience, options.max_age)
             yield [(pair.engines, "alone"), (pair.ours, f"{pair.ratio:.2f}")]
 
 

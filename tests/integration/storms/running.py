@@ -5,11 +5,10 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from tests.integration.storms import figures
 from tests.integration.storms.clients import start_all
-from tests.integration.storms.cluster import Storm, draw
+from tests.integration.storms.cluster import Storm
 from tests.integration.storms.figures import Figures, watching_ages
 from tests.integration.storms.stage import alone, with_ours
 
@@ -30,10 +29,12 @@ class Pair:
         return self.ours.burst.seconds / self.engines.burst.seconds
 
 
-def paired(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Pair:
+def paired(
+    storm: Storm, threads: int, patience: float = PATIENCE_SECONDS, max_age: float | None = None
+) -> Pair:
     """Run a storm with both, one after the other."""
     engines = run_alone(storm, threads, patience)
-    return Pair(run_with_ours(storm, threads, patience), engines)
+    return Pair(run_with_ours(storm, threads, patience, max_age), engines)
 
 
 def run_alone(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Figures:
@@ -46,23 +47,17 @@ def run_alone(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) ->
         return Figures(storm, burst, stage.hosts())
 
 
-def run_with_ours(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Figures:
-    """Run a storm with proxy, units and inventory."""
+def run_with_ours(
+    storm: Storm, threads: int, patience: float = PATIENCE_SECONDS, max_age: float | None = None
+) -> Figures:
+    """Run a storm with proxy, units and inventory.
+
+    Units want a newer snapshot than one that is `max_age` seconds old (None: as configured unless told).
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
-        with_ours(Path(folder), storm.state, threads=threads) as stage,
+        with_ours(Path(folder), storm.state, threads=threads, max_age=max_age) as stage,
         watching_ages(stage.published) as ages,
     ):
         burst = start_all(stage.url, stage.token, storm.starts, patience=patience)
         return figures.of(storm, burst, stage, ages)
-
-
-def repeated(starts: int, threads: int, times: int, patience: float = PATIENCE_SECONDS) -> list[Pair]:
-    """Run as many pairs of the same storm."""
-    storm = draw(starts)
-    return [paired(storm, threads, patience) for _ in range(times)]
-
-
-def typical_ratio(pairs: list[Pair]) -> float:
-    """The median: one that another process disturbed says little."""
-    return median(pair.ratio for pair in pairs)

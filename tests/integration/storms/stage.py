@@ -24,6 +24,7 @@ from tests.paths import PLUGINS
 ENGINE, INVENTORY, PROXY = "ovirt-simulator", "inventory", "ovirt-scheduler-proxy"
 #: How often a port is tried again that its last owner has just left.
 _TRIES = 20
+_PATIENCE_SECONDS, _PAUSE_SECONDS = 60.0, 0.1
 
 
 class _StormProcesses(OurProcesses):
@@ -66,6 +67,14 @@ class Stage:
         hosts = self.hosts()
         return [vm for vm in vms if hosts[vm] is None]
 
+    def until_up(self, vms: Sequence[str]) -> Snapshot:
+        """Wait until all of these VMs are up, and give the state in which they are."""
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while {(state := self.state()).vm_by_id[vm].status for vm in vms} != {"up"}:
+            assert time.monotonic() < until, "waited in vain for VMs to be up"
+            time.sleep(_PAUSE_SECONDS)
+        return state
+
     def events(self, code: int) -> list[str]:
         """What the events of this code say."""
         wanted = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
@@ -98,7 +107,7 @@ class Stage:
             with suppress(ProcessFailed):  # its port is not free yet
                 self._processes.start(name, shlex.split(self._commands[name]))
                 return
-            time.sleep(0.1)
+            time.sleep(_PAUSE_SECONDS)
         raise ProcessFailed(f"{name} does not come back: {self._processes.log(name).read_text()[-500:]}")
 
     def restart_engine(self, state: Snapshot) -> None:
@@ -109,7 +118,7 @@ class Stage:
 
 
 def _read(url: str, headers: Mapping[str, str] | None = None) -> bytes:
-    with urlopen(Request(url, headers=dict(headers or {})), timeout=60) as reply:
+    with urlopen(Request(url, headers=dict(headers or {})), timeout=120) as reply:
         return bytes(reply.read())
 
 
@@ -122,13 +131,16 @@ def alone(folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1)
 
 
 @contextmanager
-def with_ours(folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1) -> Iterator[Stage]:
+def with_ours(
+    folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1, max_age: float | None = None
+) -> Iterator[Stage]:
     """Run an engine with our proxy, the policy that `setup` makes, and the inventory."""
     with _StormProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
         (folder / "proxy.toml").write_text(f'[decisions]\nfile = "{folder}/decisions"\n')
         proxy = address(processes.start(PROXY, shlex.split(_proxy(folder, "127.0.0.1:0"))))
         url = _engine(processes, state, threads, time_scale, proxy)
-        config = write_configuration(folder, f"{url}/ovirt-engine/api")
+        freshness = "" if max_age is None else f"max_age_seconds = {max_age}"
+        config = write_configuration(folder, f"{url}/ovirt-engine/api", inventory=freshness)
         _succeed(processes, f"ovirt-placement setup --cluster {CLUSTER_NAME} --config {config}")
         inventory = f"ovirt-placement inventory run --config {config}"
         processes.start(INVENTORY, shlex.split(inventory))

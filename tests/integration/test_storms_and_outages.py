@@ -1,0 +1,78 @@
+"""Storms in the moment when a part is killed or hangs, and comes back: no lawful start is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.integration.storms.clients import Burst, start_all
+from tests.integration.storms.cluster import draw
+from tests.integration.storms.outages import outage
+from tests.integration.storms.stage import ENGINE, INVENTORY, PROXY, Stage, with_ours
+
+THREADS = 20
+STARTS = 80
+#: The part goes when so many starts of the first half are answered.
+ANSWERED = 8
+PATIENCE_SECONDS = 60.0
+#: Simulated seconds a second: what has started before an engine dies is soon up.
+TIME_SCALE = 10
+
+
+def start(stage: Stage, vms: Sequence[str]) -> Burst:
+    return start_all(stage.url, stage.token, vms, patience=PATIENCE_SECONDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "frozen"])
+@pytest.mark.parametrize("part", [INVENTORY, PROXY])
+def test_a_part_of_ours_goes_and_comes_back(part: str, killed: bool, tmp_path: Path) -> None:
+    _go_and_come_back(part, tmp_path, killed=killed)
+
+
+@pytest.mark.slow
+def test_the_engine_hangs_and_goes_on(tmp_path: Path) -> None:
+    _go_and_come_back(ENGINE, tmp_path, killed=False)
+
+
+def _go_and_come_back(part: str, folder: Path, *, killed: bool) -> None:
+    """Half of the starts meet a part that goes, and the others one that comes."""
+    storm = draw(STARTS)
+    first, second = storm.starts[: STARTS // 2], storm.starts[STARTS // 2 :]
+    with with_ours(folder, storm.state, threads=THREADS) as stage:
+        with outage(stage, part, ANSWERED, killed=killed) as befalling:
+            bursts = [
+                start_all(
+                    stage.url, stage.token, first, patience=PATIENCE_SECONDS, answered=befalling.answered
+                )
+            ]
+            befalling.wait_for_return()
+            bursts.append(start(stage, second))
+        assert [(burst.refused, burst.lost) for burst in bursts] == [((), ())] * 2
+        assert storm.broken(stage.hosts()) == 0
+        assert stage.down(storm.starts) == []
+
+
+@pytest.mark.slow
+def test_the_engine_dies_and_comes_back_with_what_it_had_saved(tmp_path: Path) -> None:
+    """Of the second half it has forgotten all, decided or not; we expect some of these VMs somewhere."""
+    storm = draw(STARTS)
+    first, second = storm.starts[: STARTS // 2], storm.starts[STARTS // 2 :]
+    with with_ours(tmp_path, storm.state, threads=THREADS, time_scale=TIME_SCALE) as stage:
+        bursts = [start(stage, first)]
+        saved = stage.until_up(first)
+
+        async def answered(count: int) -> None:
+            if count == ANSWERED:
+                stage.kill(ENGINE)
+
+        bursts.append(start_all(stage.url, stage.token, second, patience=PATIENCE_SECONDS, answered=answered))
+        assert bursts[1].lost
+        stage.restart_engine(saved)
+        bursts.append(start(stage, second))
+        assert [burst.refused for burst in bursts] == [(), (), ()]
+        assert bursts[2].lost == ()
+        assert storm.broken(stage.hosts()) == 0
+        assert stage.down(storm.starts) == []
