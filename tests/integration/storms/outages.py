@@ -30,7 +30,7 @@ class Outage:
 
     def wait_for_return(self) -> None:
         """Wait until the part is about to come back: what is asked now meets it while it starts."""
-        assert self._returning.wait(_PATIENCE_SECONDS)
+        assert self._returning.wait(_PATIENCE_SECONDS), f"{self._part} did not go and come back"
 
     def end(self) -> None:
         """Wait until the part is back."""
