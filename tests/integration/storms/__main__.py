@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from itertools import product
 
 from ovirt_service.tables import table
-from tests.integration.storms.cluster import draw
+from tests.integration.storms.cluster import Storm, draw
 from tests.integration.storms.figures import Figures
-from tests.integration.storms.running import PATIENCE_SECONDS, paired, run_with_ours
+from tests.integration.storms.running import PATIENCE_SECONDS, run_alone, run_with_ours
+from tests.integration.storms.stage import IDLE_UNITS
+from tests.paths import PLUGINS
 
+_UNITS = ("engine", "idle", "ours")
 _HEADERS = (
     "starts",
     "threads",
+    "units",
     "seconds",
     "ratio",
     "ms a start",
@@ -39,38 +42,46 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[20], help="of the engine (20)")
     parser.add_argument("--times", type=int, default=1, help="how often each is run (once)")
     parser.add_argument("--max-age", type=float, help="of what the inventory has published, in seconds")
-    parser.add_argument("--unpaired", action="store_true", help="leave out the engine alone")
+    parser.add_argument(
+        "--units",
+        nargs="+",
+        choices=_UNITS,
+        default=("engine", "ours"),
+        help="the engine's alone, ours, or idle ones in our proxy; ratios are to the first (engine ours)",
+    )
     parser.add_argument(
         "--patience", type=float, default=PATIENCE_SECONDS, help="of the clients, in seconds (120)"
     )
     options = parser.parse_args()
     rows: list[list[str]] = []
     for starts, threads in product(options.starts, options.threads):
-        for pair in _pairs(starts, threads, options):
-            rows += [_row(threads, each, ratio) for each, ratio in pair]
-            print(f"{starts} starts, {threads} threads: {_remarks(pair[-1][0])}", flush=True)
+        storm = draw(starts)
+        for _ in range(options.times):
+            first: Figures | None = None
+            for name in options.units:
+                found = _run(name, storm, threads, options)
+                first = first or found
+                rows.append(_row(name, threads, found, found.burst.seconds / first.burst.seconds))
+                print(f"{starts} starts, {threads} threads, {name}: {_remarks(found)}", flush=True)
     print()
     print(table(rows, _HEADERS))
 
 
-def _pairs(starts: int, threads: int, options: argparse.Namespace) -> Iterator[list[tuple[Figures, str]]]:
-    """Run a storm as often as is wanted; of each, what is to be shown."""
-    storm = draw(starts)
-    for _ in range(options.times):
-        if options.unpaired:
-            yield [(run_with_ours(storm, threads, options.patience, options.max_age), "")]
-        else:
-            pair = paired(storm, threads, options.patience, options.max_age)
-            yield [(pair.engines, "alone"), (pair.ours, f"{pair.ratio:.2f}")]
+def _run(name: str, storm: Storm, threads: int, options: argparse.Namespace) -> Figures:
+    if name == "engine":
+        return run_alone(storm, threads, options.patience)
+    plugins = PLUGINS if name == "ours" else IDLE_UNITS
+    return run_with_ours(storm, threads, options.patience, max_age=options.max_age, plugins=plugins)
 
 
-def _row(threads: int, found: Figures, ratio: str) -> list[str]:
+def _row(name: str, threads: int, found: Figures, ratio: float) -> list[str]:
     calls = found.calls
     return [
         str(len(found.burst.answers)),
         str(threads),
+        name,
         f"{found.burst.seconds:.1f}",
-        ratio,
+        f"{ratio:.2f}",
         f"{found.burst.seconds * 1e3 / len(found.burst.answers):.1f}",
         str(len(calls.seconds)),
         str(calls.failed),

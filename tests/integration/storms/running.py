@@ -1,9 +1,8 @@
-"""Runs a storm against an engine alone and against one with our parts, and gives the figures of both."""
+"""Runs a storm against an engine alone or against one with our parts, and gives its figures."""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.integration.storms import figures
@@ -11,30 +10,10 @@ from tests.integration.storms.clients import start_all
 from tests.integration.storms.cluster import Storm
 from tests.integration.storms.figures import Figures, watching_ages
 from tests.integration.storms.stage import alone, with_ours
+from tests.paths import PLUGINS
 
 #: How long the clients of a storm wait for their answers.
 PATIENCE_SECONDS = 120.0
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The same storm with our parts, and with the engine's own units alone."""
-
-    ours: Figures
-    engines: Figures
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long it took with our parts."""
-        return self.ours.burst.seconds / self.engines.burst.seconds
-
-
-def paired(
-    storm: Storm, threads: int, patience: float = PATIENCE_SECONDS, max_age: float | None = None
-) -> Pair:
-    """Run a storm with both, one after the other."""
-    engines = run_alone(storm, threads, patience)
-    return Pair(run_with_ours(storm, threads, patience, max_age), engines)
 
 
 def run_alone(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) -> Figures:
@@ -48,7 +27,12 @@ def run_alone(storm: Storm, threads: int, patience: float = PATIENCE_SECONDS) ->
 
 
 def run_with_ours(
-    storm: Storm, threads: int, patience: float = PATIENCE_SECONDS, max_age: float | None = None
+    storm: Storm,
+    threads: int,
+    patience: float = PATIENCE_SECONDS,
+    *,
+    max_age: float | None = None,
+    plugins: Path = PLUGINS,
 ) -> Figures:
     """Run a storm with proxy, units and inventory.
 
@@ -56,7 +40,7 @@ def run_with_ours(
     """
     with (
         tempfile.TemporaryDirectory() as folder,
-        with_ours(Path(folder), storm.state, threads=threads, max_age=max_age) as stage,
+        with_ours(Path(folder), storm.state, threads=threads, max_age=max_age, plugins=plugins) as stage,
         watching_ages(stage.published) as ages,
     ):
         burst = start_all(stage.url, stage.token, storm.starts, patience=patience)

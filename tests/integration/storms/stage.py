@@ -21,6 +21,8 @@ from tests.integration.storms.cluster import CLUSTER_NAME
 from tests.integration.world import OurProcesses
 from tests.paths import PLUGINS
 
+#: Units that decide nothing.
+IDLE_UNITS = Path(__file__).parent / "idle_units"
 ENGINE, INVENTORY, PROXY = "ovirt-simulator", "inventory", "ovirt-scheduler-proxy"
 #: How often a port is tried again that its last owner has just left.
 _TRIES = 20
@@ -132,12 +134,18 @@ def alone(folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1)
 
 @contextmanager
 def with_ours(
-    folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1, max_age: float | None = None
+    folder: Path,
+    state: Snapshot,
+    *,
+    threads: int,
+    time_scale: float = 1,
+    max_age: float | None = None,
+    plugins: Path = PLUGINS,
 ) -> Iterator[Stage]:
     """Run an engine with our proxy, the policy that `setup` makes, and the inventory."""
     with _StormProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:
         (folder / "proxy.toml").write_text(f'[decisions]\nfile = "{folder}/decisions"\n')
-        proxy = address(processes.start(PROXY, shlex.split(_proxy(folder, "127.0.0.1:0"))))
+        proxy = address(processes.start(PROXY, shlex.split(_proxy(folder, "127.0.0.1:0", plugins))))
         url = _engine(processes, state, threads, time_scale, proxy)
         freshness = "" if max_age is None else f"max_age_seconds = {max_age}"
         config = write_configuration(folder, f"{url}/ovirt-engine/api", inventory=freshness)
@@ -145,7 +153,7 @@ def with_ours(
         inventory = f"ovirt-placement inventory run --config {config}"
         processes.start(INVENTORY, shlex.split(inventory))
         commands = {
-            PROXY: _proxy(folder, urlsplit(proxy).netloc),
+            PROXY: _proxy(folder, urlsplit(proxy).netloc, plugins),
             ENGINE: _simulator(folder, urlsplit(url).netloc, threads, time_scale, proxy),
             INVENTORY: inventory,
         }
@@ -165,8 +173,8 @@ def _simulator(folder: Path, listen: str, threads: int, time_scale: float, proxy
     return f"{command} --time-scale {time_scale}" + (f" --proxy {proxy}" if proxy else "")
 
 
-def _proxy(folder: Path, listen: str) -> str:
-    return f"{PROXY} run --listen {listen} --config {folder}/proxy.toml --plugins {PLUGINS}"
+def _proxy(folder: Path, listen: str, plugins: Path) -> str:
+    return f"{PROXY} run --listen {listen} --config {folder}/proxy.toml --plugins {plugins}"
 
 
 def _succeed(processes: _StormProcesses, command: str) -> None:
