@@ -67,7 +67,7 @@ def of(storm: Storm, burst: Burst, stage: Stage, ages: Sequence[tuple[float, flo
     """Take the figures at the end of a storm; this stops the proxy, whose record is whole then."""
     hosts, unreachable, failures = stage.hosts(), stage.events(_UNREACHABLE), stage.events(_UNIT_FAILED)
     stage.stop(PROXY)
-    calls = _calls(stage.decisions(), ages)
+    calls = calls_of(stage.decisions(), ages)
     return Figures(storm, burst, hosts, calls, len(unreachable), tuple(failures))
 
 
@@ -88,7 +88,8 @@ def watching_ages(directory: Path) -> Iterator[list[tuple[float, float]]]:
         yield seen
 
 
-def _calls(records: Sequence[Mapping[str, Any]], ages: Sequence[tuple[float, float]]) -> Calls:
+def calls_of(records: Sequence[Mapping[str, Any]], ages: Sequence[tuple[float, float]]) -> Calls:
+    """Read records of the proxy; `ages` are those of what was published, with the times of the looks."""
     failures = [[cause for cause in record["failures"].values() if cause != "refused"] for record in records]
     return Calls(
         tuple(record["seconds"] for record in records),
