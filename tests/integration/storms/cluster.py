@@ -27,6 +27,8 @@ class Kind(Enum):
     HARD_APART = build.APART
 
 
+#: Of all VMs that start, one in so many is in one long chain.
+_LONG_CHAIN_SHARE = 6
 #: How many VMs of each kind start together.
 _SIZES = {
     Kind.CHAIN: 2,
@@ -43,7 +45,7 @@ class Storm:
 
     state: Snapshot
     starts: tuple[str, ...]
-    #: The ends of each hard chain whose links are down, which must end on one host.
+    #: Those of each hard chain that start, and must end on one host; the links between them are down.
     chains: tuple[tuple[str, ...], ...]
     together: tuple[tuple[str, ...], ...]
     apart: tuple[tuple[str, ...], ...]
@@ -72,33 +74,40 @@ def draw(starts: int, seed: int = 1) -> Storm:
 
     vms = [new() for _ in range(starts)]
     bound = list(_bound(vms))
-    links = {chain: (chain[0], new(), new(), chain[1]) for kind, chain in bound if kind is Kind.CHAIN}
+    chains = tuple(chain for kind, chain in bound if kind is Kind.CHAIN)
+    linked = [_linked(chain, new) for chain in chains]
     groups = [group for kind, members in bound if kind.value for group in [_group(new, kind.value, members)]]
-    groups += [_group(new, build.TOGETHER, pair) for chain in links.values() for pair in pairwise(chain)]
-    down = [link for chain in links.values() for link in chain[1:3]]
+    groups += [_group(new, build.TOGETHER, pair) for chain in linked for pair in pairwise(chain)]
+    down = {vm for chain in linked for vm in chain}.difference(vms)
     state = build.snapshot(
         build.cluster(name=CLUSTER_NAME),
         *(_host(new(), number) for number in range(HOSTS)),
-        *map(build.vm, [*vms, *down]),
+        *map(build.vm, [*vms, *sorted(down)]),
         *groups,
     )
     return Storm(
         state,
         tuple(dice.sample(vms, len(vms))),
-        tuple(links),
+        chains,
         tuple(members for kind, members in bound if kind is Kind.HARD_TOGETHER),
         tuple(members for kind, members in bound if kind is Kind.HARD_APART),
     )
 
 
 def _bound(vms: list[str]) -> Iterator[tuple[Kind, tuple[str, ...]]]:
-    """Divide the VMs among the kinds in turn; what is left over is bound by nothing."""
+    """Divide the VMs into one long chain, and the kinds in turn; what is left over is bound by nothing."""
     left = iter(vms)
+    yield Kind.CHAIN, tuple(islice(left, max(2, len(vms) // _LONG_CHAIN_SHARE)))
     for kind in cycle(Kind):
         members = tuple(islice(left, _SIZES[kind]))
         if len(members) < _SIZES[kind]:
             return
         yield kind, members
+
+
+def _linked(chain: tuple[str, ...], new: Callable[[], str]) -> list[str]:
+    """Put two VMs, which stay down, between any two of a chain."""
+    return [vm for member in chain for vm in (member, new(), new())][:-2]
 
 
 def _group(new: Callable[[], str], rule: Rule, members: tuple[str, ...]) -> AffinityGroup:
