@@ -116,8 +116,7 @@ def _group(new: Callable[[], str], rule: Rule, members: tuple[str, ...]) -> Affi
 
 
 def _host(host: str, number: int) -> Host:
-    """The first one has twice the memory, and no two are equally busy."""
+    """The first one has twice the memory, and is busier; between the others each start tips the scales."""
     memory = _MEMORY_MB * (2 if number == 0 else 1)
-    return build.host(
-        host, memory_mb=memory, free_mb=memory - 4096 * number, cpu_percent=5 + 3 * number, cores=64
-    )
+    busy = 40 if number == 0 else 20
+    return build.host(host, memory_mb=memory, free_mb=memory - 4096, cpu_percent=busy, cores=64)
