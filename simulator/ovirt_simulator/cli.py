@@ -15,6 +15,7 @@ from ovirt_service import entry
 from ovirt_service.errors import UserError
 
 from .generate import Sizes, generate
+from .http import THREADS
 
 COMMAND = "ovirt-simulator"
 
@@ -69,6 +70,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="port 0 takes any free one"
     )
+    parser.add_argument(
+        "--http-threads",
+        type=_threads,
+        default=THREADS,
+        metavar="N",
+        help=f"how many requests are answered at once (default: {THREADS}); more wait, as in an engine",
+    )
     parser.add_argument("--proxy", metavar="URL", help="the external scheduler, asked for its units once")
     parser.add_argument(
         "--time-scale",
@@ -112,6 +120,12 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
 def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 0')
+    return int(text)
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}": a whole number, at least 1')
     return int(text)
 
 

@@ -28,12 +28,13 @@ _log = logging.getLogger(__name__)
 def run(args: argparse.Namespace) -> None:
     """Serve what the arguments say, until SIGTERM or SIGINT; raise `UserError` where they are wrong."""
     stop = Stop()
+    certificate, threads = _certificate(args), args.http_threads
     if args.recording is not None:
-        server = serve_recording(args.recording, args.listen, certificate=_certificate(args))
+        server = serve_recording(args.recording, args.listen, certificate=certificate, threads=threads)
         engine = None
     else:
         engine = _engine(args)
-        server = serve(engine, args.listen, password=args.password, certificate=_certificate(args))
+        server = serve(engine, args.listen, password=args.password, certificate=certificate, threads=threads)
     try:
         print(f"ovirt-simulator: listening on {server.url}", flush=True)
         _pass_time(engine, args.time_scale, stop)

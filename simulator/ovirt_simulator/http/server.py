@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from cheroot import wsgi
+from cheroot.server import HTTPConnection
 from cheroot.ssl.builtin import BuiltinSSLAdapter
 
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http import THREADS
 from ovirt_simulator.http.api import Api
 from ovirt_simulator.http.application import Answering, Application
 from ovirt_simulator.http.control import Control, EngineControl
@@ -20,8 +23,8 @@ from ovirt_simulator.http.recording import Recording
 from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens
 from ovirt_simulator.http.users import Users, default_users
 
-#: So many requests are answered at once; a migration that waits for the scheduler holds one.
-_THREADS = 20
+#: The engine's `tcp-backlog`: so many connections wait to be accepted, or what the kernel allows (somaxconn).
+_BACKLOG = 10_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,26 @@ class Certificate:
 
     chain: Path
     private_key: Path
+
+
+class _Listener(wsgi.Server):
+    """Has connections and requests wait where an engine's do (Undertow's, on XNIO): none is refused.
+
+    Whatever connects is accepted at once. Requests for which no thread is free wait in a queue that has no
+    limit. Connections are kept however many there are, and hold no thread while they bring no request.
+    """
+
+    keep_alive_conn_limit = sys.maxsize
+
+    def __init__(self, address: tuple[str, int], application: Application, threads: int) -> None:
+        super().__init__(address, application, numthreads=threads, request_queue_size=_BACKLOG)
+
+    def process_conn(self, conn: HTTPConnection) -> None:
+        """Queue a connection for a thread once it brings something; one that is new may not do so yet."""
+        if conn.last_used is None:
+            self.put_conn(conn)
+        else:
+            self.requests.put(conn)
 
 
 class Server:
@@ -42,11 +65,11 @@ class Server:
         certificate: Certificate | None,
         tokens: Tokens,
         disturbances: Disturbances,
+        threads: int,
     ) -> None:
         self.tokens = tokens
         self.disturbances = disturbances
-        address = _address(listen)
-        self._server = wsgi.Server(address, application, numthreads=_THREADS, request_queue_size=128)
+        self._server = _Listener(_address(listen), application, threads)
         # How often it looks whether it shall stop; half a second would add up over many short tests.
         self._server.expiration_interval = 0.05
         if certificate is not None:
@@ -81,16 +104,18 @@ def serve(
     users: Users | None = None,
     token_lifetime: float = SESSION_LIFETIME,
     certificate: Certificate | None = None,
+    threads: int = THREADS,
 ) -> Server:
     """Serve an engine at `HOST:PORT` (port 0 takes any free one) and return at once.
 
     `users` replaces the default ones, admin, reader and user @internal, all with `password` (None: any). A
-    token that is idle for `token_lifetime` real seconds expires. With a certificate the server speaks TLS.
-    Nothing here advances the engine. Raises `UserError` when the address cannot be had.
+    token that is idle for `token_lifetime` real seconds expires. With a certificate the server speaks TLS. Of
+    requests, `threads` are answered at once, and more wait. Nothing here advances the engine. Raises
+    `UserError` when the address cannot be had.
     """
     tokens, disturbances = _session(password, users, token_lifetime)
     control = EngineControl(tokens, disturbances, engine)
-    return _serve(Api(engine), control, listen, certificate, tokens, disturbances)
+    return _serve(Api(engine), control, listen, certificate, tokens, disturbances, threads)
 
 
 def serve_recording(
@@ -99,11 +124,12 @@ def serve_recording(
     *,
     token_lifetime: float = SESSION_LIFETIME,
     certificate: Certificate | None = None,
+    threads: int = THREADS,
 ) -> Server:
     """Serve a recorded engine as it stands, to the default users with any password; else as `serve` does."""
     tokens, disturbances = _session(None, None, token_lifetime)
     control = Control(tokens, disturbances)
-    return _serve(Recording(folder), control, listen, certificate, tokens, disturbances)
+    return _serve(Recording(folder), control, listen, certificate, tokens, disturbances, threads)
 
 
 def _session(password: str | None, users: Users | None, lifetime: float) -> tuple[Tokens, Disturbances]:
@@ -117,10 +143,11 @@ def _serve(
     certificate: Certificate | None,
     tokens: Tokens,
     disturbances: Disturbances,
+    threads: int,
 ) -> Server:
     chain = None if certificate is None else certificate.chain
     application = Application(api, tokens, disturbances, control.tally, control, chain)
-    return Server(application, listen, certificate, tokens, disturbances)
+    return Server(application, listen, certificate, tokens, disturbances, threads)
 
 
 def _tls(certificate: Certificate) -> BuiltinSSLAdapter:

@@ -1,0 +1,122 @@
+"""What waits while all threads of the engine are taken: as behind Undertow, nothing is refused or dropped.
+
+Source: XNIO's worker, which queues tasks without a limit, and Undertow's listeners, which accept at once.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.server import Server, serve
+from tests.builders import cluster, host, snapshot, vm
+from tests.simulator.http.plain import request
+from tests.simulator.http.refusing_proxy import RefusingProxy
+
+LOG_IN = f"Authorization: Basic {b64encode(b'admin@internal:password').decode()}\r\n"
+#: So long it is seen that no answer comes, and so long one that is due is waited for.
+SHORT_SECONDS, LONG_SECONDS = 0.2, 30.0
+
+
+class Holding(RefusingProxy):
+    """A proxy that keeps its answers back until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__("NoHost")
+        self.asked, self.released = threading.Event(), threading.Event()
+
+    def _run_filters(self, names: list[str], hosts: list[str], vm: str, properties: Any) -> dict[str, Any]:
+        self.asked.set()
+        self.released.wait(LONG_SECONDS)
+        return super()._run_filters(names, hosts, vm, properties)
+
+
+@contextmanager
+def held_start(threads: int) -> Iterator[tuple[Server, Holding]]:
+    """An engine with so many threads, in which a start waits for the proxy."""
+    policy = SchedulingPolicy(filters=("NoHost",))
+    state = snapshot(cluster(scheduling_policy=policy), host("h1"), vm("idle"))
+    with ExitStack() as stack:
+        proxy = stack.enter_context(Holding())
+        clock = datetime(2026, 3, 1, 12, tzinfo=UTC)
+        engine = Engine.from_snapshot(state, clock=clock, settings=PROMPT, proxy=proxy.url)
+        server = serve(engine, threads=threads)
+        stack.callback(server.close)
+        stack.callback(proxy.released.set)
+        stack.enter_context(sent(server, "POST", "vms/idle/start", "<action/>"))
+        assert proxy.asked.wait(LONG_SECONDS)
+        yield server, proxy
+
+
+def connected(server: Server) -> socket.socket:
+    address = urlsplit(server.url)
+    return socket.create_connection((address.hostname or "", address.port or 0), timeout=LONG_SECONDS)
+
+
+def sent(server: Server, method: str, path: str, body: str = "") -> socket.socket:
+    """Send a request, and leave its answer for later."""
+    connection = connected(server)
+    connection.sendall(
+        f"{method} /ovirt-engine/api/{path} HTTP/1.1\r\nHost: engine\r\n{LOG_IN}"
+        f"Content-Type: application/xml\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    return connection
+
+
+def status(connection: socket.socket) -> bytes:
+    return connection.recv(12).removeprefix(b"HTTP/1.1 ")
+
+
+def test_a_start_holds_its_thread_until_it_is_scheduled() -> None:
+    with held_start(threads=1) as (server, proxy), sent(server, "GET", "vms") as reader:
+        reader.settimeout(SHORT_SECONDS)
+        with pytest.raises(TimeoutError):
+            status(reader)
+        proxy.released.set()
+        reader.settimeout(LONG_SECONDS)
+        assert status(reader) == b"200"
+
+
+def test_another_thread_answers_meanwhile() -> None:
+    with held_start(threads=2) as (server, proxy), sent(server, "GET", "vms") as reader:
+        assert status(reader) == b"200"
+        assert not proxy.released.is_set()
+
+
+def test_requests_that_wait_are_all_answered_however_many() -> None:
+    with held_start(threads=1) as (server, proxy), ExitStack() as stack:
+        waiting = [stack.enter_context(sent(server, "GET", "clusters")) for _ in range(300)]
+        proxy.released.set()
+        assert {status(connection) for connection in waiting} == {b"200"}
+
+
+def test_connections_that_bring_no_request_hold_no_thread(engine: Engine) -> None:
+    with closing(serve(engine, threads=1)) as server, connected(server) as silent:
+        assert request(f"{server.api_url}/vms").status == 200
+        silent.settimeout(SHORT_SECONDS)
+        with pytest.raises(TimeoutError):
+            silent.recv(1)
+
+
+def test_connections_are_kept_however_many(engine: Engine) -> None:
+    with closing(serve(engine, threads=1)) as server, ExitStack() as stack:
+        netloc = urlsplit(server.url).netloc
+        connections = [stack.enter_context(closing(HTTPConnection(netloc))) for _ in range(30)]
+        for _ in range(2):
+            for connection in connections:
+                connection.request("GET", "/ovirt-engine/services/health")
+                reply = connection.getresponse()
+                reply.read()
+                assert (reply.status, reply.getheader("Connection")) == (200, None)
