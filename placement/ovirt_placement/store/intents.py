@@ -17,7 +17,7 @@ from ovirt_placement.store import set_back
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
-from ovirt_placement.store.rows import without_engine
+from ovirt_placement.store.rows import EngineRows, without_engine
 from ovirt_placement.store.schema import held_steps, intents, now, plans
 
 __all__ = [
@@ -129,10 +129,10 @@ class Store(StoreAccess):
             if epoch is not None:
                 fence(rows, epoch)
             inserts = (
-                rows.insert(intents).values(msgspec.structs.asdict(migration) | state).returning(*_COLUMNS)
+                rows.insert(intents).values(msgspec.structs.asdict(migration) | state)
                 for migration in migrations
             )
-            return tuple(_intent(rows.execute(insert).one()) for insert in inserts)
+            return tuple(_read(rows, rows.execute(insert).inserted_primary_key[0]) for insert in inserts)
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""
@@ -179,16 +179,18 @@ class Store(StoreAccess):
             return rows.execute(old).rowcount
 
     def _move(self, intent_id: int, state: IntentState, error: str | None = None, **changes: str) -> Intent:
-        """Enter a state in one statement, which no crash can halve and no second process overtake."""
+        """Enter a state in one statement, which no crash can halve and no second process overtake.
+
+        SQLite knows `RETURNING` since 3.35 only: who has written reads it back within the transaction.
+        """
         with self._transaction() as rows:
             change = (
                 rows.update(intents)
                 .where(intents.c.id == intent_id, _in(_MAY_FOLLOW[state]))
                 .values(state=state.value, updated=now(), error=error, **changes)
-                .returning(*_COLUMNS)
             )
-            if row := rows.execute(change).one_or_none():
-                return _intent(row)
+            if rows.execute(change).rowcount == 1:
+                return _read(rows, intent_id)
             present = rows.select(intents, intents.c.state).where(intents.c.id == intent_id)
             found = rows.execute(present).scalar()
         raise ImpossibleTransition(
@@ -203,6 +205,11 @@ class Store(StoreAccess):
 
 def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
     return intents.c.state.in_([state.value for state in states])
+
+
+def _read(rows: EngineRows, intent_id: int) -> Intent:
+    """Read an intent that this transaction has written, which nobody else changes before its end."""
+    return _intent(rows.execute(rows.select(intents, *_COLUMNS).where(intents.c.id == intent_id)).one())
 
 
 def _intent(row: Row[Any]) -> Intent:

@@ -51,8 +51,9 @@ class LeaseStore(StoreAccess):
                 {**mine, "epoch": leases.c.epoch + 1},
                 where=or_(_free(), leases.c.owner == owner),
             )
-            epoch = rows.execute(taking.returning(leases.c.epoch)).scalar_one_or_none()
-            return None if epoch is None else int(epoch)
+            if rows.execute(taking.execution_options(preserve_rowcount=True)).rowcount != 1:
+                return None
+            return int(rows.execute(rows.select(leases, leases.c.epoch)).scalar_one())
 
     def renew(self, epoch: int, seconds: float) -> bool:
         """Hold the lease for so long from now on; False if the epoch is over, even if nobody followed."""
