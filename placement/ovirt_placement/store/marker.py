@@ -7,34 +7,41 @@ file; that a PostgreSQL store was made is remembered in the services' state dire
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
+from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import URL
 
 from ovirt_placement.store import ownership
+from ovirt_service.digests import digest_name, former_name, take_over
 
 _STATE = Path("/var/lib/ovirt-placement")
 _ENDING = ".made"
+#: Bytes of the digest in the name of a PostgreSQL store's marker.
+_NAME_SIZE = 8
 
 
 class Marker:
     """The marker of one store; one that cannot be written is none."""
 
     def __init__(self, url: URL) -> None:
-        self._file = _place(url)
+        self._file = _place(url, digest_name)
+        #: Where an earlier release has set it.
+        self._former = _place(url, former_name)
         #: What this process has seen itself.
         self._seen = False
 
     @property
     def is_set(self) -> bool:
         """Whether the store was there before."""
-        return self._seen or os.path.exists(self._file)
+        return self._seen or os.path.exists(self._file) or os.path.exists(self._former)
 
     def set(self, *, writes: bool) -> None:
         """Remember that the store is there; a reader remembers it for itself alone."""
         self._seen = True
         try:
+            if writes:
+                take_over(self._former, self._file)
             if writes and self._file.parent.is_dir() and not self._file.exists():
                 ownership.make(self._file)
                 self._file.touch(mode=0o660)
@@ -44,7 +51,8 @@ class Marker:
     def forget(self) -> None:
         """Let the store be made anew; raises `OSError` if that cannot be written."""
         self._seen = False
-        self._file.unlink(missing_ok=True)
+        for file in (self._file, self._former):
+            file.unlink(missing_ok=True)
 
 
 def beside(path: str) -> str:
@@ -52,9 +60,9 @@ def beside(path: str) -> str:
     return path + _ENDING
 
 
-def _place(url: URL) -> Path:
+def _place(url: URL, name: Callable[[str, int], str]) -> Path:
     if url.get_backend_name() == "sqlite":
         return Path(beside(url.database or ""))
     state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or _STATE)
     named = f"{url.host} {url.port} {url.database} {sorted(url.query.items())}"
-    return state / f"store-{blake2b(named.encode(), digest_size=8).hexdigest()}{_ENDING}"
+    return state / f"store-{name(named, _NAME_SIZE)}{_ENDING}"

@@ -6,8 +6,7 @@ whoever starts that one.
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
+from ovirt_service.digests import digest
 from ovirt_service.saying import Said
 
 from ..pool.outcome import Cause, Failure
@@ -15,6 +14,7 @@ from .arguments import Question
 
 #: The same is told again after so many seconds.
 _QUIET_SECONDS = 600.0
+_DIGEST_SIZE = 16
 
 
 class Telling:
@@ -28,9 +28,7 @@ class Telling:
     def is_news(self, question: Question, unit: str, failure: Failure) -> bool:
         """Whether this is to be told now; if so, it counts as told."""
         if failure.cause is Cause.REFUSED:
-            return self._refusals.is_news((unit, _digest(question.vm), _digest(failure.sentence)))
+            return self._refusals.is_news(
+                (unit, digest(question.vm, _DIGEST_SIZE), digest(failure.sentence, _DIGEST_SIZE))
+            )
         return self._failures.is_news((unit, question.kind, failure.cause))
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -16,19 +16,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import ovirtsdk4
 
 from ovirt_service.back_off import BackOff
+from ovirt_service.digests import digest_name, former_name, take_over
 
 #: An engine locks an account for an hour after five refusals in a row, by its defaults.
 _BACK_OFF: Final = BackOff(300.0, 3600.0)
 #: A log-in that is not known to be right waits so long for another one's outcome.
 _PATIENCE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.02
+#: Bytes of the digest that names an account's file.
+_NAME_SIZE: Final = 12
 #: What the engine says when it has a trouble of its own, whatever the password.
 _NOT_OF_THE_PASSWORD: Final = ("server_error", "temporarily_unavailable")
 
@@ -49,8 +51,7 @@ class LogIns:
 
     def __init__(self, url: str, username: str, clock: _Clock | None = None) -> None:
         self._clock = clock or (lambda: time.clock_gettime(time.CLOCK_BOOTTIME))
-        digest = blake2b(f"{username} {url}".encode(), digest_size=12).hexdigest()
-        self._file = folder() / digest
+        self._file = _file(f"{username} {url}")
         #: The mark of the password with which this process has logged in.
         self._accepted = ""
 
@@ -129,6 +130,12 @@ def folder() -> Path:
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, exist_ok=True)
     return place if _is_ours(place) else Path(os.devnull)
+
+
+def _file(account: str) -> Path:
+    file = folder() / digest_name(account, _NAME_SIZE)
+    take_over(file.with_name(former_name(account, _NAME_SIZE)), file)
+    return file
 
 
 def _is_ours(place: Path) -> bool:

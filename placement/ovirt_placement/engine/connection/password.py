@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import IO, NamedTuple
 
 from ovirt_placement.config import EngineSettings
+from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
 
 _ROOT = 0
@@ -30,7 +30,7 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
     path = settings.password_file
     if path is None:
         if password := environment.get("OVIRT_PASSWORD"):
-            return Password(password, blake2b(password.encode(), digest_size=8).hexdigest())
+            return Password(password, digest_name(password, 8))
         raise UserError("no password: set password_file under [engine], or the variable OVIRT_PASSWORD")
     try:
         with path.open(encoding="utf-8") as file:

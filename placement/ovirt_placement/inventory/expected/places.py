@@ -7,14 +7,16 @@ import os
 import stat
 import tempfile
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 
 from ovirt_placement.config import Config
+from ovirt_service.digests import digest_name, former_name, take_over
 
 _FOLDER = "expected"
 #: For the owner and the group; what is made in it belongs to the group, too.
 _MODE = 0o2770
+#: Bytes of the digest that names a folder in memory.
+_NAME_SIZE = 8
 
 
 @lru_cache(maxsize=64)
@@ -40,8 +42,11 @@ def find(config: Config) -> Path | None:
 def _in_memory(engine: str, directory: Path) -> Path:
     memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
     base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-    digest = blake2b(f"{engine} {directory}".encode(), digest_size=8).hexdigest()
-    return base / f"ovirt-placement-{os.getuid()}-{digest}"
+    meant, mine = f"{engine} {directory}", f"ovirt-placement-{os.getuid()}-"
+    place, former = (base / (mine + name(meant, _NAME_SIZE)) for name in (digest_name, former_name))
+    if _is_ours(former):
+        take_over(former, place)
+    return place
 
 
 def make(folder: Path) -> None:

@@ -11,13 +11,13 @@ import os
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from ovirt_placement.inventory.expected.journal import Journal
+from ovirt_service.digests import digest
 
 #: Whether expected hosts were the real ones: a byte each, the oldest first.
 _OUTCOMES = "outcomes"
@@ -197,7 +197,7 @@ class Traces:
         if key is None:
             if len(self._keys) >= _MOST_LISTS:
                 self._keys.clear()
-            key = self._keys[hosts] = blake2b(_BETWEEN.join(hosts).encode(), digest_size=_KEY_SIZE).digest()
+            key = self._keys[hosts] = digest(_BETWEEN.join(hosts), _KEY_SIZE)
         return key
 
     def _shorten(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import threading
@@ -12,8 +13,10 @@ import ovirtsdk4
 import pytest
 
 from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection import log_ins
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
 from ovirt_placement.engine.connection.log_ins import LogIns
+from ovirt_service.digests import digest_name
 from tests.configuration import write_password
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
@@ -133,3 +136,14 @@ def test_other_accounts_and_engines_are_others(tmp_path: Path) -> None:
     assert not refuse(LogIns(str(tmp_path), "user"))
     assert refuse(LogIns(str(tmp_path), "other"))
     assert refuse(LogIns(f"{tmp_path}/other", "user"))
+
+
+def test_what_an_earlier_release_remembered_of_an_account_holds_on(tmp_path: Path) -> None:
+    with serving(EngineServer()) as server:
+        asked = settings(server, tmp_path, "wrong")
+        ask(asked)
+        named = f"admin@internal {server.url}"
+        file = log_ins.folder() / digest_name(named, 12)
+        file.rename(file.with_name(hashlib.blake2b(named.encode(), digest_size=12).hexdigest()))
+        ask(asked)
+        assert server.logins == 1

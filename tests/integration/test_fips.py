@@ -1,0 +1,43 @@
+"""In FIPS mode every daemon does its work, though Python refuses some digests, whatever they are for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import CHECKOUT
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT / "tests" / "fips"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "digest",
+    ["blake2b()", "blake2b(digest_size=8)", "blake2s(b'')", "md5(b'')", "new('blake2b')", "new('MD5', b'')"],
+)
+def test_what_fips_mode_refuses_is_refused_here(digest: str) -> None:
+    refused = run("-c", f"import hashlib; hashlib.{digest}")
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[-1].startswith(("ValueError", "TypeError"))
+
+
+def test_the_story_of_all_daemons_comes_out_as_ever(tmp_path: Path) -> None:
+    """The simulator, the inventory, the proxy with our plugins, the enforcer and commands, by their names."""
+    told = run("-m", "demo", "--seed", "3", TMPDIR=str(tmp_path))
+    assert (told.returncode, told.stderr) == (0, "")
+    before, after = told.stdout.split("=== The enforcer")
+    assert before.count("BROKEN") == 2
+    assert "BROKEN" not in after
