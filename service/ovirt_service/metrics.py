@@ -6,11 +6,18 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    ProcessCollector,
+    disable_created_metrics,
+    make_wsgi_app,
+)
 from prometheus_client.exposition import ThreadingWSGIServer
 
 from ovirt_service.addresses import split_address
@@ -22,10 +29,16 @@ _log = logging.getLogger(__name__)
 Page = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-def new_registry() -> CollectorRegistry:
-    """A registry that tells of the process itself already: its memory, processor time and open files."""
+def new_registry(prefix: str) -> CollectorRegistry:
+    """A registry that tells of the process itself already: its version, memory, processor time, open files.
+
+    Nothing has a second series that tells when counting began: `process_start_time_seconds` does.
+    """
+    disable_created_metrics()
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
+    build = Gauge(f"{prefix}_build_info", "The release that runs; always 1", ["version"], registry=registry)
+    build.labels(version("ovirt-placement")).set(1)
     return registry
 
 

@@ -30,4 +30,4 @@ def test_it_is_missed_where_nothing_moves_it(tmp_path: Path) -> None:
     tree = walk_through.carry_out(PAGE, tmp_path / "tree", lambda block: block.file != MOVER)
     done = walk_through.run_tests(tree, CASE)
     assert done.returncode == 1, done.stdout
-    assert "ovirt_enforcer_migrations_planned_total" in done.stdout
+    assert "ovirt_placement_enforcer_migrations_planned_total" in done.stdout

@@ -18,8 +18,8 @@ HEAD = """\
 
 Made from the code that keeps them (`make reference`). Where Prometheus reads them:
 [proxy.md](proxy.md#watch-it), [inventory.md](inventory.md#watch-it) and
-[configuration.md](configuration.md#metrics). Inventory and enforcer also have `process_*`: memory, processor
-time, open files. A histogram has `_bucket`, `_sum` and `_count`.
+[configuration.md](configuration.md#metrics). Each also has
+`process_*`: memory, processor time, open files. A histogram has `_bucket`, `_sum` and `_count`.
 """
 #: A page of the proxy shows what its plugins are at that moment: here, none.
 _NO_PLUGINS = SimpleNamespace(

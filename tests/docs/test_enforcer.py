@@ -53,9 +53,9 @@ def test_every_gate_has_its_row() -> None:
 def test_every_metric_has_its_row() -> None:
     families = {family.name: family.type for family in Metrics().registry.collect()}
     ours = {
-        name.removeprefix("ovirt_enforcer_") + ("_total" if kind == "counter" else "")
+        name.removeprefix("ovirt_placement_enforcer_") + ("_total" if kind == "counter" else "")
         for name, kind in families.items()
-        if name.startswith("ovirt_enforcer_")
+        if name.startswith("ovirt_placement_enforcer_")
     }
     assert len(ours) > 10
     assert ours - rows("history.md").keys() == set()

@@ -16,7 +16,7 @@ from ovirt_service.errors import UserError
 
 def test_what_is_counted_can_be_read_beside_what_the_process_takes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    registry = metrics.new_registry()
+    registry = metrics.new_registry("part")
     Counter("things", "Things", registry=registry).inc(3)
     metrics.serve(registry, "127.0.0.1:0", "[part] metrics")
     found = re.search(r"metrics at (\S+)", caplog.text)
@@ -29,11 +29,13 @@ def test_what_is_counted_can_be_read_beside_what_the_process_takes(caplog: pytes
         for sample in family.samples
     }
     assert samples["things_total"] == 3
+    assert samples["part_build_info"] == 1
+    assert not any(name.endswith("_created") for name in samples)
     assert samples["process_resident_memory_bytes"] > 0
 
 
 def test_nowhere_is_the_default() -> None:
-    metrics.serve(metrics.new_registry(), "", "[part] metrics")
+    metrics.serve(metrics.new_registry("part"), "", "[part] metrics")
 
 
 def test_an_address_that_is_taken_or_none_is_told() -> None:
@@ -42,6 +44,6 @@ def test_an_address_that_is_taken_or_none_is_told() -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(UserError, match=rf"^\[part\] metrics '{address}': Address already in use$"):
-            metrics.serve(metrics.new_registry(), address, "[part] metrics")
+            metrics.serve(metrics.new_registry("part"), address, "[part] metrics")
     with pytest.raises(UserError, match=r"^\[part\] metrics '9090' is not HOST:PORT"):
-        metrics.serve(metrics.new_registry(), "9090", "[part] metrics")
+        metrics.serve(metrics.new_registry("part"), "9090", "[part] metrics")

@@ -14,7 +14,7 @@ from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.metrics import new_registry
 
-_PREFIX = "ovirt_enforcer"
+_PREFIX = "ovirt_placement_enforcer"
 _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _HARDNESS = {True: "hard", False: "soft"}
 
@@ -23,14 +23,14 @@ class Metrics:
     """Counts, times and states; each is moved where it happens."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.registry = new_registry()
+        self.registry = new_registry(_PREFIX)
         self._clock = clock
         self._read_at = -math.inf
         #: What is told of each cluster's violations: family and hardness, by the cluster's name.
         self._violated: dict[str, set[tuple[str, str]]] = {}
         self.cycles = self._counter("cycles", "Cycles by result: ok or failed", "result")
         self.cycle_seconds = Histogram(
-            f"{_PREFIX}_cycle_seconds", "Time of a cycle", buckets=_BUCKETS, registry=self.registry
+            f"{_PREFIX}_cycle_duration_seconds", "Time of a cycle", buckets=_BUCKETS, registry=self.registry
         )
         self.plans = self._counter(
             "plans", "Plans made; proven: none mends more, or as much with less", "proven"
@@ -41,15 +41,16 @@ class Metrics:
         self.pending = self._gauge("pending_intents", "Migrations that are meant and whose end is not known")
         self.migrations = self._counter("migrations", "Migrations that have ended, by result", "result")
         self.closed = self._counter(
-            "closed", "Steps and clusters that had to wait, by the closed gate", "gate"
+            "gate_closures", "Steps and clusters that had to wait, by the closed gate", "gate"
         )
-        self.gain = self._counter(
-            "gain",
-            "Broken rules that steps which have ended were to mend (predicted), and did (achieved)",
-            "kind",
+        self._predicted = self._counter(
+            "repairs_predicted", "Broken rules that steps which have ended were to repair"
+        )
+        self._achieved = self._counter(
+            "repairs_achieved", "Broken rules of steps which have ended that hold since"
         )
         self.migration_seconds = Histogram(
-            f"{_PREFIX}_migration_seconds",
+            f"{_PREFIX}_migration_duration_seconds",
             "Time of a migration that succeeded, from before its request",
             buckets=(*_BUCKETS, 300.0, 600.0, 1800.0),
             registry=self.registry,
@@ -63,6 +64,10 @@ class Metrics:
         )
         age = self._gauge("snapshot_age_seconds", "Time since the last reading of the engine began")
         age.set_function(lambda: self._clock() - self._read_at)
+        self._read_when = self._gauge(
+            "snapshot_timestamp_seconds",
+            "When the last reading of the engine began, in seconds since 1970; 0 before any",
+        )
         self.notifications = self._counter(
             "notifications",
             "Notices by channel, and what became of them",
@@ -84,6 +89,7 @@ class Metrics:
     def read(self, began: float) -> None:
         """Tell that a snapshot is known whose reading began then, by the clock."""
         self._read_at = began
+        self._read_when.set(time.time() - (self._clock() - began))
 
     def ended(self, intent: Intent, result: str = "") -> None:
         """Count a migration whose end is known, by its state or by a closer word for it."""
@@ -93,8 +99,8 @@ class Metrics:
 
     def gained(self, predicted: int, achieved: int) -> None:
         """Count the rules that a step was to mend, and those that hold now that it has ended."""
-        self.gain.labels("predicted").inc(predicted)
-        self.gain.labels("achieved").inc(achieved)
+        self._predicted.inc(predicted)
+        self._achieved.inc(achieved)
 
     def looked_at(self, name: str, violations: Iterable[Violation]) -> None:
         """Count the rules that a cluster of this name breaks."""

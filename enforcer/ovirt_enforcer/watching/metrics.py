@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from ovirt_enforcer.watching.verdict import State, Verdict
 
-_PREFIX: Final = "ovirt_enforcer_ha"
+_PREFIX: Final = "ovirt_placement_enforcer_ha"
 #: What is not known is neither one nor the other, and no comparison holds of it.
 _SAFE: Final = {State.SAFE: 1.0, State.UNSAFE: 0.0}
 
@@ -38,7 +38,10 @@ class HaMetrics:
             registry=registry,
         )
         self._seconds = Gauge(
-            f"{_PREFIX}_check_seconds", "How long the last check took", ["cluster"], registry=registry
+            f"{_PREFIX}_check_duration_seconds",
+            "How long the last check took",
+            ["cluster"],
+            registry=registry,
         )
         self._told: set[str] = set()
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from ovirt_service.metrics import new_registry
 
 from ..contract.answer import Answer
 from ..contract.scheduler import Scheduler
@@ -26,20 +28,20 @@ class Metrics:
     """Counts and times."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._registry = CollectorRegistry()
+        self._registry = new_registry(_PREFIX)
         self._registry.register(_State(scheduler))
         self._calls = Counter(
             f"{_PREFIX}_calls", "Calls by method and result", ["method", "result"], registry=self._registry
         )
         self._seconds = Histogram(
-            f"{_PREFIX}_call_seconds",
+            f"{_PREFIX}_call_duration_seconds",
             "Time to answer a call",
             ["method"],
             buckets=_BUCKETS,
             registry=self._registry,
         )
         self._unit_seconds = Histogram(
-            f"{_PREFIX}_unit_seconds",
+            f"{_PREFIX}_unit_duration_seconds",
             "Time that a unit itself ran",
             ["method", "unit"],
             buckets=_BUCKETS,

@@ -36,7 +36,7 @@ def test_the_page_beside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptureFi
     leader = Leader(leases, "me", 600.0)
     progress = Progress(60.0, lambda: now)
     health = Health(progress, leader, lambda: now)
-    metrics.serve(metrics.new_registry(), "127.0.0.1:0", "metrics", {"/healthz": health.page})
+    metrics.serve(metrics.new_registry("part"), "127.0.0.1:0", "metrics", {"/healthz": health.page})
     page = page_named_in(caplog.text)
     url = page.replace("/metrics", "/healthz")
 

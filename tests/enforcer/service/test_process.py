@@ -115,19 +115,21 @@ def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
     more = f'{QUICK}metrics = "127.0.0.1:0"\n'
     with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
         page = page_named_in(daemon.log)
-        eventually(lambda: samples(page).get(("ovirt_enforcer_closed_total", "mode"), 0) >= 1)
-        eventually(lambda: samples(page).get(("ovirt_enforcer_cycles_total", "ok"), 0) >= 2)
+        eventually(
+            lambda: samples(page).get(("ovirt_placement_enforcer_gate_closures_total", "mode"), 0) >= 1
+        )
+        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_cycles_total", "ok"), 0) >= 2)
         found = samples(page)
         daemon.end()
-    assert found["ovirt_enforcer_closed_total", "mode"] >= 1
-    assert found["ovirt_enforcer_plans_total", "yes"] >= 1
-    assert found["ovirt_enforcer_violations", "cluster1", "vm_affinity", "hard"] == 2
-    assert found["ovirt_enforcer_violations", "cluster1", "vm_affinity", "soft"] == 1
-    assert found["ovirt_enforcer_planned_migrations", "cluster1"] == 1
-    assert found["ovirt_enforcer_leader",] == found["ovirt_enforcer_lease_epoch",] == 1
-    assert 0 <= found["ovirt_enforcer_snapshot_age_seconds",] < 60
-    assert found["ovirt_enforcer_pending_intents",] == 0
-    assert found["ovirt_enforcer_cycle_seconds_count",] >= 2
+    assert found["ovirt_placement_enforcer_gate_closures_total", "mode"] >= 1
+    assert found["ovirt_placement_enforcer_plans_total", "yes"] >= 1
+    assert found["ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard"] == 2
+    assert found["ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "soft"] == 1
+    assert found["ovirt_placement_enforcer_planned_migrations", "cluster1"] == 1
+    assert found["ovirt_placement_enforcer_leader",] == found["ovirt_placement_enforcer_lease_epoch",] == 1
+    assert 0 <= found["ovirt_placement_enforcer_snapshot_age_seconds",] < 60
+    assert found["ovirt_placement_enforcer_pending_intents",] == 0
+    assert found["ovirt_placement_enforcer_cycle_duration_seconds_count",] >= 2
     assert found["process_resident_memory_bytes",] > 0
 
 
@@ -135,12 +137,12 @@ def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> 
     more = f'{QUICK}mode = "enforce"\nmetrics = "127.0.0.1:0"\n'
     with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
         page = page_named_in(daemon.log)
-        eventually(lambda: samples(page)["ovirt_enforcer_pending_intents",] == 1)
+        eventually(lambda: samples(page)["ovirt_placement_enforcer_pending_intents",] == 1)
         engine.advance(60)
-        eventually(lambda: samples(page).get(("ovirt_enforcer_migrations_total", "done")) == 1)
-        broken = ("ovirt_enforcer_violations", "cluster1", "vm_affinity", "hard")
+        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_migrations_total", "done")) == 1)
+        broken = ("ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard")
         eventually(lambda: samples(page).get(broken) == 1)
-        eventually(lambda: samples(page).get(("ovirt_enforcer_gain_total", "achieved")) == 1)
+        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_repairs_achieved_total",)) == 1)
         with urllib.request.urlopen(page.replace("/metrics", "/healthz")) as answer:
             health = json.load(answer)
         assert (health["status"], health["role"], health["engine_reachable"]) == ("ok", "leader", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ class Bench:
         self.recorder.planned(name, CLUSTER, document, 7)
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"ovirt_enforcer_{name}", labels)
+        return self.metrics.registry.get_sample_value(f"ovirt_placement_enforcer_{name}", labels)
 
     def audited(self, kind: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self._audit.read_text().splitlines()]
@@ -101,9 +102,9 @@ def test_a_step_that_mended_its_rule_says_so_everywhere(bench: Bench) -> None:
     (migration,) = plan.migrations
     assert migration.outcome is not None
     assert (migration.outcome.gain, migration.outcome.rules) == (1, (RuleAfterwards("pair", "pair", True),))
-    assert bench.value("gain_total", kind="predicted") == bench.value("gain_total", kind="achieved") == 1
+    assert bench.value("repairs_predicted_total") == bench.value("repairs_achieved_total") == 1
     assert bench.value("migrations_total", result="done") == 1
-    assert bench.value("migration_seconds_count") == 1
+    assert bench.value("migration_duration_seconds_count") == 1
     (outcome,) = bench.audited("outcome")
     assert (outcome["plan"], outcome["step"], outcome["predicted_seconds"]) == ("p1", 1, 12.5)
     assert outcome["sentence"] == "step 1 of plan p1 has ended: pair holds"
@@ -132,8 +133,8 @@ def test_a_step_that_mended_nothing_says_so_too(bench: Bench) -> None:
         (0, False),
         (0, False),
     ]
-    assert bench.value("gain_total", kind="predicted") == 2
-    assert bench.value("gain_total", kind="achieved") == 0
+    assert bench.value("repairs_predicted_total") == 2
+    assert bench.value("repairs_achieved_total") == 0
     assert bench.value("migrations_total", result="refused") == 1
 
 
@@ -141,7 +142,7 @@ def test_what_others_mended_is_no_gain_of_a_step_that_failed(bench: Bench) -> No
     bench.plan(step("b", mends=("pair",)))
     bench.recorder.ended(bench.store.fail(bench.prepare("b", 1).id, NEVER_ASKED))
     bench.recorder.look(state("h1"))
-    assert bench.value("gain_total", kind="achieved") == 0
+    assert bench.value("repairs_achieved_total") == 0
     assert bench.value("migrations_total", result="never_asked") == 1
     (plan,) = bench.history.plans(since_seconds=60)
     assert plan.migrations[0].outcome is not None
@@ -178,7 +179,7 @@ def test_a_held_step_is_counted_each_time_and_told_when_its_gate_is_another(benc
         bench.recorder.held("p1", CLUSTER, {1: ("window", "only at night")})
     bench.recorder.held("p1", CLUSTER, {1: ("mode", "observe")})
     bench.recorder.held("p1", CLUSTER, {})
-    assert bench.value("closed_total", gate="window") == 3
+    assert bench.value("gate_closures_total", gate="window") == 3
     assert [line["gate"] for line in bench.audited("held")] == ["window", "mode"]
     (plan,) = bench.history.plans(since_seconds=60)
     assert sorted((one.gate, one.times) for one in plan.held) == [("mode", 1), ("window", 3)]
@@ -200,9 +201,14 @@ def test_who_leads_and_how_old_the_knowledge_is(bench: Bench) -> None:
     now = 100.0
     metrics = Metrics(lambda: now)
     value = metrics.registry.get_sample_value
-    assert value("ovirt_enforcer_snapshot_age_seconds") == float("inf")
+    assert value("ovirt_placement_enforcer_snapshot_age_seconds") == float("inf")
+    assert value("ovirt_placement_enforcer_snapshot_timestamp_seconds") == 0
+    before = time.time()
     metrics.read(97.0)
-    assert value("ovirt_enforcer_snapshot_age_seconds") == 3
+    assert value("ovirt_placement_enforcer_snapshot_age_seconds") == 3
+    assert (
+        before - 3 <= (value("ovirt_placement_enforcer_snapshot_timestamp_seconds") or 0) <= time.time() - 3
+    )
     bench.recorder.leading(5)
     assert (bench.value("leader"), bench.value("lease_epoch")) == (1, 5)
     bench.recorder.leading(0)

@@ -93,7 +93,7 @@ class Bench:
         return all(one.told for one in self.store.announcements())
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.registry.get_sample_value(f"ovirt_enforcer_ha_{name}", labels)
+        return self.registry.get_sample_value(f"ovirt_placement_enforcer_ha_{name}", labels)
 
 
 @pytest.fixture

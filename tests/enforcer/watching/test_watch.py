@@ -66,7 +66,7 @@ def enforcer(server: Server, tmp_path: Path) -> Iterator[Enforcer]:
 
 def is_safe(enforcer: Enforcer, expected: bool) -> None:
     page = page_named_in(enforcer.log)
-    eventually(lambda: samples(page).get(("ovirt_enforcer_ha_safe", "blue")) == expected)
+    eventually(lambda: samples(page).get(("ovirt_placement_enforcer_ha_safe", "blue")) == expected)
 
 
 def descriptions(engine: Engine) -> list[str]:
@@ -80,8 +80,8 @@ def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_told_once_each(
 ) -> None:
     is_safe(enforcer, True)
     found = samples(page_named_in(enforcer.log))
-    assert found["ovirt_enforcer_ha_failures_survived", "blue"] == 1
-    assert found["ovirt_enforcer_ha_vms_without_home", "blue"] == 0
+    assert found["ovirt_placement_enforcer_ha_failures_survived", "blue"] == 1
+    assert found["ovirt_placement_enforcer_ha_vms_without_home", "blue"] == 0
     assert told(engine) == []
 
     engine.hosts.deactivate("h3")

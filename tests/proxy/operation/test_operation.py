@@ -130,8 +130,8 @@ def test_metrics(folder: Path) -> None:
     assert samples["calls_total", "runCostFunctions", "ok"] == 1
     assert samples["calls_total", "discover", "ok"] == 1
     assert samples["calls_total", "none", "fault"] == 1
-    assert samples["call_seconds_count", "runFilters"] == 1
-    assert samples["unit_seconds_count", "runFilters", "Keep"] == 1
+    assert samples["call_duration_seconds_count", "runFilters"] == 1
+    assert samples["unit_duration_seconds_count", "runFilters", "Keep"] == 1
     assert samples["unit_failures_total", "runFilters", "Broken", "raised"] == 1
     assert samples["unit_failures_total", "runFilters", "(not loaded)", "missing"] == 1
     assert samples["workers", str(folder)] == 4

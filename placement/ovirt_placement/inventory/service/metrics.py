@@ -20,11 +20,16 @@ class Metrics:
     """Counts and times; each is moved where it happens."""
 
     def __init__(self) -> None:
-        registry = self.registry = new_registry()
+        registry = self.registry = new_registry(_PREFIX)
         self.versions = Counter(f"{_PREFIX}_versions", "Versions published", registry=registry)
         self.age = Gauge(
             f"{_PREFIX}_snapshot_age_seconds",
             "Since when something may be missing in what is published; +Inf before anything is",
+            registry=registry,
+        )
+        self.as_of = Gauge(
+            f"{_PREFIX}_snapshot_timestamp_seconds",
+            "The moment that what is published shows whole, in seconds since 1970; 0 before anything is",
             registry=registry,
         )
         self.requests = Counter(
@@ -34,7 +39,7 @@ class Metrics:
             registry=registry,
         )
         self.readings = Histogram(
-            f"{_PREFIX}_reading_seconds",
+            f"{_PREFIX}_reading_duration_seconds",
             "Time of a turn of the follower, and of each larger reading, whether or not it succeeded",
             ["reading"],
             buckets=_BUCKETS,

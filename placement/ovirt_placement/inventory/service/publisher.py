@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ class Publisher:
         self.version = 0
         self.moments = Moments(_NEVER)
         metrics.age.set_function(lambda: now() - self.moments.as_of)
+        metrics.as_of.set_function(lambda: max(0.0, time.time() - (now() - self.moments.as_of)))
 
     async def publish(self, *, wait_for_details: bool) -> None:
         """Publish what is known by now, if it may be believed.

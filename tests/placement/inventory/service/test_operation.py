@@ -135,9 +135,12 @@ def test_metrics(engine: EngineServer, tmp_path: Path) -> None:
         ended(service)
     assert first[f"{PREFIX}_versions_total",] == last[f"{PREFIX}_versions_total",] == 1
     assert 0 <= first[f"{PREFIX}_snapshot_age_seconds",] < 60
-    assert first[f"{PREFIX}_reading_seconds_count", "whole"] == 1
-    assert last[f"{PREFIX}_reading_seconds_count", "whole"] >= 2
-    assert last[f"{PREFIX}_reading_seconds_count", "turn"] > first[f"{PREFIX}_reading_seconds_count", "turn"]
+    assert first[f"{PREFIX}_reading_duration_seconds_count", "whole"] == 1
+    assert last[f"{PREFIX}_reading_duration_seconds_count", "whole"] >= 2
+    assert (
+        last[f"{PREFIX}_reading_duration_seconds_count", "turn"]
+        > first[f"{PREFIX}_reading_duration_seconds_count", "turn"]
+    )
     assert first[f"{PREFIX}_engine_requests_total", "hosts", "ok"] == 1
     assert last[f"{PREFIX}_engine_requests_total", "hosts", "ok"] == 2
     assert last[f"{PREFIX}_questions_total", "refresh"] == 2
