@@ -10,10 +10,15 @@ VECTORS ?= tests/data/vectors
 ENGINE ?=
 # More than cores: tests of processes wait for them a fifth of the time.
 PYTEST_ARGS ?= -n 3 --dist loadgroup
+# The SQLite of EL8, and the tests that run under it; those of all that makes digests.
+OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
+ON_THE_STORE := tests/placement/store tests/enforcer/leaders tests/enforcer/migrating/crash
+ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expected tests/placement/store \
+    tests/proxy/contract tests/integration/test_demo.py
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-slow lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo test test-slow test-platforms lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -26,6 +31,11 @@ test: $(READY) ## all tests but the slow ones
 
 test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 200 seeds
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
+
+test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
+	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
+	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(ON_THE_STORE)
+	PYTHONPATH=tests/fips $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(ON_DIGESTS)
 
 lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/ruff check .
@@ -49,6 +59,9 @@ engine-conformance: $(READY) ## our copies of the engine's units against the eng
 
 reference: $(READY) ## write what is made from the code: references, JSON Schema, man pages, completions
 	$(BIN)/python -m tests.docs.generated
+
+$(OLD_SQLITE): tests/old_sqlite.sh
+	tests/old_sqlite.sh $@
 
 clean: ## remove all that the other targets made
 	rm -rf $(VENV) .work build dist *.egg-info simulator/build simulator/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

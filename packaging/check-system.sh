@@ -13,6 +13,6 @@ command -v xml2-config >/dev/null 2>&1 || pkg-config --exists libxml-2.0 2>/dev/
 
 [ -z "$missing" ] && exit 0
 echo "missing:$missing" >&2
-echo "Debian: apt-get install -y gcc libxml2-dev python3-dev python3-venv" >&2
-echo "EL9:    dnf install -y gcc libxml2-devel python3.11 python3.11-devel && make PYTHON=python3.11" >&2
+echo "Debian:         apt-get install -y gcc libxml2-dev python3-dev python3-venv" >&2
+echo "EL8.10 to EL10: dnf install -y gcc libxml2-devel python3.12 python3.12-devel && make PYTHON=python3.12" >&2
 exit 1

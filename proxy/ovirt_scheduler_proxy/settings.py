@@ -18,8 +18,9 @@ DEFAULT_FILE = Path("/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml")
 FILE_VARIABLE = "OVIRT_SCHEDULER_PROXY_CONFIG"
 #: The variable by which the old proxy was told its plugin folder.
 PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
-#: Where our plugins are installed, and where those of the old proxy were: these, if there are any.
-DEFAULT_PLUGINS = f"{sys.prefix}/share/ovirt-placement/plugins"
+#: Where our plugins are installed, whatever environment the interpreter is of, and where those of the old
+#: proxy were: these, if there are any.
+DEFAULT_PLUGINS = "/usr/share/ovirt-placement/plugins"
 FORMER_PLUGINS = "/usr/share/ovirt-scheduler-proxy/plugins"
 
 Decision = Literal["accept", "reject"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import configparser
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +13,11 @@ import shtab
 from argparse_manpage.manpage import Manpage
 
 from tests.docs.parsers import PARSERS, subcommands, summaries
+from tests.paths import CHECKOUT
+
+_SETUP = configparser.ConfigParser()
+_SETUP.read(CHECKOUT / "setup.cfg")
+RELEASE = _SETUP["metadata"]["version"]
 
 HEAD = """\
 # Reference of commands
@@ -75,8 +81,8 @@ def man_page(name: str) -> str:
     parser = PARSERS[name]
     data = {
         "project_name": name,
-        "version": "0.1.0",
-        "date": "0.1.0",  # a date would change by itself
+        "version": RELEASE,
+        "date": RELEASE,  # a date would change by itself
         "manual_title": "ovirt-placement",
         "manual_section": 1,
     }

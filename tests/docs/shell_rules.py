@@ -108,7 +108,7 @@ def _dnf(words: list[str], root: Path) -> None:
         assert {one for one in packages if one != "-y"} <= _OTHERS_PACKAGES
     else:
         # A Python of EL comes without pip.
-        assert {one for one in packages if one != "-y"} <= {*told[1].split(), "python3.11-pip"}
+        assert {one for one in packages if one != "-y"} <= {*told[1].split(), "python3.12-pip"}
 
 
 def _install(words: list[str], root: Path) -> None:
@@ -228,7 +228,7 @@ RULES: dict[str, Rule] = {
     "journalctl": _journalctl,
     "systemd-sysusers": _systemd_sysusers,
     "systemd-analyze": _systemd_analyze,
-    "python3.11": _python,
+    "python3.12": _python,
     "pip": _pip,
     "dnf": _dnf,
     "install": _install,

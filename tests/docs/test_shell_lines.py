@@ -67,7 +67,7 @@ def test_every_rule_is_needed() -> None:
     [
         "systemctl enable --now ovirt-placement-inventroy",
         "make tset",
-        "python3.11 -m pip install '.[postgres]'",
+        "python3.12 -m pip install '.[postgres]'",
         "engine-config -s ExternalScheduler=true",
         "install -m 600 -g ovirt packaging/ovirt-placement.toml /etc/ovirt-placement/ovirt-placement.toml",
         "true && wget http://example.com",

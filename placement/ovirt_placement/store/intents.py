@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row
+from sqlalchemy import ColumnElement, CursorResult, Row
 
 from ovirt_placement.store import set_back
 from ovirt_placement.store.access import StoreAccess
@@ -132,7 +132,7 @@ class Store(StoreAccess):
                 rows.insert(intents).values(msgspec.structs.asdict(migration) | state)
                 for migration in migrations
             )
-            return tuple(_read(rows, rows.execute(insert).inserted_primary_key[0]) for insert in inserts)
+            return tuple(_inserted(rows, rows.execute(insert)) for insert in inserts)
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""
@@ -205,6 +205,11 @@ class Store(StoreAccess):
 
 def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
     return intents.c.state.in_([state.value for state in states])
+
+
+def _inserted(rows: EngineRows, result: CursorResult[Any]) -> Intent:
+    (intent_id,) = result.inserted_primary_key or ()
+    return _read(rows, intent_id)
 
 
 def _read(rows: EngineRows, intent_id: int) -> Intent:
