@@ -17,6 +17,11 @@ class SchedulingPolicy(Struct, frozen=True):
     filters: tuple[str, ...] = ()
     weights: dict[str, int] = {}
     balance: str | None = None
+    #: The engine's own filters that can be taken out of a policy, as far as they are known to be in it.
+    engine_filters: tuple[str, ...] = ()
+    #: Ids of its weights by the names that they have in `weights` and in the cluster's `policy`: they decide
+    #: in which order the engine comes upon hosts that are equally good.
+    unit_ids: dict[str, str] = {}
 
 
 class Cluster(Struct, frozen=True):

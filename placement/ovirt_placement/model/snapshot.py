@@ -20,6 +20,8 @@ class Pending(Struct, frozen=True):
     vm: str
     host: str
     memory_mb: int | None = None
+    #: Foreseen by us and not confirmed by the engine, which decides for itself: it may rank, never veto.
+    expected: bool = False
 
 
 class Snapshot(
@@ -114,6 +116,20 @@ class Snapshot(
             if vm.migrating_to is not None:
                 by_vm[vm.id].append(vm.migrating_to)
         return {vm: tuple(dict.fromkeys(hosts)) for vm, hosts in by_vm.items()}
+
+    @cached_property
+    def unconfirmed(self) -> frozenset[str]:
+        """VMs that were decided about a moment ago: where the engine has them by now is not known."""
+        return frozenset(entry.vm for entry in self.pending if entry.expected)
+
+    @cached_property
+    def confirmed(self) -> Snapshot:
+        """The same without what is only expected."""
+        if not self.unconfirmed:
+            return self
+        return msgspec.structs.replace(
+            self, pending=tuple(entry for entry in self.pending if not entry.expected)
+        )
 
 
 def _flattened(direct: tuple[str, ...], labelled: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:

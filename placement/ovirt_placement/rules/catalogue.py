@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.affinity import host_filter, host_weight, vm_filter, vm_weight
+from ovirt_placement.rules.affinity import hard_weight, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.built_in import (
     cpu,
     memory,
@@ -29,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     vm_filter.RULE,
     host_filter.RULE,
     key_filter.RULE,
+    hard_weight.RULE,
     vm_weight.RULE,
     host_weight.RULE,
     ha_weight.RULE,

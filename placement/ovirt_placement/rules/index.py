@@ -36,7 +36,7 @@ _continued: set[str] = set()
 #: In a snapshot's dictionary: by the name of what can be continued, where that is to be found.
 _EARLIER = f"{__name__}.earlier"
 #: What else a snapshot's dictionary may hold that is not the same whatever is pending.
-_OF_PENDING = {_EARLIER, "pending_hosts"}
+_OF_PENDING = {_EARLIER, "pending_hosts", "unconfirmed", "confirmed"}
 
 
 class Earlier(NamedTuple):

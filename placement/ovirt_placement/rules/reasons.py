@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from ovirt_placement.rules.record import Record
 
@@ -21,6 +22,16 @@ class ReasonKind:
 
     def __repr__(self) -> str:
         return self.name
+
+    @property
+    def unconfirmed(self) -> ReasonKind:
+        """The same, said of what is only expected: that vetoes nothing."""
+        return _unconfirmed(self)
+
+
+@cache
+def _unconfirmed(kind: ReasonKind) -> ReasonKind:
+    return ReasonKind(f"{kind.name}_unconfirmed", f"expected, not confirmed: {kind.sentence}")
 
 
 class Reason(Record, frozen=True):

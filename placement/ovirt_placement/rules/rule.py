@@ -57,6 +57,9 @@ class Rule:
     alike: Callable[[Snapshot, str], Hashable] | None = None
     #: Whether it lets the lot decide between hosts that are equally good.
     draws: bool = False
+    #: The VMs that are to come to one host, if the rule needs to know in which order the engine is expected
+    #: to choose hosts for them; none if it does not.
+    orders_for: Callable[[Snapshot, Request], tuple[str, ...]] | None = None
     #: Whether it needs to know how busy hosts are, and how busy VMs are.
     reads_hosts: bool = False
     reads_vms: bool = False
@@ -66,6 +69,10 @@ class Rule:
     #: What is to be said of a VM, by its id, wherever it runs.
     notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
     filter: Filter | None = None
+    #: Where other VMs are, by id, that the hosts offered refute to be where expected; None: elsewhere.
+    refuted: Callable[[Snapshot, Request], Mapping[str, str | None]] | None = None
+    #: Other VMs by which the engine's own filters have judged the hosts that they offer.
+    judged_by_engine: Callable[[Snapshot, Request], frozenset[str]] = lambda snapshot, request: frozenset()
     weight: Ranking | None = None
     balance: Balance | None = None
     #: The invariants that it keeps in a cluster, by the cluster's id.

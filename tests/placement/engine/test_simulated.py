@@ -139,9 +139,13 @@ def test_what_a_scheduling_policy_enables_comes_back() -> None:
     )
     with simulated(state) as (_, connection):
         one, two = read_snapshot(connection).clusters
-    assert one.scheduling_policy == external
+    assert one.scheduling_policy is not None
+    assert replace(one.scheduling_policy, engine_filters=(), unit_ids={}) == external
+    assert "VmAffinityGroups" in one.scheduling_policy.engine_filters
+    assert one.scheduling_policy.unit_ids.keys() >= {"SoftAffinityWeight", "vm_affinity_weight"}
     assert (one.policy["vm_affinity_weight"], one.policy["vm_to_host_weight"]) == (3, 20)
-    assert two.scheduling_policy == SchedulingPolicy()  # it is known to enable none
+    assert two.scheduling_policy is not None  # it is known to enable none
+    assert replace(two.scheduling_policy, engine_filters=(), unit_ids={}) == SchedulingPolicy()
     assert two.policy["vm_affinity_weight"] == 1
 
 

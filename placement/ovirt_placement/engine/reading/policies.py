@@ -109,6 +109,16 @@ def policy_of(
         },
         external=SchedulingPolicy(
             filters=tuple(outside[unit_id] for unit_id in filters if unit_id in outside),
+            unit_ids={
+                _WEIGHTS.get(units[unit_id].name, units[unit_id].name): unit_id
+                for unit_id in weights
+                if unit_id in units
+            },
+            engine_filters=tuple(
+                sorted(
+                    units[unit_id].name for unit_id in filters if unit_id in units and units[unit_id].internal
+                )
+            ),
             weights={outside[unit_id]: factor for unit_id, factor in weights.items() if unit_id in outside},
             balance=_balance(units.get(balance or "")),
         ),

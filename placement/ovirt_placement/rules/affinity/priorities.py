@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import floor
+
 from ovirt_placement.rules.reasons import ReasonKind
 
 GROUP_BROKEN_HERE = ReasonKind("group_broken_here", "breaks {group} of priority {number:g}")
@@ -10,8 +12,13 @@ GROUP_BROKEN_BY_VM = ReasonKind("group_broken_here", "breaks {group} of priority
 
 #: The engine keeps priorities with seven decimals.
 _STEPS_PER_UNIT = 10**7
+_HALF = 0.5
 
 
 def fixed_point(priority: float) -> int:
-    """A group's priority as the engine compares it: a whole number, so that equal means equal."""
-    return round(priority * _STEPS_PER_UNIT)
+    """A group's priority as the engine compares it: a whole number, halves rounded up.
+
+    Source: AffinityGroup.setPriorityFromDouble.
+    """
+    steps = priority * _STEPS_PER_UNIT
+    return floor(steps) + (steps - floor(steps) >= _HALF)

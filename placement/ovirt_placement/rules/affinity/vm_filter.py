@@ -9,6 +9,7 @@ from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity import missing_units
 from ovirt_placement.rules.affinity.apart import Apart, apart
 from ovirt_placement.rules.affinity.draining import GROUP_MOVES_ALONG, moves_with_its_peers
+from ovirt_placement.rules.affinity.evidence import judged_by_engine, refuted
 from ovirt_placement.rules.affinity.membership import groups_of, members
 from ovirt_placement.rules.affinity.together import Together, hard_together
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
@@ -54,8 +55,8 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     parting = tuple(_must_part(snapshot, request.vms))
     if parting:
         return tuple(Verdict(host, accepted=False, reasons=parting) for host in request.candidate_hosts)
-    gathered = positive_peers(snapshot, request.vms)
-    rivals = negative_peers(snapshot, request.vms)
+    gathered = positive_peers(snapshot, request.vms, request.unconfirmed)
+    rivals = negative_peers(snapshot, request.vms, request.unconfirmed)
     notes = tuple(_unknown_targets(snapshot, gathered, rivals))
     together = moves_with_its_peers(snapshot, request, gathered)
     elsewhere = () if together else tuple(_first_of_each(gathered, POSITIVE_PEER_ELSEWHERE))
@@ -80,22 +81,34 @@ def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Together |
     yield from (constraint for constraint in apart(snapshot, cluster_id) if constraint.hard)
 
 
-def positive_peers(snapshot: Snapshot, vms: tuple[str, ...]) -> dict[str, tuple[Reason, ...]]:
-    """Hosts that VMs must join their peers on, by host, with who is there; empty if nobody runs yet."""
+def positive_peers(
+    snapshot: Snapshot, vms: tuple[str, ...], unconfirmed: frozenset[str] = frozenset()
+) -> dict[str, tuple[Reason, ...]]:
+    """Hosts that VMs must join their peers on, by host, with who is there; empty if nobody runs yet.
+
+    Peers that are unconfirmed are left out.
+    """
     found: defaultdict[str, list[Reason]] = defaultdict(list)
     for vm in vms:
         for group, peer in _unified_peers(snapshot, vm, vms):
+            if peer in unconfirmed:
+                continue
             for host in destinations(snapshot, peer):
                 found[host].append(Reason(POSITIVE_PEER_HERE, group, peer, host))
     return {host: tuple(dict.fromkeys(peers)) for host, peers in found.items()}
 
 
-def negative_peers(snapshot: Snapshot, vms: tuple[str, ...]) -> dict[str, tuple[Reason, ...]]:
-    """Hosts that VMs must not run on because of a peer there, by host, with who is there."""
+def negative_peers(
+    snapshot: Snapshot, vms: tuple[str, ...], unconfirmed: frozenset[str] = frozenset()
+) -> dict[str, tuple[Reason, ...]]:
+    """Hosts that VMs must not run on because of a peer there, by host, with who is there.
+
+    Peers that are unconfirmed are left out.
+    """
     found: defaultdict[str, list[Reason]] = defaultdict(list)
     for group in _hard_groups(snapshot, vms, positive=False):
         for peer in members(snapshot)[group.id]:
-            if peer not in vms:
+            if peer not in vms and peer not in unconfirmed:
                 for host in occupied(snapshot, peer):
                     found[host].append(Reason(NEGATIVE_PEER_HERE, group.id, peer, host))
     return {host: tuple(peers) for host, peers in found.items()}
@@ -165,5 +178,7 @@ RULE = Rule(
     asked_by_group=_asks,
     notes=missing_units.missing_units,
     filter=filter_hosts,
+    refuted=refuted,
+    judged_by_engine=judged_by_engine,
     constraints=hard_constraints,
 )

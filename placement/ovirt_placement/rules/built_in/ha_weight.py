@@ -32,7 +32,7 @@ def _of_vm(snapshot: Snapshot, vm: Vm, hosts: Sequence[str], scale_down: int) ->
     if not vm.ha or not snapshot.cluster_by_id[vm.cluster].ha_reservation:
         return dict.fromkeys(hosts, 0)
     counts = _ha_vms(snapshot)
-    return _scaled({host: counts[vm.cluster, host] for host in hosts}, scale_down)
+    return scaled({host: counts[vm.cluster, host] for host in hosts}, scale_down)
 
 
 @once_whatever_is_pending
@@ -41,7 +41,7 @@ def _ha_vms(snapshot: Snapshot) -> Counter[tuple[str, str]]:
     return Counter((vm.cluster, vm.host) for vm in snapshot.vms if vm.ha and vm.host is not None)
 
 
-def _scaled(counts: Mapping[str, int], scale_down: int) -> dict[str, int]:
+def scaled(counts: Mapping[str, int], scale_down: int) -> dict[str, int]:
     """The fullest candidate counts 100, the others in proportion, all scaled down and rounded up."""
     fullest = max(counts.values(), default=0) or _FULLEST
     shares = {

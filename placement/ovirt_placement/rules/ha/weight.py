@@ -70,6 +70,8 @@ RULE = Rule(
         "ha_failures=[1-9];"
         "ha_failover_hosts=[A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*"
     ),
+    # It adds what starts at this moment; with the engine's own factor it would outvote soft affinity.
+    usual_factor=1,
     asked_by_cluster=_asks,
     weight=rank_hosts,
 )

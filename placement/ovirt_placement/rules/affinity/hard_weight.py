@@ -1,0 +1,100 @@
+"""The weight of hard groups that the engine cannot see: VMs tied together through others that are down.
+
+The engine's filter knows the peers of a VM, not the peers of its peers (docs/rules.md, F2). Our filter does,
+but never refuses a host for a placement that the engine has not confirmed. So in a burst this weight leads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.affinity.membership import groups_of, members
+from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.locations import destinations
+from ovirt_placement.rules.ranks import ranked
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.verdict import Request, Weight
+
+CHAIN_HERE = ReasonKind("chain_here", "VMs of its hard affinity groups that are here or expected: {number:g}")
+CHAIN_BEGINS = ReasonKind(
+    "chain_begins", "the first VM of hard affinity groups that share VMs which are down"
+)
+
+#: More than all usual weights together can give in a cluster of 700 hosts.
+_FACTOR = 100_000
+
+
+def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
+    """Rank first the host with most VMs that must run with this one, be it through others.
+
+    It speaks only for a VM whose unified group goes beyond its own groups; for all others hosts tie. Where
+    nobody of the group is anywhere yet, the host comes first that the engine is expected to choose (`order`
+    of the request): so the next VM knows for sure.
+    """
+    (vm, *_) = request.vms
+    peers = chained_peers(snapshot, vm)
+    there = _there(snapshot, request, peers)
+    reasons: Mapping[str, tuple[Reason, ...]]
+    if there:
+        reasons = {host: (Reason(CHAIN_HERE, number=count),) for host, count in there.items()}
+        return ranked(
+            snapshot, request.candidate_hosts, {host: -there[host] for host in there}, reasons, unburdened=0
+        )
+    first = request.order[0] if request.order and peers else None
+    reasons = {} if first is None else {first: (Reason(CHAIN_BEGINS),)}
+    burdens = {} if first is None else {first: -1}
+    return ranked(snapshot, request.candidate_hosts, burdens, reasons, unburdened=0)
+
+
+def chained_peers(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
+    """The others of a VM's unified hard positive group; none if all of them are in its own groups."""
+    unified = hard_positive_group_of(snapshot).get(vm)
+    if unified is None:
+        return ()
+    direct = {
+        peer
+        for group in groups_of(snapshot).get(vm, ())
+        if group.vms_rule.hard and group.vms_rule.positive
+        for peer in members(snapshot)[group.id]
+    }
+    if direct.issuperset(unified.vms):
+        return ()
+    return tuple(peer for peer in unified.vms if peer != vm)
+
+
+def _there(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) -> Counter[str]:
+    """How many of the peers are on each candidate host, or to be there."""
+    candidates = frozenset(request.candidate_hosts) if peers else frozenset()
+    return Counter(host for peer in peers for host in destinations(snapshot, peer) if host in candidates)
+
+
+def begun_chain(snapshot: Snapshot, request: Request) -> tuple[str, ...]:
+    """The VMs that are to follow the first of such a group, with that; none if it is not the first.
+
+    Nor if the engine alone knows by now where peers of its own groups are: let it choose.
+    """
+    (vm, *_) = request.vms
+    peers = chained_peers(snapshot, vm)
+    if not peers or _there(snapshot, request, peers):
+        return ()
+    unconfirmed = snapshot.unconfirmed - {vm}
+    if unconfirmed and not unconfirmed.isdisjoint(
+        peer
+        for group in groups_of(snapshot).get(vm, ())
+        if group.vms_rule.enabled
+        for peer in members(snapshot)[group.id]
+    ):
+        return ()
+    return (vm, *(peer for peer in peers if snapshot.vm_by_id[peer].cluster == snapshot.vm_by_id[vm].cluster))
+
+
+RULE = Rule(
+    name="HardAffinityWeight",
+    kind=UnitKind.WEIGHT,
+    usual_factor=_FACTOR,
+    orders_for=begun_chain,
+    weight=rank_hosts,
+)

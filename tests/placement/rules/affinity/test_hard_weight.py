@@ -1,0 +1,65 @@
+"""Hard groups that go on through VMs that are down: who is there leads, or else the first of them."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Pending, Snapshot
+from ovirt_placement.rules.affinity.hard_weight import begun_chain, chained_peers, rank_hosts
+from ovirt_placement.rules.verdict import Request
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
+
+HOSTS = ("h1", "h2", "h3")
+#: a and c run together through b, which is down; x is of a's group alone.
+CHAIN = (
+    group("ab", TOGETHER, "a b"),
+    group("bc", TOGETHER, "b c"),
+    group("soft", SOFT_TOGETHER, "a s"),
+    group("apart", APART, "c n"),
+)
+
+
+def world(*vms: str, on: dict[str, str] | None = None) -> Snapshot:
+    placed = on or {}
+    return snapshot(*map(host, HOSTS), *(vm(name, placed.get(name)) for name in (vms or "abcsn")), *CHAIN)
+
+
+def ranks(state: Snapshot, name: str, order: tuple[str, ...] = ()) -> dict[str, int]:
+    return {one.host: one.rank for one in rank_hosts(state, Request((name,), HOSTS, order=order))}
+
+
+def expecting(state: Snapshot, name: str, at: str) -> Snapshot:
+    return replace(state, pending=(*state.pending, Pending(name, at, 1024, expected=True)))
+
+
+def test_the_host_of_a_vm_behind_one_that_is_down_comes_first() -> None:
+    assert ranks(world(on={"a": "h2"}), "c") == {"h1": 1, "h2": 0, "h3": 1}
+
+
+def test_so_does_the_host_on_which_it_is_only_expected() -> None:
+    assert ranks(expecting(world(), "a", "h3"), "c") == {"h1": 1, "h2": 1, "h3": 0}
+
+
+def test_the_engine_sees_the_vms_own_groups_so_hosts_tie() -> None:
+    assert chained_peers(world(), "b") == ()
+    assert set(ranks(world(on={"a": "h2"}), "b").values()) == {0}
+    assert set(ranks(world(on={"s": "h2"}), "s").values()) == {0}
+
+
+def test_the_first_of_a_chain_goes_where_it_is_expected_to_go() -> None:
+    assert ranks(world(), "c", ("h2", "h1", "h3")) == {"h1": 1, "h2": 0, "h3": 1}
+    assert begun_chain(world(), Request(("c",), HOSTS)) == ("c", "a", "b")
+
+
+def test_who_runs_on_no_host_that_is_offered_is_nowhere() -> None:
+    state = world(on={"a": "h2"})
+    assert begun_chain(state, Request(("c",), ("h1", "h3"))) == ("c", "a", "b")
+    assert begun_chain(state, Request(("c",), HOSTS)) == ()
+
+
+def test_it_leaves_the_first_to_the_engine_which_alone_knows_where_a_peer_is() -> None:
+    assert begun_chain(expecting(world(), "n", "h1"), Request(("c",), HOSTS)) == ()
+
+
+def test_what_is_expected_of_the_vm_itself_makes_no_difference() -> None:
+    assert begun_chain(expecting(world(), "c", "h1"), Request(("c",), HOSTS)) == ("c", "a", "b")
