@@ -61,8 +61,16 @@ class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     details_interval_seconds: Seconds = 600.0
     #: How old a snapshot may be for a decision. With events up to 0.5 s late, what happened 1 s ago is seen.
     max_age_seconds: Seconds = 0.5
+    #: How long a decision waits for a fresher snapshot, in ms, before the last one counts: the engine
+    #: waits for the decision, and may have no thread left to answer us.
+    engine_wait_ms: Annotated[float, Meta(ge=0)] = 300.0
+    #: How old that one may be.
+    longest_age_seconds: Seconds = 120.0
     #: How long a decision counts that the engine has not shown yet.
     expected_seconds: Seconds = 30.0
+    #: How long a filter waits, in milliseconds, for the engine to show a VM that a hard rule depends on; then
+    #: it lets the engine choose.
+    burst_wait_ms: Annotated[float, Meta(ge=0)] = 1000.0
     #: HOST:PORT where Prometheus reads the service's metrics; empty: nowhere.
     metrics: str = ""
 

@@ -3,21 +3,21 @@
 from ovirt_placement.inventory.client.current import (
     Known,
     NoSnapshot,
-    expect_of_accepted,
-    expect_of_ranks,
     known,
     snapshot,
     wait_for_change,
 )
+from ovirt_placement.inventory.client.decision import Decision, decision, wait_until_shown
 from ovirt_placement.inventory.on_demand.statistics import Measured
 
 __all__ = [
+    "Decision",
     "Known",
     "Measured",
     "NoSnapshot",
-    "expect_of_accepted",
-    "expect_of_ranks",
+    "decision",
     "known",
     "snapshot",
     "wait_for_change",
+    "wait_until_shown",
 ]

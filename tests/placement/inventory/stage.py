@@ -46,7 +46,7 @@ class Stage:
         self.connection: EngineConnection = connect(settings)
         self.now = 0.0
         self.failures = 0
-        self.follower = Follower(self.connection, lambda: self.now)
+        self.follower = Follower(self.connection, lambda: self.now, lambda vm, host, before: None)
         self.details_at = float("-inf")
 
     def turn(self, seconds: float = TURN_SECONDS) -> None:

@@ -7,7 +7,6 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -29,7 +28,7 @@ from ovirt_placement.inventory.published.protocol import (
     Wake,
 )
 from ovirt_placement.inventory.published.publication import Damaged, Publication
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.index import share
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
@@ -38,6 +37,8 @@ from ovirt_service.saying import Said
 DEFAULT_DEADLINE_SECONDS = 10.0
 #: A service that hangs is asked again after this time.
 _HANGING_SECONDS = 5.0
+#: One that has not heard a short question for so long hangs.
+_HEARD_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 _said = Said()
@@ -55,6 +56,15 @@ class Known(NamedTuple):
     publication: Publication | None
 
 
+class Base(NamedTuple):
+    """The engine's state with the open intents of the store, and without what is expected."""
+
+    snapshot: Snapshot
+    publication: Publication | None
+    #: The moment at which it was true.
+    as_of: float
+
+
 class _Process:
     """What one process keeps between two calls: decoded snapshots, connections, the configuration."""
 
@@ -64,6 +74,8 @@ class _Process:
         self.publications: dict[Path, Publication] = {}
         #: Services that hang, and until when they are not asked.
         self.hanging: dict[Path, float] = {}
+        #: Services that did not hear a question, and since when.
+        self.unheard: dict[Path, float] = {}
         #: By engine, and whether the tags of hosts are read.
         self.direct_readers: dict[tuple[EngineSettings, bool], DirectReader] = {}
         #: By store and engine: several engines may share a store.
@@ -128,9 +140,22 @@ def known(
 
     What nobody needs `measured` is not read where no service runs: it takes longer than all the rest.
     """
-    config = config or _configuration()
-    max_age = config.inventory.max_age_seconds if max_age is None else max_age
+    config = config or configured()
     until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
+    base = read_base(config, max_age, until, vm=vm, measured=measured)
+    return Known(expected.over(base.snapshot, base.as_of, config), base.publication)
+
+
+def read_base(
+    config: Config,
+    max_age: float | None,
+    until: float,
+    *,
+    vm: str | None = None,
+    measured: Measured = Measured.FOR_RESERVATION,
+) -> Base:
+    """What `known` returns, without what is expected; `until` is a moment of `time.monotonic`."""
+    max_age = config.inventory.max_age_seconds if max_age is None else max_age
     published, broken = _published(config.inventory.directory)
     lacks_vm = vm is not None and published is not None and vm not in published.snapshot.vm_by_id
     if published is None or published.age_seconds > max_age or lacks_vm:
@@ -140,8 +165,21 @@ def known(
             published = _refreshed(config.inventory.directory, question, until)
         except NoService:
             as_of = publication.now() - max_age
-            return Known(_with_decided(_direct(config, max_age, until, measured), as_of, config), None)
-    return Known(_with_decided(published.snapshot, published.moments.as_of, config), published)
+            return Base(_with_intents(_direct(config, max_age, until, measured), config), None, as_of)
+    return Base(_with_intents(published.snapshot, config), published, published.moments.as_of)
+
+
+def last_base(config: Config) -> Base | None:
+    """What this process has read last, published or not, however old; None if that is nothing."""
+    published, _ = _published(config.inventory.directory)
+    with _process.lock:
+        reader = _process.direct_readers.get((config.engine, config.ha.tagged))
+    read = reader.last() if reader is not None else None
+    if read is not None and (published is None or read[1] > published.moments.as_of):
+        return Base(_with_intents(_keyed(read[0], config), config), None, read[1])
+    if published is None:
+        return None
+    return Base(_with_intents(published.snapshot, config), published, published.moments.as_of)
 
 
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
@@ -149,7 +187,7 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
 
     Without a service there is nobody to wake us: it returns false at once.
     """
-    config = config or _configuration()
+    config = config or configured()
     directory = config.inventory.directory
     seen = _process.publications.get(directory)
     try:
@@ -159,17 +197,8 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     return True
 
 
-def expect_of_ranks(unit: str, vm: Vm, hosts: tuple[str, ...], ranks: Sequence[int], factor: int) -> None:
-    """Let later decisions on this machine know which ranks a weight has given to hosts for a VM."""
-    expected.leave_ranks(unit, vm, hosts, ranks, factor, _configuration())
-
-
-def expect_of_accepted(unit: str, vm: Vm, hosts: Sequence[str]) -> None:
-    """Let later decisions on this machine know which hosts a filter has left to a VM."""
-    expected.leave_accepted(unit, vm, hosts, _configuration())
-
-
-def _configuration() -> Config:
+def configured() -> Config:
+    """The configuration that this process has read."""
     with _process.lock:
         if _process.config is None:
             _process.config = configuration.load()
@@ -198,10 +227,14 @@ def _ask(directory: Path, question: Question, timeout: float) -> Reply:
     try:
         reply = protocol.ask(directory, question, timeout)
     except Hangs:
+        first = _process.unheard.setdefault(directory, time.monotonic())
+        if time.monotonic() - first < _HEARD_SECONDS and timeout < DEFAULT_DEADLINE_SECONDS / 2:
+            raise NoAnswer from None  # who waits for a moment only cannot tell that from a busy machine
         _process.hanging[directory] = time.monotonic() + _HANGING_SECONDS
         if _said.is_news(directory):
             _log.warning("the inventory at %s hangs: the engine is read without it", directory)
         raise
+    _process.unheard.pop(directory, None)
     if _said.is_over(directory):
         _log.warning("the inventory at %s answers again", directory)
     return reply
@@ -227,8 +260,7 @@ def _direct(config: Config, max_age: float, until: float, measured: Measured) ->
         if asked not in _process.direct_readers:
             _process.direct_readers[asked] = DirectReader(config.engine, tagged=config.ha.tagged)
         reader = _process.direct_readers[asked]
-        rows = config.store, config.engine.name
-        keys = _process.keys.setdefault(rows, KeyOverlay(*rows))
+    keys = _keys(config)
     records = keys.look()
     try:
         found = reader.read(max_age, until, levels(records), measured)
@@ -239,11 +271,22 @@ def _direct(config: Config, max_age: float, until: float, measured: Measured) ->
     return keys.over(found, records)
 
 
-def _with_decided(base: Snapshot, as_of: float, config: Config) -> Snapshot:
-    """Lay over the snapshot what is decided and not yet to be seen: open intents, and expected placements."""
+def _keyed(found: Snapshot, config: Config) -> Snapshot:
+    keys = _keys(config)
+    return keys.over(found, keys.look())
+
+
+def _keys(config: Config) -> KeyOverlay:
+    rows = config.store, config.engine.name
+    with _process.lock:
+        return _process.keys.setdefault(rows, KeyOverlay(*rows))
+
+
+def _with_intents(base: Snapshot, config: Config) -> Snapshot:
+    """Lay the open intents over the snapshot: what is decided, and cannot be seen yet."""
     with _process.lock:
         rows = config.store, config.engine.name
         intents = _process.intents.get(rows)
         if intents is None:
             intents = _process.intents[rows] = IntentOverlay(*rows)
-    return expected.over(intents.over(base), as_of, config)
+    return intents.over(base)

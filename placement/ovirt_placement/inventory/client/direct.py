@@ -82,6 +82,11 @@ class DirectReader:
                     raise self._error
             return self._snapshot
 
+    def last(self) -> tuple[Snapshot, float] | None:
+        """The last snapshot and the moment at which its reading began; None if there is none yet."""
+        with self._changed:
+            return None if self._snapshot is None else (self._snapshot, self._read_at)
+
     def _read(self, details: Detail, measured: Measured) -> None:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection.client import connect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ovirt_placement.config import Config
@@ -63,10 +63,28 @@ def leave_accepted(unit: str, vm: Vm, hosts: Sequence[str], config: Config) -> N
         _leave(unit, vm, tuple(hosts), b"", 0, config)
 
 
+def unsure(vms: Collection[str], config: Config) -> set[str]:
+    """Those of the VMs that are expected on a host which the engine need not have chosen."""
+    overlay = _overlay(config)
+    return set() if overlay is None else overlay.unsure(vms)
+
+
+def correct(vm: Vm, host: str | None, config: Config) -> None:
+    """Expect a VM no more where it is expected, but on another host, if one is given."""
+    if (overlay := _overlay(config)) is not None:
+        overlay.correct(vm, host, now())
+
+
+def heard(vm: str, host: str | None, before: float, config: Config) -> None:
+    """An event tells on which host a VM starts, or that it does not: of what was decided before a moment."""
+    if (overlay := _overlay(config)) is not None:
+        overlay.heard(vm, host, before, now())
+
+
 def outcomes(config: Config) -> Outcomes:
     """How often the expected host was the real one, of the latest decisions on this machine."""
     folder = places.find(config)
-    return Outcomes(0, 0) if folder is None else Traces(folder).outcomes()
+    return Outcomes(0, 0, 0) if folder is None else Traces(folder).outcomes()
 
 
 def _leave(unit: str, vm: Vm, hosts: tuple[str, ...], ranks: bytes, factor: int, config: Config) -> None:

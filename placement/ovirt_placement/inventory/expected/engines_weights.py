@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import add
 
 from ovirt_placement.inventory.expected.points import Points
 from ovirt_placement.inventory.expected.promised import Promised
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.cpus import VCPU_PERCENT, cpus_of, total_load, vm_load
+from ovirt_placement.rules.load import even_cpu
+from ovirt_placement.rules.load.even_memory import host_score
+from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.rank_selector import points_of
 
-#: What a vCPU that does not run yet is taken to need of a core: the engine's VcpuConsumptionPercentage.
-_VCPU_PERCENT = 10
+_MEMORY, _CPU = "even_memory_weight", "even_cpu_weight"
+#: More than any host with statistics.
+_WORST = 1 << 20
+#: Of more hosts than this it would take too long to weigh each anew for each decision.
+_MANY_HOSTS = 64
 #: So many lists of hosts are followed, and so many weights of each: for starts with this many CPUs, or that.
 _MOST_TABLES = 8
 _MOST_WEIGHTS = 8
@@ -29,8 +35,8 @@ class EnginesWeights:
         self._promised = promised
         self._tables: dict[tuple[str, ...], _Table] = {}
 
-    def points(self, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> Sequence[int]:
-        """The points of each host for a VM that is to run on one of them."""
+    def points(self, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> dict[str, Sequence[int]]:
+        """The points of each host for a VM that is to run on one of them, by weights of the policy."""
         if len(self._promised.changes) > _MOST_CHANGES:
             self._tables.clear()
             self._promised.changes.clear()
@@ -41,8 +47,12 @@ class EnginesWeights:
             table = self._tables[hosts] = _Table(hosts, snapshot, self._promised)
         table.now(snapshot)
         policy = snapshot.cluster_by_id[vm.cluster].policy
-        points = table.by_memory(policy.get("even_memory_weight", 0))
-        return list(map(add, points, table.by_cpu(vm, policy.get("even_cpu_weight", 0))))
+        found: dict[str, Sequence[int]] = {}
+        if factor := policy.get(_MEMORY):
+            found[_MEMORY] = table.by_memory(vm, factor)
+        if factor := policy.get(_CPU):
+            found[_CPU] = table.by_cpu(vm, factor)
+        return found
 
     def knows(self, snapshot: Snapshot, hosts: tuple[str, ...]) -> bool:
         """Whether these hosts of the snapshot were asked about: all of them are there."""
@@ -78,7 +88,6 @@ class _Table:
         self.snapshot = snapshot
         self._hosts = [snapshot.host_by_id[host] for host in hosts]
         self._places = {host: place for place, host in enumerate(hosts)}
-        self._nothing = [0] * len(hosts)
         #: By factor, and by what the VM adds to the use of a CPU.
         self._kept: dict[tuple[int, int | None], _Weight] = {}
         #: Where something has changed, the latest last.
@@ -98,29 +107,42 @@ class _Table:
             self._kept.clear()
             self._changes.clear()
 
-    def by_memory(self, factor: int) -> Sequence[int]:
-        """The points for free memory, promises taken off."""
+    def by_memory(self, vm: Vm, factor: int) -> Sequence[int]:
+        """The points for free memory, promises taken off.
+
+        The engine lets hosts tie that differ by a thousandth; of many hosts that is not followed.
+        """
         promised = self._promised.memory_mb
-        return self._points(factor, None, lambda host: promised.get(host.id, 0) - host.free_mb)
+        if len(self._hosts) > _MANY_HOSTS:
+            return self._points(factor, None, lambda host: promised.get(host.id, 0) - host.free_mb)
+        free = [host.free_mb - promised.get(host.id, 0) for host in self._hosts]
+        most, needed = max(free), required_mb(vm)
+        added = [0 if host.id == vm.host else needed for host in self._hosts]
+        return list(
+            points_of([host_score(one, most, own) for one, own in zip(free, added, strict=True)], factor)
+        )
 
     def by_cpu(self, vm: Vm, factor: int) -> Sequence[int]:
         """The points for CPUs that are little used, promises and the VM itself added."""
-        if vm.host is None:
-            added = vm.vcpus * _VCPU_PERCENT
+        if vm.host is None or self._is_lost(vm.host):
+            added = vm.vcpus * VCPU_PERCENT
             return self._points(factor, added, lambda host: self._cpu(host, added))
-        if not factor:
-            return self._nothing
-        added = vm.vcpus * round(vm.usage_cpu_percent or 0)
-        weights = [self._cpu(host, added if host.id != vm.host else 0) for host in self._hosts]
+        weights = [self._cpu(host, vm_load(vm) if host.id != vm.host else 0) for host in self._hosts]
         return list(points_of(weights, factor))
 
+    def _is_lost(self, host: str) -> bool:
+        """Whether a VM starts anew that was last seen there."""
+        known = self.snapshot.host_by_id.get(host)
+        return known is None or known.status != "up"
+
     def _cpu(self, host: Host, added: int) -> int:
-        coming = self._promised.vcpus.get(host.id, 0) * _VCPU_PERCENT
-        return round((host.cpu_percent or 0) + (coming + added) / max(1, host.cores))
+        if host.cpu_percent is None:
+            return _WORST
+        threads = self.snapshot.cluster_by_id[host.cluster].count_threads_as_cores
+        load = total_load(host, threads=threads) + self._promised.cpu_percent.get(host.id, 0) + added
+        return even_cpu.host_score(load, cpus_of(host, threads=threads))
 
     def _points(self, factor: int, added: int | None, weight: Callable[[Host], int]) -> Sequence[int]:
-        if not factor:
-            return self._nothing
         found = self._kept.get((factor, added))
         if found is None:
             if len(self._kept) >= _MOST_WEIGHTS:

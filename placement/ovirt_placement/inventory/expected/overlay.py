@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from ovirt_placement.inventory.expected.choice import expected_host, of_one_call
+from ovirt_placement.inventory.expected.choice import Foreseen, expected_host, of_one_call
 from ovirt_placement.inventory.expected.engines_weights import EnginesWeights
 from ovirt_placement.inventory.expected.promised import Promised
 from ovirt_placement.inventory.expected.traces import Outcome, Trace, Traces
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES
+from ovirt_placement.rules.affinity.hard_weight import chained_peers
 from ovirt_placement.rules.index import share, with_more_pending
+from ovirt_placement.rules.locations import destinations
 
 #: A snapshot that is so much younger than a decision would show what came of it: events are no later.
 _SHOWN_AFTER_SECONDS = 5.0
 _NEVER = float("inf")
+#: Who finds out where a VM is, by the hosts that the engine offers to another one.
+_EVIDENCE = "evidence"
 
 
 class _Expected(NamedTuple):
@@ -33,7 +38,11 @@ class _Choice(NamedTuple):
     #: The first of the call.
     trace: Trace
     #: None where none can be told, or the engine showed the VM already.
-    host: str | None
+    foreseen: Foreseen | None
+
+    @property
+    def host(self) -> str | None:
+        return None if self.foreseen is None else self.foreseen.host
 
 
 class ExpectedOverlay:
@@ -75,15 +84,56 @@ class ExpectedOverlay:
             if not self._expected:
                 self._laid = self._before = None
                 return base
-            if self._laid is None or self._differing:
-                self._laid = self._laid_over(base)
-                self._before, self._differing = None, set()
-            return self._laid
+            return self._current(base)
 
     def judge(self, base: Snapshot, as_of: float, now: float) -> None:
         """Choose a host for each decision that is new, and end what the snapshot shows the end of."""
         with self._lock:
             self._look(base, as_of, now)
+
+    def unsure(self, vms: Collection[str]) -> set[str]:
+        """Those of the VMs that are expected on a host which the engine need not have chosen."""
+        with self._lock:
+            choices = {vm: self._choices.get(vm) for vm in vms if vm in self._expected}
+            return {
+                vm
+                for vm, choice in choices.items()
+                if choice is None or choice.foreseen is None or not choice.foreseen.sure
+            }
+
+    def correct(self, vm: Vm, host: str | None, now: float) -> None:
+        """Expect a VM no more where it is expected, but on another host, if one is given."""
+        with self._lock:
+            expected = self._expected.get(vm.id)
+            if expected is None or expected.pending.host == host:
+                return
+            present = self._choices[vm.id].trace.present
+            self._traces.drop(vm.id, now, Outcome.WRONG)
+            if host is not None:
+                self._traces.leave(vm.id, Trace(_EVIDENCE, now, present, (host,), b"", 0))
+
+    def heard(self, vm: str, host: str | None, before: float, now: float) -> None:
+        """Take what an event tells of a VM that was decided about before a moment: its host, or no start."""
+        with self._lock:
+            found = self._traces.latest(vm)
+            if not found or found[-1].at > before:
+                return
+            choice = self._choices.get(vm)
+            if host is None:
+                self._traces.drop(vm, before)
+            elif choice is None or choice.host != host:
+                self._traces.drop(vm, before, None if choice is None else Outcome.WRONG)
+                self._traces.leave(vm, Trace(_EVIDENCE, now, found[-1].present, (host,), b"", 0))
+
+    def _so_far(self, base: Snapshot) -> Snapshot:
+        return self._current(base) if self._expected else base
+
+    def _current(self, base: Snapshot) -> Snapshot:
+        """The base with what is expected by now."""
+        if self._laid is None or self._differing:
+            self._laid = self._laid_over(base)
+            self._before, self._differing = None, set()
+        return self._laid
 
     def _laid_over(self, base: Snapshot) -> Snapshot:
         pending = tuple([one.pending for one in self._expected.values()])
@@ -130,25 +180,26 @@ class ExpectedOverlay:
         choice = self._choices.get(vm.id)
         if choice is None or choice.traces is not found:
             call = of_one_call(found)
-            host = None
+            foreseen = None
             if not _is_settled(vm, call[-1], as_of):
-                host = self._chosen(base, vm, call)
-            choice = self._choices[vm.id] = _Choice(found, call[-1], host)
+                foreseen = self._chosen(base, vm, call)
+            choice = self._choices[vm.id] = _Choice(found, call[-1], foreseen)
         elif choice.host is not None and _is_settled(vm, choice.trace, as_of):
-            self._settle(vm, choice.host, choice.trace, found[-1].at)
+            self._settle(base, vm, choice.host, choice.trace, found[-1].at)
             return None
         if choice.host is not None and _rests(vm):
             self._rests_at = min(self._rests_at, choice.trace.at + _SHOWN_AFTER_SECONDS)
         return None if vm.id in self._meant else choice.host
 
-    def _chosen(self, base: Snapshot, vm: Vm, call: Sequence[Trace]) -> str | None:
+    def _chosen(self, base: Snapshot, vm: Vm, call: Sequence[Trace]) -> Foreseen | None:
         """The host that will be chosen, as if nothing had been decided about the VM before."""
         before = self._expected.get(vm.id)
+        foresee = partial(expected_host, base, partial(self._so_far, base), vm, call, self._engines_weights)
         if before is None:
-            return expected_host(base, vm, call, self._engines_weights)
+            return foresee()
         self._promised.remove(before.pending.host, before.vm)
         try:
-            return expected_host(base, vm, call, self._engines_weights)
+            return foresee()
         finally:
             self._promised.add(before.pending.host, before.vm)
 
@@ -162,7 +213,7 @@ class ExpectedOverlay:
             del self._expected[name]
         pending = None
         if vm is not None and host is not None:
-            pending = Pending(name, host, vm.memory_mb)
+            pending = Pending(name, host, vm.memory_mb, expected=True)
             if before is not None and before.pending == pending:
                 pending = before.pending
             self._promised.add(host, vm)
@@ -170,14 +221,21 @@ class ExpectedOverlay:
         if pending is not (before and before.pending):
             self._differing.add(name)
 
-    def _settle(self, vm: Vm, expected: str, trace: Trace, at: float) -> None:
+    def _settle(self, base: Snapshot, vm: Vm, expected: str, trace: Trace, at: float) -> None:
         """Remove the traces, and take note of whether we were right, if the VM went anywhere."""
         real = vm.migrating_to or (vm.host if vm.host != trace.present else None)
         if real is None:
             self._traces.drop(vm.id, at)
+        elif _is_apart(base, vm.id, real):
+            self._traces.drop(vm.id, at, Outcome.APART)
         else:
             self._traces.drop(vm.id, at, Outcome.RIGHT if real == expected else Outcome.WRONG)
         self._choices.pop(vm.id, None)
+
+
+def _is_apart(base: Snapshot, vm: str, host: str) -> bool:
+    """Whether others that hard groups tie a VM to, be it through some that are down, run elsewhere."""
+    return any(host not in there for peer in chained_peers(base, vm) if (there := destinations(base, peer)))
 
 
 def _is_settled(vm: Vm, trace: Trace, as_of: float) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ovirt_placement.model import Vm
+from ovirt_placement.rules.cpus import vm_load
+from ovirt_placement.rules.memory import required_mb
 
 
 class Promised:
@@ -12,7 +14,8 @@ class Promised:
 
     def __init__(self) -> None:
         self.memory_mb: Counter[str] = Counter()
-        self.vcpus: Counter[str] = Counter()
+        #: Of one CPU.
+        self.cpu_percent: Counter[str] = Counter()
         #: Each host of which something was changed, the latest last: who has followed goes on from there.
         self.changes: list[str] = []
 
@@ -23,6 +26,6 @@ class Promised:
         self._change(host, vm, -1)
 
     def _change(self, host: str, vm: Vm, sign: int) -> None:
-        self.memory_mb[host] += sign * vm.memory_mb
-        self.vcpus[host] += sign * vm.vcpus
+        self.memory_mb[host] += sign * required_mb(vm)
+        self.cpu_percent[host] += sign * vm_load(vm)
         self.changes.append(host)

@@ -40,6 +40,8 @@ class Outcome(Enum):
 
     RIGHT = b"+"
     WRONG = b"-"
+    #: The VM runs apart from others that hard groups tie it to.
+    APART = b"/"
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -80,10 +82,14 @@ def packed(ranks: Iterable[int]) -> bytes:
 
 
 class Outcomes(NamedTuple):
-    """How many of the latest expected hosts were the real ones, and how many were not."""
+    """How many of the latest expected hosts were the real ones, and how many were not.
+
+    Those of VMs that ended apart from others of their hard groups are counted by themselves.
+    """
 
     right: int
     wrong: int
+    apart: int
 
 
 class _Hosts(msgspec.Struct, frozen=True, array_like=True, tag=0):
@@ -151,6 +157,11 @@ class Traces:
         changed, self._changed = self._changed, set()
         return changed
 
+    def latest(self, vm: str) -> tuple[Trace, ...]:
+        """The traces of a VM, with what was added to the journal up to now."""
+        self._catch_up()
+        return self.found.get(vm, ())
+
     def drop(self, vm: str, at: float, outcome: Outcome | None = None) -> None:
         """End what was decided about a VM up to a moment; of several who find out, the first takes note."""
         with contextlib.suppress(OSError), self._journal.locked(alone=True):
@@ -165,6 +176,7 @@ class Traces:
             if outcome is not None:
                 self._note(outcome)
         self._put(vm, ())
+        self._changed.add(vm)
 
     def outcomes(self) -> Outcomes:
         """How the latest expectations ended."""
@@ -173,8 +185,8 @@ class Traces:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_OUTCOMES))
                 told = file.read()
         except OSError:
-            return Outcomes(0, 0)
-        return Outcomes(told.count(Outcome.RIGHT.value), told.count(Outcome.WRONG.value))
+            return Outcomes(0, 0, 0)
+        return Outcomes(*(told.count(outcome.value) for outcome in Outcome))
 
     def _note(self, outcome: Outcome) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

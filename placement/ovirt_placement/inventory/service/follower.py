@@ -29,6 +29,7 @@ from ovirt_placement.inventory.service.rereads import (
     Subject,
     places,
 )
+from ovirt_placement.inventory.service.starts import Heard, told_of_start
 from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot
@@ -51,10 +52,10 @@ class Follower:
     """
 
     def __init__(
-        self, connection: EngineConnection, clock: Callable[[], float], *, tagged: bool = False
+        self, connection: EngineConnection, clock: Callable[[], float], heard: Heard, *, tagged: bool = False
     ) -> None:
         """`tagged`: tags of hosts name failure domains, and are read."""
-        self._connection = connection
+        self._connection, self._heard = connection, heard
         self._clock = clock
         self._policies = PolicyReader()
         self._view = View(tagged=tagged)
@@ -165,6 +166,7 @@ class Follower:
         self._policies.forget()
 
     def _hear(self, event: Event, now: float) -> None:
+        told_of_start(event, now, self._heard)
         if event.code == ENGINE_STARTED:
             self._distrust(now)
         if event.code in TAGS_CHANGED and Detail.OWNER in self._view.details_wanted:
@@ -177,8 +179,8 @@ class Follower:
         if detail & self._view.details_wanted:
             for vm in self._view.vms_named(names):
                 self._rereads.ask(Subject(Kind.VM, vm), now)
-        if event.vm is not None:
-            self._ask_for_hosts({event.host} | places(before) | places(self._view.vm(event.vm)), now)
+        if (named := event.vm) is not None:
+            self._ask_for_hosts({event.host} | places(before) | places(self._view.vm(named)), now)
 
     def _ask_for(self, told: Told, now: float) -> None:
         for subject in self._meant(told.subject):

@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Decisions come in bursts: so long after one that asked for something newer, more are expected.
 BURST_SECONDS = 10.0
 #: In a burst the engine is asked so many times as often.
-BURST_FACTOR = 5.0
+BURST_FACTOR = 8.0
 
 
 class Pace:

@@ -120,7 +120,8 @@ class _Service:
         self._metrics = metrics
         self._readers = Readers(publisher, metrics, self._want, self._awaited, self._knows)
         self._larger = LargerReadings()
-        self._follower = Follower(engine.feed, now, tagged=config.ha.tagged)
+        heard = partial(expected.heard, config=config)
+        self._follower = Follower(engine.feed, now, heard, tagged=config.ha.tagged)
         self._reconciliation = Reconciliation(
             config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS, patience=_PATIENCE
         )

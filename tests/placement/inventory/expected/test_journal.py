@@ -136,7 +136,7 @@ def test_what_several_processes_leave_and_end_at_once_is_all_there(folder: Path)
     fresh.read()
     assert set(watching.found) == set(fresh.found) == wanted
     assert watching.found == fresh.found
-    assert fresh.outcomes() == Outcomes(PROCESSES * RECORDS // 2, 0)
+    assert fresh.outcomes() == Outcomes(PROCESSES * RECORDS // 2, 0, 0)
 
 
 def leave_for_ever(folder: Path, ready: Connection) -> None:
@@ -196,7 +196,7 @@ def test_the_first_who_finds_out_takes_note_of_the_outcome(folder: Path) -> None
         traces.read()
     one.drop("a", 100.0, Outcome.RIGHT)
     other.drop("a", 100.0, Outcome.RIGHT)
-    assert one.outcomes() == Outcomes(1, 0)
+    assert one.outcomes() == Outcomes(1, 0, 0)
     for traces in (one, other):
         traces.read()
         assert traces.found.keys() == {"b"}
@@ -209,7 +209,7 @@ def test_what_was_found_out_of_an_earlier_decision_does_not_end_a_later_one(fold
     left(other, "a", at=105.0)
     one.drop("a", 100.0, Outcome.WRONG)
     assert [trace.at for trace in one.found["a"]] == [105.0]
-    assert one.outcomes() == Outcomes(0, 0)
+    assert one.outcomes() == Outcomes(0, 0, 0)
 
 
 def test_an_untouched_journal_says_that_nothing_has_changed(folder: Path) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.inventory.expected.overlay import ExpectedOverlay
 from ovirt_placement.inventory.expected.traces import Outcomes, Trace, Traces, packed
 from ovirt_placement.model import Snapshot
-from tests.builders import cluster, host, pending, snapshot, vm
+from tests.builders import TOGETHER, cluster, group, host, pending, snapshot, vm
 
 HOSTS = ("h1", "h2", "h3")
 #: When the decisions of these tests are made, and how long they count at most, in seconds.
@@ -89,7 +89,7 @@ def test_nothing_is_expected_of_a_vm_that_a_filter_refuses(machine: Machine) -> 
 
 
 @pytest.mark.parametrize(
-    ("real", "outcome"), [("h1", Outcomes(1, 0)), ("h2", Outcomes(0, 1))], ids=["right", "wrong"]
+    ("real", "outcome"), [("h1", Outcomes(1, 0, 0)), ("h2", Outcomes(0, 1, 0))], ids=["right", "wrong"]
 )
 def test_it_ends_when_the_engine_shows_the_vm(machine: Machine, real: str, outcome: Outcomes) -> None:
     machine.ranks("a", 0, 1, 1)
@@ -103,14 +103,14 @@ def test_it_ends_when_a_migration_shows_its_target(machine: Machine) -> None:
     machine.ranks("r", 2, 0, 1)
     assert machine.expected() == {"r": "h2"}
     assert machine.expected(shown("r", "h1", status="migrating", migrating_to="h2")) == {}
-    assert machine.outcomes() == Outcomes(1, 0)
+    assert machine.outcomes() == Outcomes(1, 0, 0)
 
 
 def test_it_ends_when_the_vm_still_rests_long_after(machine: Machine) -> None:
     machine.ranks("a", 0, 1, 1)
     assert machine.expected(as_of=DECIDED + 4, now=DECIDED + 4.5) == {"a": "h1"}
     assert machine.expected(as_of=DECIDED + 6, now=DECIDED + 6.5) == {}
-    assert machine.outcomes() == Outcomes(0, 0)
+    assert machine.outcomes() == Outcomes(0, 0, 0)
 
 
 def test_it_ends_at_last_whatever_the_engine_shows(machine: Machine) -> None:
@@ -124,7 +124,7 @@ def test_it_ends_at_last_whatever_the_engine_shows(machine: Machine) -> None:
 def test_what_the_engine_shows_already_is_expected_no_more_and_judged_by_nobody(machine: Machine) -> None:
     machine.ranks("a", 0, 1, 1)
     assert machine.expected(shown("a", "h2")) == {}
-    assert machine.outcomes() == Outcomes(0, 0)
+    assert machine.outcomes() == Outcomes(0, 0, 0)
 
 
 def test_an_open_intent_says_more_than_an_expectation(machine: Machine) -> None:
@@ -168,3 +168,39 @@ def test_later_decisions_about_a_vm_count_and_take_no_more_room(machine: Machine
     machine.ranks("a", 1, 0, 1, at=DECIDED + 2)
     assert machine.expected(now=DECIDED + 3) == {"a": "h2"}
     assert (machine.folder / "journal").stat().st_size < 300_000
+
+
+def test_an_event_tells_the_host_before_the_vm_shows_it(machine: Machine) -> None:
+    machine.ranks("a", 2, 1, 0)
+    assert machine.expected() == {"a": "h3"}
+    machine.overlay.heard("a", "h1", before=DECIDED + 0.5, now=DECIDED + 1)
+    assert machine.expected() == {"a": "h1"}
+    assert machine.outcomes() == Outcomes(0, 1, 0)
+
+
+def test_an_event_ends_what_was_expected_of_a_start_that_failed(machine: Machine) -> None:
+    machine.ranks("a", 2, 1, 0)
+    assert machine.expected() == {"a": "h3"}
+    machine.overlay.heard("a", None, before=DECIDED + 0.5, now=DECIDED + 1)
+    assert machine.expected() == {}
+
+
+def test_an_event_of_before_a_decision_tells_nothing_of_it(machine: Machine) -> None:
+    machine.ranks("a", 2, 1, 0)
+    machine.overlay.heard("a", None, before=DECIDED - 0.5, now=DECIDED + 1)
+    assert machine.expected() == {"a": "h3"}
+
+
+def test_a_vm_that_ends_apart_from_its_hard_group_is_counted(machine: Machine) -> None:
+    groups = (group("ab", TOGETHER, "a b"), group("br", TOGETHER, "b r"))
+    machine.ranks("a", 0, 1, 2)
+    machine.expected(replace(BASE, affinity_groups=groups))
+    machine.expected(replace(shown("a", "h3"), affinity_groups=groups))
+    assert machine.outcomes() == Outcomes(0, 0, 1)
+
+
+def test_what_is_expected_is_marked_as_such(machine: Machine) -> None:
+    machine.leaves("a", ["h2"])
+    laid = machine.overlay.over(BASE, DECIDED - 1, DECIDED + 1)
+    assert laid.unconfirmed == {"a"}
+    assert laid.confirmed.pending == ()
