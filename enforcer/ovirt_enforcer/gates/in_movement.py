@@ -27,13 +27,17 @@ def _reasons(facts: Facts, step: Step) -> Iterator[str]:
     for movement in facts.movements:
         name = vm_name(movement.vm, names)
         if movement.vm in step.vms:
-            yield f"{name} is on its way already, by {'us' if movement.ours else 'somebody else'}"
+            yield f"{name} {_way(movement)} already, by {'us' if movement.ours else 'somebody else'}"
         elif movement.ours:
             continue
         elif (host := _shared_host(movement, step)) is not None:
-            yield f"{name} is on its way from or to {host_name(host, names)}, by somebody else"
+            yield f"{name} {_way(movement)} from or to {host_name(host, names)}, by somebody else"
         elif movement.vm in peers:
-            yield f"{name} of affinity group {peers[movement.vm]} is on its way, by somebody else"
+            yield f"{name} of affinity group {peers[movement.vm]} {_way(movement)}, by somebody else"
+
+
+def _way(movement: Movement) -> str:
+    return "is expected to be on its way (not confirmed)" if movement.expected else "is on its way"
 
 
 def _shared_host(movement: Movement, step: Step) -> str | None:

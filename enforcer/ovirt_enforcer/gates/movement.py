@@ -21,6 +21,8 @@ class Movement:
     targets: tuple[str, ...]
     #: Whether the enforcer asked for it.
     ours: bool
+    #: Whether it is only expected, after a decision that the engine has not shown yet.
+    expected: bool = False
 
     @property
     def migrates(self) -> bool:
@@ -55,4 +57,5 @@ def _moving(snapshot: Snapshot) -> Iterator[Vm]:
 
 def _of_others(snapshot: Snapshot, vm: Vm) -> Movement:
     targets = tuple(host for host in snapshot.pending_hosts.get(vm.id, ()) if host != vm.host)
-    return Movement(vm.id, vm.cluster, vm.host, targets, ours=False)
+    expected = vm.status != "migrating" and vm.id in snapshot.unconfirmed
+    return Movement(vm.id, vm.cluster, vm.host, targets, ours=False, expected=expected)

@@ -20,17 +20,25 @@ class Projection(NamedTuple):
 
 
 def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
-    """Let every VM be where it is going, as far as that is known; its room on the source is not free yet."""
+    """Let every VM be where it is going, as far as that is known; its room on the source is not free yet.
+
+    A VM that is only expected somewhere stays where it is shown, and is left alone, too.
+    """
     ours = {intent.vm: intent.target for intent in open_intents}
     going = {vm.id: target for vm in snapshot.vms if (target := _target(snapshot, vm, ours)) is not None}
+    expected = {vm: going.pop(vm) for vm in snapshot.unconfirmed - ours.keys() if vm in going}
+    reasons = {
+        vm: f"it is expected on {host_name(target, snapshot)}, not confirmed"
+        for vm, target in expected.items()
+    }
     if not going:
-        return Projection(snapshot, {})
+        return Projection(snapshot, reasons)
     ahead = replace(
         snapshot,
         vms=tuple(_arrived(vm, going[vm.id]) if vm.id in going else vm for vm in snapshot.vms),
         pending=tuple(entry for entry in snapshot.pending if entry.vm not in going),
     )
-    reasons = {vm: f"it is on its way to {host_name(target, snapshot)}" for vm, target in going.items()}
+    reasons |= {vm: f"it is on its way to {host_name(target, snapshot)}" for vm, target in going.items()}
     return Projection(ahead, reasons)
 
 

@@ -11,16 +11,6 @@ from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS, EnginesWeight
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
 
-#: The factors that the policies have which the engine ships: for a cluster of whose policy nothing is known.
-_SHIPPED = {
-    "vm_affinity_weight": 1,
-    "vm_to_host_weight": 20,
-    "ha_weight": 1,
-    "even_cpu_weight": 2,
-    "even_memory_weight": 1,
-    "preferred_hosts_weight": 99,
-}
-
 
 class Scheduler:
     """Chooses hosts in snapshots that differ in nothing but where VMs run."""
@@ -87,10 +77,7 @@ def _request(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...], *, as_engine: b
 def _weights(
     snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]
 ) -> tuple[dict[str | None, dict[str, int]], dict[str, int]]:
-    """What each weight says of each host, and how much it counts.
-
-    With our unit and the engine's twin both count, and ours speaks for both: they want the same.
-    """
+    """What each weight says of each host, and how much it counts: the engine's by their ids, ours by name."""
     cluster = snapshot.cluster_by_id[vm.cluster]
     said: dict[str | None, dict[str, int]] = {}
     factors: dict[str, int] = {}
@@ -107,39 +94,7 @@ def _weights(
     return said, factors
 
 
-def _engines_factors(cluster: Cluster) -> Mapping[str, int]:
-    """Of the engine's own weights; one that is not among them is not in the policy."""
-    return cluster.policy if cluster.policy or cluster.scheduling_policy is not None else _SHIPPED
-
-
-def _factor(rule: Rule, cluster: Cluster, engines: Mapping[str, int]) -> int:
-    """Of our unit and the engine's twin together."""
-    if rule.kind is not UnitKind.WEIGHT:
-        return 0
-    policy = cluster.scheduling_policy
-    own = policy.weights.get(rule.name, 0) if policy is not None else 0
-    return own + engines.get(rule.twin_factor or "", 0)
-
-
-def _by_cpu(host: Host, vm: Vm) -> int:
-    """Source: EvenDistributionCPUWeightPolicyUnit."""
-    added = 0 if vm.host == host.id else vm.vcpus * round(vm.usage_cpu_percent or 0)
-    return round((host.cpu_percent or 0) + added / max(1, host.cores))
-
-
-def _by_memory(host: Host, vm: Vm) -> int:
-    """Source: EvenDistributionMemoryWeightPolicyUnit."""
-    return -host.free_mb
-
-
-def _preferred(host: Host, vm: Vm) -> int:
-    """Source: PreferredHostsWeightPolicyUnit."""
-    return int(vm.migratable and bool(vm.pinned_hosts) and host.id not in vm.pinned_hosts)
-
-
-#: The engine's own weights that look at hosts alone, by the names that a cluster's state has for them.
-_OF_HOSTS: Mapping[str, Callable[[Host, Vm], int]] = {
-    "even_cpu_weight": _by_cpu,
-    "even_memory_weight": _by_memory,
-    "preferred_hosts_weight": _preferred,
-}
+def _engines_factor(weight: EnginesWeight, cluster: Cluster) -> int:
+    """Where nothing is known of a policy, that of the shipped ones; one that is not in a known one is 0."""
+    known = bool(cluster.policy) or cluster.scheduling_policy is not None
+    return cluster.policy.get(weight.name, 0) if known else weight.factor

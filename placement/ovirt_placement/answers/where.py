@@ -9,6 +9,7 @@ from ovirt_placement.answers.why import HostAnswer
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.catalogue import NO_UNITS, in_force
+from ovirt_placement.rules.expected_order import with_order
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.rule import UnitKind
@@ -74,9 +75,11 @@ def _weights(
 ) -> dict[str, dict[str, Weight]]:
     """What each weight says of each host, by unit and host."""
     return {
-        rule.name: {weight.host: weight for weight in rule.weight(snapshot, request)}
+        rule.name: {
+            weight.host: weight for weight in rule.weight(snapshot, with_order(rule, snapshot, request))
+        }
         for rule in in_force(cluster, UnitKind.WEIGHT, also)
-        if rule.weight is not None
+        if rule.weight is not None and (rule.orders_for is None or rule.enabled_in(cluster))
     }
 
 

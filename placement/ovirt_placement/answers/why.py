@@ -51,13 +51,14 @@ def request_for(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host]) -> Request:
 def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyAnswer:
     """Ask all filters that count in the VM's cluster, and those named in `also`, about each host.
 
-    The engine's own filters are asked as they are when they judge; our units get each VM by itself.
+    The engine's own filters are asked as they are when they judge; our units get each VM by itself. What is
+    only expected refuses no host, and stands as a note.
     """
     cluster, request = snapshot.cluster_by_id[vm.cluster], request_for(snapshot, vm, hosts)
     whole = _as_the_engine_moves(snapshot, request)
     rules = filters_in_force(cluster, also)
     by_rule = [
-        [(rule, verdict) for verdict in rule.filter(snapshot, request if rule.ours else whole)]
+        [(rule, verdict) for verdict in _verdicts(rule, snapshot, request if rule.ours else whole)]
         for rule in rules
         if rule.filter is not None
     ]
@@ -69,6 +70,21 @@ def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[st
         bool(keys),
         whole.vms[1:],
     )
+
+
+def _verdicts(rule: Rule, snapshot: Snapshot, request: Request) -> Iterator[Verdict]:
+    """A filter's verdicts by what is confirmed, with what speaks against a host if all comes as expected."""
+    if rule.filter is None:
+        return
+    if rule.fixed or not snapshot.unconfirmed - {*request.vms}:
+        yield from rule.filter(snapshot, request)
+        return
+    known = replace(request, unconfirmed=snapshot.unconfirmed)
+    pairs = zip(rule.filter(snapshot.confirmed, known), rule.filter(snapshot, request), strict=True)
+    for verdict, expected in pairs:
+        against = () if expected.accepted or not verdict.accepted else expected.reasons
+        notes = tuple(replace(one, kind=one.kind.unconfirmed) for one in against if one.kind.veto)
+        yield replace(verdict, reasons=(*verdict.reasons, *notes)) if notes else verdict
 
 
 def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:

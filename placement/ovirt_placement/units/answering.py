@@ -7,8 +7,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+#: Our proxy says here that it takes the value that a method returns.
+_TAKES = "OVIRT_SCHEDULER_PROXY_TAKES"
+
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
+
+
+def stays() -> bool:
+    """Whether this process answers more than one call, as a worker of ours does."""
+    return os.environ.get(_TAKES) == "returned"
 
 
 def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
@@ -20,7 +28,7 @@ def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     @wraps(decide)
     def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
         result = decide(*args, **kwargs)
-        if os.environ.get("OVIRT_SCHEDULER_PROXY_TAKES") != "returned":
+        if not stays():
             print(result)
         return result
 

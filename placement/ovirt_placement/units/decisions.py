@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from ovirt_placement import inventory
 from ovirt_placement.answers.sentences import sentence
+from ovirt_placement.inventory import Decision
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
+from ovirt_placement.rules.expected_order import with_order
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units import telling
+from ovirt_placement.units.answering import stays
+from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.readiness import Readiness
 
@@ -48,39 +54,66 @@ def parameters(unit: str) -> str:
 
 
 def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[str]:
-    """Ask a filter. Raises `RefusedLoudlyError`, `UnknownVmError`, and what `inventory.snapshot` raises."""
-    rule, snapshot = UNITS[unit], _snapshot_with(vm)
+    """Ask a filter, which goes by what the engine has confirmed: what is only expected refuses no host.
+
+    Raises `RefusedLoudlyError`, `UnknownVmError`, and what `inventory.decision` raises.
+    """
+    rule, decision = UNITS[unit], _decision_about(vm)
     request = _request(rule, hosts, vm, properties)
-    telling.tell_notes(rule, vm, snapshot)
-    verdicts = rule.filter(snapshot, request) if rule.filter else ()
+    telling.tell_notes(rule, vm, decision.confirmed)
+    _correct(rule, decision, request)
+    verdicts = _verdicts(rule, decision, request)
+    if decision.snapshot.unconfirmed and not rule.fixed:
+        peers = doubtful_peers(rule, decision, request, verdicts)
+        if peers:
+            decision = inventory.wait_until_shown(peers)
+            verdicts = _verdicts(rule, decision, request)
     if loud := _loud(verdicts):
-        raise RefusedLoudlyError(loud, snapshot)
-    telling.tell_refusals(unit, vm, verdicts, snapshot)
+        raise RefusedLoudlyError(loud, decision.confirmed)
+    telling.tell_refusals(unit, vm, verdicts, decision.confirmed)
+    telling.tell_age(unit, decision)
     accepted = [verdict.host for verdict in verdicts if verdict.accepted]
-    inventory.expect_of_accepted(unit, snapshot.vm_by_id[vm], accepted)
+    decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
     return accepted
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
-    """Ask a weight. Raises `UnknownVmError`, and what `inventory.snapshot` raises."""
-    rule, snapshot = UNITS[unit], _snapshot_with(vm)
-    request = _request(rule, hosts, vm, properties)
-    weights = rule.weight(snapshot, request) if rule.weight else ()
+    """Ask a weight, which counts what is expected. Raises `UnknownVmError`, and what `decision` raises."""
+    rule, decision = UNITS[unit], _decision_about(vm)
+    snapshot, request = decision.snapshot, _request(rule, hosts, vm, properties)
+    weights = rule.weight(snapshot, with_order(rule, snapshot, request)) if rule.weight else ()
     telling.tell_ranks(unit, vm, weights, snapshot)
+    telling.tell_age(unit, decision)
     if weights:
         ranks = [weight.rank for weight in weights]
         factor = _factor(snapshot, vm, unit)
-        inventory.expect_of_ranks(unit, snapshot.vm_by_id[vm], request.candidate_hosts, ranks, factor)
+        decision.expect_ranks(unit, snapshot.vm_by_id[vm], request.candidate_hosts, ranks, factor)
     return [(weight.host, weight.rank) for weight in weights]
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
     """Ask a balance; no VM and no hosts where there is nothing to do."""
-    rule, snapshot = UNITS[unit], inventory.snapshot()
+    rule, snapshot = UNITS[unit], inventory.decision(stays=stays()).snapshot
     asked, given = tuple(hosts), properties or {}
     request = BalanceRequest(asked, given, _overload.minutes(snapshot, asked, given))
     move = rule.balance(snapshot, request) if rule.balance else None
     return (move.vm, list(move.hosts)) if move else ("", [])
+
+
+def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict, ...]:
+    if rule.filter is None:
+        return ()
+    unconfirmed = decision.snapshot.unconfirmed
+    if unconfirmed and not rule.fixed:
+        request = replace(request, unconfirmed=unconfirmed)
+    return rule.filter(decision.confirmed, request)
+
+
+def _correct(rule: Rule, decision: Decision, request: Request) -> None:
+    """The engine has judged by where VMs really are: take note of what that refutes."""
+    if rule.refuted is not None:
+        for peer, host in rule.refuted(decision.snapshot, request).items():
+            decision.correct(peer, host)
 
 
 def _factor(snapshot: Snapshot, vm: str, unit: str) -> int:
@@ -102,13 +135,13 @@ def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) 
     )
 
 
-def _snapshot_with(vm: str) -> Snapshot:
-    """The engine's state; the engine is asked once more for a VM that it does not show yet."""
+def _decision_about(vm: str) -> Decision:
+    """What is known of the engine; it is asked once more for a VM that it does not show yet."""
     for asked in (None, vm):
-        snapshot = inventory.snapshot(vm=asked)
-        if vm in snapshot.vm_by_id:
-            _readiness.used(snapshot)
-            return snapshot
+        decision = inventory.decision(asked, stays=stays())
+        if vm in decision.confirmed.vm_by_id:
+            _readiness.used(decision.snapshot)
+            return decision
     raise UnknownVmError(vm)
 
 

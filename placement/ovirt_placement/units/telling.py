@@ -8,14 +8,35 @@ from functools import lru_cache
 
 from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.answers.sentences import sentence
+from ovirt_placement.inventory import Decision
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Verdict, Weight
+from ovirt_service.saying import Said
 
 _log = logging.getLogger(__name__)
 # The old proxy takes any line on standard error for a failure of the unit, and Python prints there
 # what no one handles.
 logging.getLogger("ovirt_placement").addHandler(logging.NullHandler())
+
+
+#: A decision on a state older than this is worth a line in the log.
+_OLD_SECONDS = 2.0
+
+_said = Said()
+
+
+def tell_age(unit: str, decision: Decision) -> None:
+    """Warn, once until it is over, that the engine was too slow to be asked."""
+    if decision.age_seconds > _OLD_SECONDS:
+        if _said.is_news(unit):
+            _log.warning(
+                "%s decides on a state of the engine that is %.1f s old: it does not answer in time",
+                unit,
+                decision.age_seconds,
+            )
+    elif _said.is_over(unit):
+        _log.warning("%s: the engine answers in time again", unit)
 
 
 def explains() -> bool:

@@ -119,6 +119,10 @@ def _parameters(cluster: Cluster) -> Iterator[Finding]:
         )
 
 
+#: A weight that usually has such a factor is meant to count before others.
+_LEADING = 100_000
+
+
 def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Finding]:
     """The worst rank that all other weights can give together must not outweigh one rank by keys.
 
@@ -128,7 +132,7 @@ def _factor(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterator[Fin
     modest = (
         weight
         for name, weight in policy.our_weights.items()
-        if name not in UNITS or UNITS[name].usual_factor is None
+        if name not in UNITS or (UNITS[name].usual_factor or 0) < _LEADING
     )
     others = sum(policy.internal_weights.values()) + sum(modest)
     hosts = len(snapshot.hosts_of_cluster.get(cluster.id, ()))
