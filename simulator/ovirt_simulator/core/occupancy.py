@@ -11,6 +11,9 @@ from ovirt_placement import model
 from .entities import Host, Vm
 from .vm_memory import huge_pages, overhead_mb, required_mb
 
+#: The status of a VM whose host has been told to start it.
+_TO_COME = "wait_for_launch"
+
 
 class Occupancy:
     """The VMs on each host and on their way to it, and what they leave over.
@@ -98,12 +101,16 @@ class Occupancy:
 
 
 def used_mb(vm: Vm) -> float:
-    """Memory that the VM really uses."""
+    """Memory that the VM really uses; one that is still to be launched uses none."""
+    if vm.status == _TO_COME:
+        return 0.0
     return vm.memory_mb * (vm.usage_mem_percent or 0) / 100
 
 
 def used_cores(vm: Vm) -> float:
-    """Cores that the VM keeps busy."""
+    """Cores that the VM keeps busy; one that is still to be launched keeps none."""
+    if vm.status == _TO_COME:
+        return 0.0
     return vm.vcpus * (vm.usage_cpu_percent or 0) / 100
 
 

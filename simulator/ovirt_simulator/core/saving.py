@@ -9,7 +9,7 @@ import msgspec
 from ovirt_placement import model
 
 from . import built_in_policies as built_in
-from .entities import Cluster
+from .entities import Cluster, SchedulingPolicy
 from .state import State
 
 Narrow = TypeVar("Narrow", bound=msgspec.Struct)
@@ -54,6 +54,8 @@ def _cluster(state: State, cluster: Cluster) -> model.Cluster:
         balance=None
         if policy.balance is None or units[policy.balance].internal
         else units[policy.balance].name,
+        engine_filters=_engine_filters(state, cluster, policy),
+        unit_ids=_unit_ids(state, cluster, policy),
     )
     factors = {weight.unit: weight.factor for weight in policy.weights}
     own = {
@@ -66,6 +68,22 @@ def _cluster(state: State, cluster: Cluster) -> model.Cluster:
         policy={name: factor for name, factor in cluster.policy.items() if name not in own} | own,
         scheduling_policy=None if external == model.SchedulingPolicy() else external,
     )
+
+
+def _engine_filters(state: State, cluster: Cluster, policy: SchedulingPolicy) -> tuple[str, ...]:
+    """The engine's own filters, if the state file named any."""
+    if cluster.scheduling_policy is None or not cluster.scheduling_policy.engine_filters:
+        return ()
+    units = (state.units[entry.unit] for entry in policy.filters)
+    return tuple(unit.name for unit in units if unit.internal)
+
+
+def _unit_ids(state: State, cluster: Cluster, policy: SchedulingPolicy) -> dict[str, str]:
+    """Ids of weights by name, if the state file named the engine's own filters as well."""
+    if not _engine_filters(state, cluster, policy):
+        return {}
+    names = {unit: name for name, unit in built_in.STATE_FILE_WEIGHTS.items()}
+    return {names.get(entry.unit, state.units[entry.unit].name): entry.unit for entry in policy.weights}
 
 
 def _usual_factor(state: State, unit: str) -> int | None:

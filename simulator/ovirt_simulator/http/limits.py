@@ -118,7 +118,7 @@ _ELEMENTS = {
     "custom_properties/custom_property/name custom_properties/custom_property/value "
     "cpu_profile quota instance_type instance_type/name type os/type console/enabled soundcard_enabled "
     "initialization/* "
-    "cpu/topology/sockets cpu/topology/cores cpu/topology/threads cpu/mode "
+    "cpu/topology/sockets cpu/topology/cores cpu/topology/threads cpu/mode io/threads "
     "placement_policy/affinity placement_policy/hosts/host placement_policy/hosts/host/name "
     "lease/storage_domain "
     "disk_attachments/disk_attachment/@disk_attachment snapshots/snapshot delete_protected "
