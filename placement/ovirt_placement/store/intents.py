@@ -208,7 +208,7 @@ def _in(states: Iterable[IntentState]) -> ColumnElement[bool]:
 
 
 def _inserted(rows: EngineRows, result: CursorResult[Any]) -> Intent:
-    (intent_id,) = result.inserted_primary_key or ()
+    (intent_id,) = tuple(result.inserted_primary_key or ())
     return _read(rows, intent_id)
 
 

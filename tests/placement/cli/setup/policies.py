@@ -35,7 +35,12 @@ WEIGHTS = {
     "CPU and NUMA pinning compatibility": 5,
 }
 OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter"}
-OUR_WEIGHTS = {"SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 1}
+OUR_WEIGHTS = {
+    "HardAffinityWeight": 100_000,
+    "SoftAffinityWeight": 1,
+    "HostAffinityWeight": 20,
+    "HaReservationWeight": 1,
+}
 
 
 def policy_named(engine: Engine, name: str) -> SchedulingPolicy:
@@ -73,9 +78,14 @@ def as_earlier_release(engine: Engine, name: str) -> None:
     """Make of a policy what an earlier release made of it: ours in place of the engine's weights."""
     policy = policy_named(engine, name)
     present = weights(engine, policy)
-    for twin in TWINS.values():
+    if "HardAffinityWeight" in present:
+        engine.policies.remove_unit(policy.id, unit_id(engine, "HardAffinityWeight"))
+    for own, twin in TWINS.items():
         if twin in present:
             engine.policies.remove_unit(policy.id, unit_id(engine, twin, UnitType.WEIGHT))
+        if twin in present and present.get(own, present[twin]) != present[twin]:
+            engine.policies.remove_unit(policy.id, unit_id(engine, own))
+            engine.policies.add_weight(policy.id, unit_id(engine, own), factor=present[twin])
 
 
 def check_complete(engine: Engine, name: str = "ovirt-placement") -> None:

@@ -70,7 +70,7 @@ def check_set_up(live: LiveEngine) -> None:
     theirs = policy_named(live.engine, "theirs")
     assert weights(live.engine, theirs) == {
         **(TWIN_WEIGHTS | {"OptimalForHaReservation": 7}),
-        **(OUR_WEIGHTS | {"HaReservationWeight": 7}),
+        **OUR_WEIGHTS,
     }
     assert theirs.description.startswith("of the site [before ovirt-placement: ")
 

@@ -9,11 +9,12 @@ import pytest
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.topology import read_snapshot
-from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.http.disturbances import Disturbance, Drop
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
 from tests.placement.cli.setup.policies import (
+    FILTERS,
+    MANDATORY,
     OUR_WEIGHTS,
     STATE,
     TWINS,
@@ -42,9 +43,15 @@ def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live:
     settings = EngineSettings(url=live.server.api_url, username="admin@internal")
     with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
         blue, _ = read_snapshot(connection).clusters
-    assert blue.scheduling_policy == Units(
-        filters=("AffinityFilter", "HostAffinityFilter"), weights=OUR_WEIGHTS, balance="HaReservationBalance"
+    known = blue.scheduling_policy
+    assert known is not None
+    assert (known.filters, known.weights, known.balance) == (
+        ("AffinityFilter", "HostAffinityFilter"),
+        OUR_WEIGHTS,
+        "HaReservationBalance",
     )
+    assert {*known.engine_filters} == FILTERS | MANDATORY
+    assert known.unit_ids.keys() >= OUR_WEIGHTS.keys()
 
 
 def test_a_second_run_changes_nothing(live: LiveEngine) -> None:

@@ -50,7 +50,7 @@ def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> 
         assert weights(live.engine, policy) == {
             "PreferredHosts": 9, "VmAffinityGroups": 30, "SoftAffinityWeight": 30,
             "VmToHostsAffinityGroups": 20, "HostAffinityWeight": 20,
-            "OptimalForHaReservation": 1, "HaReservationWeight": 1,
+            "OptimalForHaReservation": 1, "HaReservationWeight": 1, "HardAffinityWeight": 100_000,
         }  # fmt: skip
         assert balance(live.engine, policy) == "HaReservationBalance"
         live.changes.clear()

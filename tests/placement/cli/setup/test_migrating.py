@@ -36,6 +36,7 @@ BEFORE = {"PreferredHosts": 9, "OptimalForHaReservation": 30}
 EARLIER = {"PreferredHosts": 9, "SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 30}
 MIGRATED = EARLIER | {
     "VmAffinityGroups": 1, "VmToHostsAffinityGroups": 20, "OptimalForHaReservation": 30,
+    "HardAffinityWeight": 100_000,
 }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def check_as_before(live: LiveEngine) -> None:
 def test_the_engines_weights_come_back_with_the_factors_that_ours_have(live: LiveEngine) -> None:
     out, _ = live.run(0, "setup", "--policy", "theirs")
     assert out.splitlines() == [
+        "add the weight HardAffinityWeight x 100000",
         "add the weight VmAffinityGroups x 1",
         "add the weight VmToHostsAffinityGroups x 20",
         "add the weight OptimalForHaReservation x 30",
@@ -90,7 +92,8 @@ def test_a_policy_that_setup_made_is_migrated_too(starting: Starting) -> None:
         live.run(0, "setup")
         policy = policy_named(live.engine, "ovirt-placement")
         present = weights(live.engine, policy)
-        assert {own: present[twin] for own, twin in TWINS.items()} == OUR_WEIGHTS | {"HaReservationWeight": 6}
+        twins = {own: present[twin] for own, twin in TWINS.items()}
+        assert twins == {own: OUR_WEIGHTS[own] for own in TWINS} | {"HaReservationWeight": 6}
         live.run(0, "setup", "--factor", "HaReservationWeight=1")
         check_complete(live.engine)
         assert cluster_policy(live.engine, "c1") == "ovirt-placement"
@@ -141,5 +144,6 @@ def test_where_nobody_remembers_what_ours_replaced_comes_back_and_that_is_told(l
             live.run(0, "setup", "--policy", "theirs")
             assert policy_named(live.engine, "theirs").description == "edited in the portal"
     live.run(0, "setup", "--undo", "--policy", "theirs")
-    assert found(live) == {name: factor for name, factor in MIGRATED.items() if name not in TWINS}
+    ours = {*TWINS, "HardAffinityWeight"}
+    assert found(live) == {name: factor for name, factor in MIGRATED.items() if name not in ours}
     assert balance(live.engine, policy_named(live.engine, "theirs")) == "None"
