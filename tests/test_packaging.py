@@ -141,7 +141,13 @@ def test_the_installed_proxy_serves_the_installed_plugins(installed: Path) -> No
     assert isinstance(found, dict)
     assert {kind: sorted(units) for kind, units in found.items()} == {
         "filters": ["AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"],
-        "scores": ["HaReservationWeight", "HostAffinityWeight", "PlacementKeyWeight", "SoftAffinityWeight"],
+        "scores": [
+            "HaReservationWeight",
+            "HardAffinityWeight",
+            "HostAffinityWeight",
+            "PlacementKeyWeight",
+            "SoftAffinityWeight",
+        ],
         "balance": ["HaReservationBalance"],
     }
 

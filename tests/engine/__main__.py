@@ -37,8 +37,6 @@ def main(arguments: list[str] | None = None) -> int:
     with Engine(options.folder) as engine:
         for name in options.unit or UNITS:
             unit, started = UNITS[name], time.monotonic()
-            if options.copy and not {*options.copy} & {*unit.copies}:
-                continue
             number = options.questions or unit.number
             found = compare(unit, engine.ask, unit.questions(options.seed, number), options.copy)
             for copy, comparison in found.items():

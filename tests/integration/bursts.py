@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +30,10 @@ FACTOR = 100
 _AT_ONCE = 8
 #: How probable it is that a start is published before the next one.
 _OFTEN_ENOUGH = 0.2
+#: More than the engine's weights together can give.
+LEADING = 100_000
+#: The engine's own filters that can be taken out of a policy, as a policy of ours has them.
+ENGINE_FILTERS = ("Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups")
 EVEN = {"even_cpu_weight": 2, "even_memory_weight": 1, "preferred_hosts_weight": 99}
 
 
@@ -70,6 +74,8 @@ class Outcome:
 
     hosts: Mapping[str, str | None]
     free_mb: Mapping[str, int] = field(default_factory=dict)
+    #: Those that are not up yet, in the order in which the engine decided.
+    order: tuple[str, ...] = ()
 
 
 def draw(seed: int, kind: Kind, manner: Manner, sizes: tuple[int, int] = (4, 100)) -> Burst:
@@ -121,18 +127,27 @@ _OURS = {
     Kind.REPEL: (("PlacementKeyFilter",), {"PlacementKeyWeight": FACTOR}),
     Kind.ATTRACT: (("PlacementKeyFilter",), {"PlacementKeyWeight": FACTOR}),
 }
-_AFFINITY = (("AffinityFilter", "HostAffinityFilter"), {"SoftAffinityWeight": FACTOR})
+_AFFINITY = (
+    ("AffinityFilter", "HostAffinityFilter"),
+    {"HardAffinityWeight": LEADING, "SoftAffinityWeight": FACTOR},
+)
 _ENGINES = {Kind.HA: {"ha_weight": FACTOR}}
 
 
 def ours(burst: Burst, beside: Mapping[str, int] | None = None) -> Snapshot:
+    """The policy that `setup` makes: our weights beside the engine's."""
     filters, weights = _OURS.get(burst.kind, _AFFINITY)
-    return _ruled(burst.state, {**EVEN, **(beside or {})}, SchedulingPolicy(filters=filters, weights=weights))
+    policy = SchedulingPolicy(filters=filters, weights=weights, engine_filters=ENGINE_FILTERS)
+    return _ruled(burst.state, EVEN | _engines_own(burst) | dict(beside or {}), policy)
 
 
 def engines(burst: Burst) -> Snapshot:
     """The same cluster under the engine's own weights alone."""
-    return _ruled(burst.state, EVEN | _ENGINES.get(burst.kind, {"vm_affinity_weight": FACTOR}), None)
+    return _ruled(burst.state, EVEN | _engines_own(burst), None)
+
+
+def _engines_own(burst: Burst) -> dict[str, int]:
+    return _ENGINES.get(burst.kind, {"vm_affinity_weight": FACTOR})
 
 
 def _ruled(state: Snapshot, own: Mapping[str, int], policy: SchedulingPolicy | None) -> Snapshot:
@@ -228,7 +243,15 @@ def _outcome(burst: Burst, engine: Engine) -> Outcome:
     return Outcome(
         {vm: pending.get(vm) or after.vm_by_id[vm].host for vm in burst.vms},
         {host.id: host.free_mb for host in after.hosts},
+        tuple(dict.fromkeys(_named(engine, burst))),
     )
+
+
+def _named(engine: Engine, burst: Burst) -> Iterator[str]:
+    """The VMs that events name, the oldest event first."""
+    for event in reversed(engine.queries.events()):
+        if event.vm is not None and event.vm.id in burst.vms:
+            yield event.vm.id
 
 
 def burden(burst: Burst, outcome: Outcome) -> int:

@@ -35,7 +35,9 @@ from tests.builders import cluster, snapshot
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 OURS = Units(
     filters=("AffinityFilter", "HostAffinityFilter"),
-    weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1, "HaReservationWeight": 1},
+    weights=dict.fromkeys(
+        ("HardAffinityWeight", "SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight"), 1
+    ),
     balance="HaReservationBalance",
 )
 BESIDE = {
@@ -129,9 +131,14 @@ class World:
             former["units"].setdefault("properties", {})["ScaleDown"] = kept.pop("ScaleDown")
         description = f"{text}{opening}{json.dumps(former)}]"
         self.engine.policies.edit(policy.id, properties=kept, description=description)
+        units = {name: unit for unit, name in self.names.items()}
+        factors = {self.names[entry.unit]: entry.factor for entry in policy.weights}
         for entry in policy.weights:
-            if self.names[entry.unit] in BESIDE.values():
+            if self.names[entry.unit] in {*BESIDE.values(), *BESIDE, "HardAffinityWeight"}:
                 self.engine.policies.remove_unit(policy.id, entry.unit)
+        for own, twin in BESIDE.items():
+            if own in factors:
+                self.engine.policies.add_weight(policy.id, units[own], factor=factors.get(twin, factors[own]))
 
     def used_by_red(self) -> str:
         (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")

@@ -31,8 +31,8 @@ AskWeight = Callable[[str, Sequence[str], str, dict[str, str]], dict[str, int]]
 
 
 def counts(state: Snapshot, unit: str, enabled: bool) -> bool:
-    """Whether `why` asks a unit: those of placement keys only where the policy enables them."""
-    return enabled or not unit.startswith("PlacementKey")
+    """Whether `why` asks a unit: some only where the policy enables them."""
+    return enabled or not unit.startswith(("PlacementKey", "HardAffinityWeight"))
 
 
 def refused_by_us(answer: HostAnswer) -> bool:

@@ -11,7 +11,8 @@ from tests.simulator.core import engines
 
 
 def test_maintenance_drains_the_host_first() -> None:
-    engine = engines.engine(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+    vms = (vm(name, "h1", memory_mb=1024) for name in "ab")
+    engine = engines.engine(host("h1"), host("h2"), *vms)
     job = engine.hosts.deactivate("h1", reason="new disks")
     assert engines.host(engine, "h1").status == "preparing_for_maintenance"
     engine.advance(0)

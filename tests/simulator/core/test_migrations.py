@@ -38,7 +38,7 @@ def test_source_then_target_while_migrating_then_up() -> None:
 
 def test_the_target_gives_its_memory_at_once_and_the_source_keeps_it_until_the_hand_over() -> None:
     needed = 1024 + 64 + 2 + 8 + 8
-    engine = engines.engine(host("h1", free_mb=0), host("h2", free_mb=4096), vm("v", "h1"))
+    engine = engines.engine(host("h1", free_mb=0), host("h2", free_mb=4096), vm("v", "h1", memory_mb=1024))
     engine.vms.migrate("v")
     assert (engines.host(engine, "h1").free_mb, engines.host(engine, "h2").free_mb) == (0, 4096 - needed)
     engine.advance(60)

@@ -50,7 +50,9 @@ def test_a_host_without_statistics_tells_no_cpu() -> None:
 
 def test_a_vm_tells_what_it_uses_and_nothing_while_it_is_down() -> None:
     engine = engines.engine(
-        host("h1"), vm("v", "h1", memory_mb=1024, usage_mem_percent=25, usage_cpu_percent=40), vm("d")
+        host("h1"),
+        vm("v", "h1", memory_mb=1024, usage_mem_percent=25, usage_cpu_percent=40),
+        vm("d", memory_mb=1024),
     )
     engine.advance(90)
     found = of_vm(engine, "v")

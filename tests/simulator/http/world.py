@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ovirt_placement.model import (
@@ -10,9 +12,17 @@ from ovirt_placement.model import (
     Network,
     Nic,
     Snapshot,
+    Vm,
     VnicProfile,
 )
-from tests.builders import APART, DISABLED, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot, vm
+from tests import builders
+from tests.builders import APART, DISABLED, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot
+
+
+def vm(name: str, on: str | None = None, **fields: Any) -> Vm:
+    """A VM of 1 GiB, if nothing else is said."""
+    return builders.vm(name, on, **{"memory_mb": 1024, **fields})
+
 
 WORLD: Snapshot = msgspec.structs.replace(
     snapshot(
