@@ -10,7 +10,8 @@ VECTORS ?= tests/data/vectors
 ENGINE ?=
 # More than cores: tests of processes wait for them a fifth of the time.
 PYTEST_ARGS ?= -n 3 --dist loadgroup
-# The SQLite of EL8, and the tests that run under it; those of all that makes digests.
+# The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
+# nothing in FIPS mode: it did not run there.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
 ON_THE_STORE := tests/placement/store tests/enforcer/leaders tests/enforcer/migrating/crash
 ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expected tests/placement/store \
@@ -35,7 +36,7 @@ test-slow: $(READY) ## the slow tests: packages, the engine's Java client, burst
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(ON_THE_STORE)
-	PYTHONPATH=tests/fips $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(ON_DIGESTS)
+	PYTHONPATH=tests/fips $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" -k "not earlier_release" $(ON_DIGESTS)
 
 lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/ruff check .
