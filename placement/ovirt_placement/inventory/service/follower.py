@@ -55,8 +55,7 @@ class Follower:
         self, connection: EngineConnection, clock: Callable[[], float], heard: Heard, *, tagged: bool = False
     ) -> None:
         """`tagged`: tags of hosts name failure domains, and are read."""
-        self._connection, self._heard = connection, heard
-        self._clock = clock
+        self._connection, self._clock, self._heard = connection, clock, heard
         self._policies = PolicyReader()
         self._view = View(tagged=tagged)
         self._rereads = Rereads()
