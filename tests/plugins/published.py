@@ -29,8 +29,15 @@ class Publisher:
         #: What a process needs to find it.
         self.environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(self.config)}
 
-    def publish(self, snapshot: Snapshot, *, keys_ago: float | None = 0.0, same_story: bool = False) -> None:
-        """Publish a snapshot; so many seconds ago its keys were those of a store, or never.
+    def publish(
+        self,
+        snapshot: Snapshot,
+        *,
+        keys_ago: float | None = 0.0,
+        same_story: bool = False,
+        seconds_ago: float = 0.0,
+    ) -> None:
+        """Publish a snapshot of `seconds_ago`; `keys_ago` its keys were those of a store, or never.
 
         Decisions of before count on only in the same story.
         """
@@ -38,4 +45,4 @@ class Publisher:
             trace.unlink()
         now = publication.now()
         keys_at = float("-inf") if keys_ago is None else now - keys_ago
-        self._writer.publish(snapshot, Moments(now, store_asked_at=now, keys_at=keys_at))
+        self._writer.publish(snapshot, Moments(now - seconds_ago, store_asked_at=now, keys_at=keys_at))

@@ -37,6 +37,13 @@ class Decision(msgspec.Struct, frozen=True):
     #: What units that failed, or refused the VM, had to say.
     failure_sentences: Mapping[str, str]
     seconds: float
+    #: By unit: how old the state was that it decided on, in seconds, where it says so.
+    state_age_seconds: Mapping[str, float] = {}
+
+    @property
+    def oldest_state_seconds(self) -> float | None:
+        """The age of the oldest state that a unit decided on; None if no unit said so."""
+        return max(self.state_age_seconds.values(), default=None)
 
 
 def record_of(engine: str) -> Path:

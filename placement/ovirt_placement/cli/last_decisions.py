@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None)
 
 def _tell(decision: Decision, snapshot: Snapshot, only: Host | None, *, whole: bool) -> None:
     print(
-        f"{_moment(decision)} {decision.method} ({decision.seconds * 1e3:.1f} ms,"
+        f"{_moment(decision)} {decision.method} ({decision.seconds * 1e3:.1f} ms{_age(decision)},"
         f" request {decision.request}): {_summary(decision, snapshot)}"
     )
     for unit, sentence in decision.failure_sentences.items():
@@ -58,6 +58,11 @@ def _tell(decision: Decision, snapshot: Snapshot, only: Host | None, *, whole: b
         headers = ("host", "verdict", "by") if decision.method == FILTERS else ("host", *units)
         show(rows, headers, whole=whole)
     print()
+
+
+def _age(decision: Decision) -> str:
+    age = decision.oldest_state_seconds
+    return "" if age is None else f", on a state {age:.1f} s old"
 
 
 def _summary(decision: Decision, snapshot: Snapshot) -> str:
@@ -90,6 +95,7 @@ def _described(decision: Decision, snapshot: Snapshot, only: Host | None) -> Pas
         request=decision.request,
         method=decision.method,
         seconds=decision.seconds,
+        state_age_seconds=decision.state_age_seconds,
         sentence=_summary(decision, snapshot),
         hosts=tuple(
             HostInDecision(

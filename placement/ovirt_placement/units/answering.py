@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 #: Our proxy says here that it takes the value that a method returns.
 _TAKES = "OVIRT_SCHEDULER_PROXY_TAKES"
 
+Item = TypeVar("Item")
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
+
+
+class Aged(list[Item], Generic[Item]):
+    """A list for the proxy, which records with the decision how old the state was that it was decided on."""
+
+    def __init__(self, items: Iterable[Item], state_age_seconds: float) -> None:
+        super().__init__(items)
+        self.state_age_seconds = state_age_seconds
+
+
+class AgedMove(tuple[str, list[str]]):
+    """The VM that a balance moves, and where it may go, with the age of the state that it was decided on."""
+
+    state_age_seconds: float
+
+    def __new__(cls, vm: str, hosts: list[str], state_age_seconds: float) -> AgedMove:
+        move = super().__new__(cls, (vm, hosts))
+        move.state_age_seconds = state_age_seconds
+        return move
 
 
 def stays() -> bool:

@@ -17,7 +17,7 @@ from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units import telling
-from ovirt_placement.units.answering import stays
+from ovirt_placement.units.answering import Aged, AgedMove, stays
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.readiness import Readiness
@@ -74,7 +74,7 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
     telling.tell_age(unit, decision)
     accepted = [verdict.host for verdict in verdicts if verdict.accepted]
     decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
-    return accepted
+    return Aged(accepted, decision.age_seconds)
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
@@ -88,16 +88,18 @@ def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propertie
         ranks = [weight.rank for weight in weights]
         factor = _factor(snapshot, vm, unit)
         decision.expect_ranks(unit, snapshot.vm_by_id[vm], request.candidate_hosts, ranks, factor)
-    return [(weight.host, weight.rank) for weight in weights]
+    return Aged(((weight.host, weight.rank) for weight in weights), decision.age_seconds)
 
 
 def chosen_move(unit: str, hosts: Sequence[str], properties: Properties) -> tuple[str, list[str]]:
     """Ask a balance; no VM and no hosts where there is nothing to do."""
-    rule, snapshot = UNITS[unit], inventory.decision(stays=stays()).snapshot
+    rule, decision = UNITS[unit], inventory.decision(stays=stays())
+    snapshot = decision.snapshot
     asked, given = tuple(hosts), properties or {}
     request = BalanceRequest(asked, given, _overload.minutes(snapshot, asked, given))
     move = rule.balance(snapshot, request) if rule.balance else None
-    return (move.vm, list(move.hosts)) if move else ("", [])
+    vm, targets = (move.vm, list(move.hosts)) if move else ("", [])
+    return AgedMove(vm, targets, decision.age_seconds)
 
 
 def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict, ...]:

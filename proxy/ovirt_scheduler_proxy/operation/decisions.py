@@ -44,6 +44,11 @@ class DecisionLog:
                 },
                 "seconds": round(seconds, 6),
                 "unit_seconds": {asked.unit: round(asked.outcome.seconds, 6) for asked in answer.asked},
+                "state_age_seconds": {
+                    asked.unit: round(asked.outcome.state_age_seconds, 3)
+                    for asked in answer.asked
+                    if asked.outcome.state_age_seconds is not None
+                },
             }
         )
         self._handler.handle(logging.makeLogRecord({"msg": line.decode(), "levelno": logging.INFO}))

@@ -41,6 +41,7 @@ class _Head(msgspec.Struct):
     printed: str
     errors: str
     seconds: float
+    state_age_seconds: float | None
     retire: bool
 
 
@@ -168,9 +169,11 @@ class _RunningJob:
             self._release(worker, discard=True)
             self._end(_CONFUSED)
             return
-        if head.isdigit():
+        if head.replace(b" ", b"", 1).isdigit():
             self._release(worker, discard=False)
-            self._end(Outcome(body, seconds=int(head) / 1e6))
+            seconds, _, age = head.partition(b" ")
+            state_age_seconds = int(age) / 1e6 if age else None
+            self._end(Outcome(body, seconds=int(seconds) / 1e6, state_age_seconds=state_age_seconds))
             return
         try:
             told = _decode_head(head)
@@ -181,7 +184,7 @@ class _RunningJob:
             return
         self._release(worker, discard=False, retire=told.retire)
         failure = Failure(cause, told.sentence) if cause is not None else None
-        self._end(Outcome(body, failure, told.seconds, told.printed, told.errors))
+        self._end(Outcome(body, failure, told.seconds, told.printed, told.errors, told.state_age_seconds))
 
     def _gone(self, worker: Worker) -> None:
         """The worker has ended. Unless that was the unit's own doing, try another."""

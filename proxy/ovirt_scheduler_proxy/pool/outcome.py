@@ -45,6 +45,8 @@ class Outcome(msgspec.Struct, frozen=True):
     #: What the unit printed beside its answer, and what it wrote to stderr.
     printed: str = ""
     errors: str = ""
+    #: Age of the state that the unit decided on, where its answer says so.
+    state_age_seconds: float | None = None
 
 
 def failed(cause: Cause, sentence: str, seconds: float = 0.0, errors: str = "") -> Outcome:

@@ -14,6 +14,9 @@ from typing import Any
 LEAST_WEIGHT = -(2**31)
 WORST_WEIGHT = 2**31 - 1
 
+#: A century, in seconds: a greater age says nothing, and must fit into a number.
+_LONGEST_AGE = 3.2e9
+
 _COLLECTIONS = (list, tuple, set, frozenset)
 
 #: How the engine writes the id of a VM. It also reads shorter ones, which name no VM, and ends its load
@@ -72,6 +75,12 @@ def balance_answer(answer: Any, hosts: Sequence[str]) -> bytes:
     named = list(compress(hosts, accepted))
     # A VM without a target is no migration: an empty list of targets must not read as "anywhere".
     return json.dumps([vm, named] if named else ["", []], ensure_ascii=False).encode("utf-8", "replace")
+
+
+def state_age(answer: Any) -> float | None:
+    """How old the state was that a unit decided on, in seconds; None where its answer does not say so."""
+    age: Any = getattr(answer, "state_age_seconds", None)
+    return float(age) if type(age) in (int, float) and 0 <= age <= _LONGEST_AGE else None
 
 
 def is_vm_id(vm: Any) -> bool:

@@ -53,6 +53,8 @@ class Reply:
     printed: str = ""
     errors: str = ""
     seconds: float = 0.0
+    #: Age of the state that the unit decided on, where its answer says so.
+    state_age_seconds: float | None = None
     #: The worker should not serve again: memory, prints or child processes were left behind.
     retire: bool = False
     body: bytes = field(default=b"", repr=False)
@@ -61,9 +63,12 @@ class Reply:
         self.cause, self.sentence, self.body = cause, sentence, b""
 
     def packed(self, mark: int) -> bytes:
-        """A frame: when there is nothing to tell but the time, in microseconds, that alone is the head."""
+        """A frame. Its head is the time and the age, in microseconds, if there is nothing else to report."""
         if self.cause is None and not (self.printed or self.errors or self.retire):
-            return frames.pack(b"%d" % (self.seconds * 1e6), self.body, mark)
+            times = b"%d" % (self.seconds * 1e6)
+            if self.state_age_seconds is not None:
+                times += b" %d" % (self.state_age_seconds * 1e6)
+            return frames.pack(times, self.body, mark)
         head = {name: value for name, value in vars(self).items() if name != "body"}
         # Halves of characters, which Python's text may hold and JSON may not, become question marks.
         return frames.pack(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"), self.body, mark)
@@ -162,6 +167,7 @@ class Worker:
                 result = self._printed_answer(reply, kind)
             if reply.cause is None:
                 reply.body = _CHECKS[kind](result, hosts)
+                reply.state_age_seconds = answers.state_age(result)
         except answers.InvalidAnswer as invalid:
             reply.fail("invalid", str(invalid))
         except BaseException as error:  # whatever the unit makes of its own types

@@ -25,6 +25,23 @@ NO_WEIGHT = (
 )
 
 
+class OfAge(list[Any]):
+    def __init__(self, age: Any) -> None:
+        super().__init__()
+        self.state_age_seconds = age
+
+
+@given(st.floats(0, 3e9) | st.integers(0, 10**9))
+def test_an_answer_says_how_old_the_state_was(age: float) -> None:
+    assert answers.state_age(OfAge(age)) == age
+
+
+@pytest.mark.parametrize("age", [None, True, "7", -1, math.nan, math.inf, 10**400, [3.0]])
+def test_what_is_no_age_is_left_out(age: Any) -> None:
+    assert answers.state_age(OfAge(age)) is None
+    assert answers.state_age([]) is None
+
+
 @given(ASKED, st.lists(IDS), st.sampled_from([list, tuple, set, frozenset]))
 def test_a_filter_marks_the_hosts_that_it_names(asked: list[str], named: list[str], kind: Any) -> None:
     mask = answers.filter_answer(kind(named), asked)

@@ -28,6 +28,8 @@ class PastDecision(Record, frozen=True, omit_defaults=False):
     request: str
     method: str
     seconds: float
+    #: By unit: how old the state was that it decided on, in seconds, where it says so.
+    state_age_seconds: Mapping[str, float]
     sentence: str
     hosts: tuple[HostInDecision, ...]
     #: Of a balance, the hosts that the VM is to move to.
