@@ -107,10 +107,17 @@ def _factors(dice: random.Random) -> dict[str, int]:
     }
 
 
-def _fresh(parts: Parts, many: int) -> list[str]:
+def _fresh(parts: Parts, many: int, *, keys: str = "") -> list[str]:
     memory = parts.dice.choice([512, 1024, 1024, 2048])
+    properties = {"placement_keys": keys} if keys else {}
     vms = [
-        build.vm(parts.new(), memory_mb=memory, guaranteed_mb=memory, vcpus=parts.dice.choice([1, 1, 2, 4]))
+        build.vm(
+            parts.new(),
+            memory_mb=memory,
+            guaranteed_mb=memory,
+            vcpus=parts.dice.choice([1, 1, 2, 4]),
+            custom_properties=properties,
+        )
         for _ in range(many)
     ]
     parts.vms += vms
@@ -141,8 +148,9 @@ def _plain(rule: build.Rule, most: int) -> Callable[[Parts], None]:
 
 
 def _chain(parts: Parts) -> None:
-    """Two to five VMs that start, each tied to the next by one that stays down."""
-    vms = _fresh(parts, parts.dice.randint(2, 5))
+    """Two to five VMs that start, each tied to the next by one that stays down; some have keys, too."""
+    keys = parts.dice.choice(_KEYS) if parts.dice.random() < 0.2 else ""
+    vms = _fresh(parts, parts.dice.randint(2, 5), keys=keys)
     parts.starts += vms
     for one, other in pairwise(vms):
         (link,) = _fresh(parts, 1)
@@ -164,6 +172,11 @@ def _unbound(parts: Parts) -> None:
     parts.starts += _fresh(parts, parts.dice.randint(1, 6))
 
 
+def _keyed(parts: Parts) -> None:
+    """VMs with placement keys, which only our units know; they are in no group."""
+    parts.starts += _fresh(parts, parts.dice.randint(2, 6), keys=parts.dice.choice(_KEYS))
+
+
 _KINDS = [
     _plain(build.SOFT_APART, 8),
     _plain(build.SOFT_TOGETHER, 5),
@@ -172,7 +185,9 @@ _KINDS = [
     _chain,
     _on_hosts,
     _unbound,
+    _keyed,
 ]
+_KEYS = ["Repel1:1:-100", "Attract1:1:100", "Other:3:20"]
 
 
 def _others(parts: Parts) -> None:
@@ -191,20 +206,25 @@ def ours(mixture: Mixture) -> Snapshot:
     (cluster,) = mixture.state.clusters
     weights = {unit: cluster.policy[name] for name, unit in _OURS.items()} | {"HaReservationWeight": 1}
     policy = SchedulingPolicy(
-        filters=("AffinityFilter", "HostAffinityFilter"),
-        weights={"HardAffinityWeight": LEADING, **weights},
+        filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
+        weights={"HardAffinityWeight": LEADING, "PlacementKeyWeight": LEADING, **weights},
         engine_filters=ENGINE_FILTERS,
     )
     return replace(mixture.state, clusters=(replace(cluster, scheduling_policy=policy),))
 
 
 def broken(mixture: Mixture, outcome: Outcome) -> Mapping[str, int]:
-    """How many rules of each kind are violated afterwards: hard, soft and chain."""
+    """How many rules of each kind are violated afterwards: hard, soft and chain.
+
+    Soft rules of VMs with placement keys are left out: there keys come first, as their factor says.
+    """
+    keyed = {vm.id for vm in mixture.state.vms if vm.custom_properties}
     where = {vm.id: vm.host for vm in mixture.state.vms if vm.id not in outcome.hosts} | dict(outcome.hosts)
     found: Counter[str] = Counter()
     for group in mixture.state.affinity_groups:
-        kind = "hard" if (group.vms_rule.hard or group.hosts_rule.hard) else "soft"
-        found[kind] += _is_broken(group, where)
+        hard = group.vms_rule.hard or group.hosts_rule.hard
+        if hard or keyed.isdisjoint(group.vms):
+            found["hard" if hard else "soft"] += _is_broken(group, where)
     found["chain"] = sum(len({where[vm] for vm in chain if where[vm]}) > 1 for chain in mixture.chains)
     found["refused"] = sum(host is None for host in outcome.hosts.values())
     return found

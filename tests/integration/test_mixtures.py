@@ -1,33 +1,43 @@
 """Bursts of all kinds of rules at once, against the engine's own units on the same burst.
 
 A guess about what the engine has just decided may rank, never veto: no start is refused and no hard rule
-violated that the engine alone would not refuse or violate; soft rules fare no worse in sum; and groups hold
-that are tied together through VMs that are down, which the engine does not see.
+violated that the engine alone would not refuse or violate; soft rules fare no worse in sum, and seldom in one
+burst; and groups hold that are tied together through VMs that are down, which the engine does not see.
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
+from ovirt_placement.model import Snapshot
 from tests.integration import bursts
 from tests.integration.bursts import Burst, Kind, Manner, Scene
 from tests.integration.mixtures import Mixture, broken, draw, ours
-from tests.plugins.proxy_process import proxy_url
+from tests.plugins.proxy_process import proxy_url, two_proxies
 from tests.plugins.published import Publisher
 
 #: Chains of hard groups through VMs that are down that hold at once; the enforcer repairs the others.
 CHAINS_HOLD = 0.99
 
 
+#: Bursts that end with more violated soft rules than with the engine alone.
+WORSE = 0.01
+#: Which VM comes first decides more than the units do: the engine alone violates now more rules, now fewer.
+ORDERS = 20
+
+
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Scene]]:
+    """One proxy, and two that share the calls."""
     publisher = Publisher(tmp_path_factory.mktemp("published"))
-    with proxy_url(publisher.environment) as url:
-        yield Scene(url, publisher)
+    with proxy_url(publisher.environment) as one, two_proxies(publisher.environment) as two:
+        yield Scene(one, publisher), Scene(two, publisher)
 
 
 @pytest.mark.parametrize(
@@ -40,20 +50,24 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         ),
     ],
 )
-def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(scene: Scene, seeds: range) -> None:
+def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
+    scenes: tuple[Scene, Scene], seeds: range
+) -> None:
     sums: Counter[tuple[str, str]] = Counter()
-    chains = 0
+    chains = worse = 0
     for seed in seeds:
         mixture = draw(seed)
-        one, other = compared(mixture, seed, scene)
+        one, other = compared(mixture, seed, scenes[seed % 2])
         assert one["refused"] <= other["refused"], seed
         assert one["hard"] <= other["hard"], seed
         chains += len(mixture.chains)
+        worse += one["soft"] > other["soft"] and is_worse(mixture, one)
         sums.update({("ours", kind): number for kind, number in one.items()})
         sums.update({("engine", kind): number for kind, number in other.items()})
     assert sums["ours", "chain"] <= (1 - CHAINS_HOLD) * chains
     if len(seeds) > 100:
         assert sums["ours", "soft"] <= sums["engine", "soft"]
+        assert worse <= WORSE * len(seeds)
 
 
 def compared(mixture: Mixture, seed: int, scene: Scene) -> tuple[Counter[str], Counter[str]]:
@@ -65,3 +79,28 @@ def compared(mixture: Mixture, seed: int, scene: Scene) -> tuple[Counter[str], C
         burst = replace(burst, vms=one.order + rest, manner=Manner.IN_TURN)
     other = bursts.run(burst, mixture.state, seed)
     return Counter(broken(mixture, one)), Counter(broken(mixture, other))
+
+
+def is_worse(mixture: Mixture, one: Counter[str]) -> bool:
+    """Whether the engine alone violates fewer soft rules in any order of starts, and tears no more chains.
+
+    To hold a chain of hard groups may cost soft rules: the engine, which does not see the chain, saves them.
+    """
+    for seed in range(ORDERS):
+        burst, state = shuffled(mixture, random.Random(seed))
+        found = broken(mixture, bursts.run(burst, state, seed))
+        if found["soft"] >= one["soft"] or found["chain"] > one["chain"]:
+            return False
+    return True
+
+
+def shuffled(mixture: Mixture, dice: random.Random) -> tuple[Burst, Snapshot]:
+    """The same burst in another order of starts; after a failed host that is the order of its VMs."""
+    vms, state = list(mixture.vms), mixture.state
+    if mixture.failing is None:
+        dice.shuffle(vms)
+        return Burst(Kind.HA, Manner.IN_TURN, state, tuple(vms)), state
+    listed = list(state.vms)
+    dice.shuffle(listed)
+    burst = Burst(Kind.HA, mixture.manner, state, mixture.vms, mixture.failing)
+    return burst, structs.replace(state, vms=tuple(listed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 import xmlrpc.client
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from ovirt_scheduler_proxy.cli import main
 from tests.paths import PLUGINS
 from tests.processes import Forked
+from tests.proxy.running import handing_over, running
 
 _WORDS = ("run", "--listen", "127.0.0.1:0", "--plugins")
 
@@ -28,6 +30,25 @@ def proxy_url(environment: Mapping[str, str], plugins: Path = PLUGINS) -> Iterat
                 yield ready.strip().rpartition(" ")[2]
             finally:
                 process.terminate()
+
+
+@contextmanager
+def two_proxies(environment: Mapping[str, str], plugins: Path = PLUGINS) -> Iterator[str]:
+    """Start two proxies that share a socket, so that calls reach now the one, now the other."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listen = f"127.0.0.1:{server.getsockname()[1]}"
+        one, other = (
+            running(
+                plugins,
+                environment=dict(environment),
+                listen=listen,
+                shell=handing_over(server),
+                pass_fds=[server.fileno()],
+            )
+            for _ in range(2)
+        )
+        with one, other:
+            yield f"http://{listen}/"
 
 
 @contextmanager

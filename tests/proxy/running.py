@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -133,6 +134,13 @@ def running(
             process.wait()
             if process.stdout:
                 process.stdout.close()
+
+
+def handing_over(server: socket.socket) -> str:
+    """What systemd does before it starts a service with a socket."""
+    number = server.fileno()
+    third = "" if number == 3 else f"exec 3<&{number} {number}<&-; "
+    return f"{third}export LISTEN_FDS=1 LISTEN_PID=$$"
 
 
 def _started(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import eventually, running, write_plugins
+from .running import eventually, handing_over, running, write_plugins
 
 PLUGINS = """
 import time
@@ -25,11 +25,6 @@ class Hang:
 """
 
 CONFIG = "[calls]\ndeadline_seconds = 2\n"
-
-
-def handing_over(server: socket.socket) -> str:
-    """What systemd does before it starts a service with a socket."""
-    return f"exec 3<&{server.fileno()} {server.fileno()}<&-; export LISTEN_FDS=1 LISTEN_PID=$$"
 
 
 def test_no_connection_is_refused_and_no_call_lost_by_a_restart(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ but never refuses a host for a placement that the engine has not confirmed. So i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.membership import groups_of, members
@@ -36,7 +36,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     """
     (vm, *_) = request.vms
     peers = chained_peers(snapshot, vm)
-    there = _there(snapshot, request, peers)
+    there = _there(snapshot, request.candidate_hosts, peers)
     reasons: Mapping[str, tuple[Reason, ...]]
     if there:
         reasons = {host: (Reason(CHAIN_HERE, number=count),) for host, count in there.items()}
@@ -65,9 +65,15 @@ def chained_peers(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     return tuple(peer for peer in unified.vms if peer != vm)
 
 
-def _there(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) -> Counter[str]:
+def parting_hosts(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> frozenset[str]:
+    """Those of the hosts that would tear a VM from the peers of its peers; none if these are on no host."""
+    there = _there(snapshot, hosts, chained_peers(snapshot, vm))
+    return frozenset(hosts).difference(there) if there else frozenset()
+
+
+def _there(snapshot: Snapshot, hosts: Sequence[str], peers: tuple[str, ...]) -> Counter[str]:
     """How many of the peers are on each candidate host, or to be there."""
-    candidates = frozenset(request.candidate_hosts) if peers else frozenset()
+    candidates = frozenset(hosts) if peers else frozenset()
     return Counter(host for peer in peers for host in destinations(snapshot, peer) if host in candidates)
 
 
@@ -78,7 +84,7 @@ def begun_chain(snapshot: Snapshot, request: Request) -> tuple[str, ...]:
     """
     (vm, *_) = request.vms
     peers = chained_peers(snapshot, vm)
-    if not peers or _there(snapshot, request, peers):
+    if not peers or _there(snapshot, request.candidate_hosts, peers):
         return ()
     unconfirmed = snapshot.unconfirmed - {vm}
     if unconfirmed and not unconfirmed.isdisjoint(

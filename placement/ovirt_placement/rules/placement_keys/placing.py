@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import lcm
 
 from ovirt_placement.model import Snapshot, Vm
@@ -72,18 +72,19 @@ def rank_hosts(
     settings: Settings = DEFAULTS,
     *,
     tie_order: Sequence[str] = (),
+    last: Collection[str] = (),
     explained: bool = True,
 ) -> tuple[Weight, ...]:
     """Rank each candidate host by its round, then by the customer's score.
 
     Hosts in `tie_order` that tie are ranked as they stand there: give them in a random order to draw,
     as the original does, or nothing to leave ties to other units. Dedicated failover hosts come after
-    all acceptable ones, and refused hosts come last. For several VMs, rounds and scores add up. Reasons cost
-    a good part of the time: without `explained` there are none.
+    all acceptable ones, then refused hosts, and after all others those in `last`. For several VMs, rounds
+    and scores add up. Reasons cost a good part of the time: without `explained` there are none.
     """
     judgements = _judgements(snapshot, request, settings)
     drawn = {host: at for at, host in enumerate(tie_order, start=1)}
-    penalties = _penalties(snapshot, request, judgements)
+    penalties = _penalties(snapshot, request, judgements, last)
     keys = [
         penalty * (len(drawn) + 1) + drawn.get(host, 0)
         for host, penalty in zip(request.candidate_hosts, penalties, strict=True)
@@ -131,11 +132,13 @@ def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings
     return judge(keys, vm.memory_mb, table, tuple(asked.values()), settings)
 
 
-def _penalties(snapshot: Snapshot, request: Request, judgements: Sequence[Judgement]) -> list[int]:
+def _penalties(
+    snapshot: Snapshot, request: Request, judgements: Sequence[Judgement], last: Collection[str]
+) -> list[int]:
     """What speaks against each candidate host; the least is best.
 
-    First whether it is refused, then whether it is to be kept free, then the rounds, then the customer's
-    scores: all in one number, since those sort several times as fast.
+    First whether it is to be last, then whether it is refused, then whether it is to be kept free, then
+    the rounds, then the customer's scores: all in one number, since those sort several times as fast.
     """
     unit = lcm(*(judged.customer.unit for judged in judgements))
     passed = [(judged.passed, unit // judged.customer.unit) for judged in judgements]
@@ -149,10 +152,11 @@ def _penalties(snapshot: Snapshot, request: Request, judgements: Sequence[Judgem
     failover = {host.id for host in snapshot.hosts if host.failover}
 
     def penalty(host: str) -> int:
-        found = kept_free if host in failover else 0
+        comes_last = 4 * kept_free if host in last else 0
+        found = comes_last + (kept_free if host in failover else 0)
         for hosts, finer in passed:
             if host not in hosts:
-                return 2 * kept_free
+                return comes_last + 2 * kept_free
             number, score = hosts[host]
             found += number * a_round - score * finer
         return found
