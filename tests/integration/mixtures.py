@@ -15,6 +15,8 @@ from ovirt_placement.model import AffinityGroup, Host, SchedulingPolicy, Snapsho
 from tests import builders as build
 from tests.integration.bursts import ENGINE_FILTERS, LEADING, Manner, Outcome
 
+#: More than the engine adds to the memory of any VM here.
+OVERHEAD_MB = 256
 #: Which of our units each of the engine's weights has beside it.
 _OURS = {
     "vm_affinity_weight": "SoftAffinityWeight",
@@ -92,7 +94,7 @@ def draw(seed: int) -> Mixture:
 
 def _loaded(host: Host, vms: Sequence[Vm]) -> Host:
     """The host with the memory of its VMs handed out; each takes a little more than its own."""
-    return replace(host, free_mb=host.free_mb - sum(vm.memory_mb + 256 for vm in vms))
+    return replace(host, free_mb=host.free_mb - sum(vm.memory_mb + OVERHEAD_MB for vm in vms))
 
 
 def _factors(dice: random.Random) -> dict[str, int]:
@@ -225,9 +227,21 @@ def broken(mixture: Mixture, outcome: Outcome) -> Mapping[str, int]:
         hard = group.vms_rule.hard or group.hosts_rule.hard
         if hard or keyed.isdisjoint(group.vms):
             found["hard" if hard else "soft"] += _is_broken(group, where)
-    found["chain"] = sum(len({where[vm] for vm in chain if where[vm]}) > 1 for chain in mixture.chains)
+    found["chain"] = sum(_is_torn(chain, mixture, outcome) for chain in mixture.chains)
     found["refused"] = sum(host is None for host in outcome.hosts.values())
     return found
+
+
+def _is_torn(chain: Sequence[str], mixture: Mixture, outcome: Outcome) -> bool:
+    """Whether a chain is on several hosts, though the one with most of it has room left for the others."""
+    counts = Counter(host for vm in chain if (host := outcome.hosts.get(vm)))
+    if len(counts) < 2:
+        return False
+    ((most, _),) = counts.most_common(1)
+    apart = [
+        mixture.state.vm_by_id[vm].memory_mb for vm in chain if outcome.hosts.get(vm) not in (most, None)
+    ]
+    return outcome.free_mb[most] >= min(apart) + OVERHEAD_MB
 
 
 def _is_broken(group: AffinityGroup, where: Mapping[str, str | None]) -> bool:

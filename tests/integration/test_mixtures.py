@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from math import sqrt
 
 import pytest
 from msgspec import structs
@@ -66,7 +67,8 @@ def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
         sums.update({("engine", kind): number for kind, number in other.items()})
     assert sums["ours", "chain"] <= (1 - CHAINS_HOLD) * chains
     if len(seeds) > 100:
-        assert sums["ours", "soft"] <= sums["engine", "soft"]
+        # Which VM came first decides some: a hundred bursts show no smaller difference than chance makes.
+        assert sums["ours", "soft"] <= sums["engine", "soft"] + sqrt(sums["engine", "soft"])
         assert worse <= WORSE * len(seeds)
 
 
