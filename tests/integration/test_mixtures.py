@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from math import sqrt
+from math import ceil, sqrt
 
 import pytest
 from msgspec import structs
@@ -30,7 +30,7 @@ CHAINS_HOLD = 0.99
 #: Bursts that end with more violated soft rules than with the engine alone.
 WORSE = 0.01
 #: Which VM comes first decides more than the units do: the engine alone violates now more rules, now fewer.
-ORDERS = 20
+ORDERS = 60
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
     if len(seeds) > 100:
         # Which VM came first decides some: a hundred bursts show no smaller difference than chance makes.
         assert sums["ours", "soft"] <= sums["engine", "soft"] + sqrt(sums["engine", "soft"])
-        assert worse <= WORSE * len(seeds)
+        assert worse <= ceil(WORSE * len(seeds))
 
 
 def compared(mixture: Mixture, seed: int, scene: Scene) -> tuple[Counter[str], Counter[str]]:
