@@ -16,6 +16,7 @@ from ovirt_placement.inventory.client.direct import DirectReader
 from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
 from ovirt_placement.inventory.expected import current as expected
+from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.on_demand.statistics import Measured
 from ovirt_placement.inventory.published import protocol, publication
 from ovirt_placement.inventory.published.protocol import (
@@ -258,7 +259,10 @@ def _direct(config: Config, max_age: float, until: float, measured: Measured) ->
     with _process.lock:
         asked = config.engine, config.ha.tagged
         if asked not in _process.direct_readers:
-            _process.direct_readers[asked] = DirectReader(config.engine, tagged=config.ha.tagged)
+            folder = places.find(config)
+            _process.direct_readers[asked] = DirectReader(
+                config.engine, tagged=config.ha.tagged, folder=folder
+            )
         reader = _process.direct_readers[asked]
     keys = _keys(config)
     records = keys.look()

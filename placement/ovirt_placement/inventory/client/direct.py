@@ -7,11 +7,13 @@ import logging
 import os
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.inventory.client.turns import turn
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.statistics import (
     Measured,
@@ -33,9 +35,13 @@ _log = logging.getLogger(__name__)
 class DirectReader:
     """Keeps one connection and the last snapshot; the reading goes on when its asker cannot wait longer."""
 
-    def __init__(self, settings: EngineSettings, *, tagged: bool = False) -> None:
-        """`tagged`: tags of hosts name failure domains, and are read."""
+    def __init__(self, settings: EngineSettings, *, tagged: bool = False, folder: Path | None = None) -> None:
+        """`tagged`: tags of hosts name failure domains, and are read.
+
+        With those who share the `folder` it takes turns.
+        """
         self._settings = settings
+        self._folder = folder
         self._tagged = tagged
         self._process = os.getpid()
         self._connection: EngineConnection | None = None
@@ -88,21 +94,12 @@ class DirectReader:
             return None if self._snapshot is None else (self._snapshot, self._read_at)
 
     def _read(self, details: Detail, measured: Measured) -> None:
-        # The SDK takes long to load and is not needed where somebody publishes.
-        from ovirt_placement.engine.connection.client import connect
-        from ovirt_placement.engine.reading.vm_details import detailed
-
         began = now()
         snapshot, error = None, None
         try:
-            if self._connection is None:
-                self._connection = connect(self._settings)
-                atexit.register(self._close)
-            snapshot = self._read_topology(self._connection)
-            if wanted := needed(snapshot.clusters, tagged=self._tagged, measured=measured):
-                snapshot = with_statistics(snapshot, read_statistics(self._connection, wanted))
-            if details:
-                snapshot = consistent(detailed(self._connection, snapshot, details))
+            with turn(self._folder):
+                began = now()
+                snapshot = self._read_all(details, measured)
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:
@@ -113,6 +110,19 @@ class DirectReader:
                 self._snapshot, self._read_at = snapshot, began
                 self._details, self._measured = details, measured
             self._changed.notify_all()
+
+    def _read_all(self, details: Detail, measured: Measured) -> Snapshot:
+        # The SDK takes long to load and is not needed where somebody publishes.
+        from ovirt_placement.engine.connection.client import connect
+        from ovirt_placement.engine.reading.vm_details import detailed
+
+        if self._connection is None:
+            self._connection = connect(self._settings)
+            atexit.register(self._close)
+        found = self._read_topology(self._connection)
+        if wanted := needed(found.clusters, tagged=self._tagged, measured=measured):
+            found = with_statistics(found, read_statistics(self._connection, wanted))
+        return consistent(detailed(self._connection, found, details)) if details else found
 
     def _read_topology(self, connection: EngineConnection) -> Snapshot:
         """Read it, and once more where it suddenly lacks most of what was there."""

@@ -1,0 +1,78 @@
+"""Processes without an inventory take turns: they do not all read the engine at the same time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ovirt_placement.config import Config
+from ovirt_placement.inventory.client import turns
+from ovirt_placement.inventory.client.direct import DirectReader
+from ovirt_placement.inventory.client.turns import READERS, turn
+from ovirt_placement.model import Snapshot
+from tests.placement.engine_server import EngineServer
+
+#: Long enough for another reader to come, if it may.
+HELD_SECONDS = 0.1
+
+
+class Counted:
+    """Counts how many requests for hosts the engine answers at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now = 0
+        self.most = 0
+
+    def __call__(self, path: str) -> None:
+        if path != "/hosts":
+            return
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        threading.Event().wait(HELD_SECONDS)
+        with self._lock:
+            self._now -= 1
+
+
+def test_few_read_the_engine_at_the_same_time(engine: EngineServer, config: Config, tmp_path: Path) -> None:
+    engine.answer = counted = Counted()
+    readers = [DirectReader(config.engine, folder=tmp_path / "expected") for _ in range(3 * READERS)]
+
+    def read(reader: DirectReader) -> Snapshot | None:
+        return reader.read(0.0, time.monotonic() + 60)
+
+    with ThreadPoolExecutor(len(readers)) as threads:
+        found = list(threads.map(read, readers))
+    assert counted.most == READERS
+    assert None not in found
+
+
+@pytest.mark.parametrize("spoil", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/nowhere")])
+def test_what_stands_in_the_place_of_a_turn_stops_nobody(
+    tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    for number in range(READERS):
+        spoil(tmp_path / f"reader-{number}")
+    with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(None):
+        pass
+
+
+def test_who_is_stopped_in_its_turn_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.01)
+    with turn(tmp_path), turn(tmp_path), turn(tmp_path), turn(tmp_path):
+        pass
+
+
+def test_turns_come_back(tmp_path: Path) -> None:
+    for _ in range(100 * READERS):
+        with turn(tmp_path):
+            assert len(os.listdir(tmp_path)) <= READERS
