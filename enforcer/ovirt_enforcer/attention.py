@@ -38,9 +38,9 @@ class Attention:
         """Whether the last look failed."""
         return self._failures > 0
 
-    def announce(self, plan: str) -> None:
-        """Log a plan, unless it is the one that was logged last."""
-        if self._said.is_news("plan", plan):
+    def announce(self, plan: str, gist: str | None = None) -> None:
+        """Log a plan, unless it is the one that was logged last, or has the same gist as that."""
+        if self._said.is_news("plan", gist or plan):
             _log.info("%s", plan)
 
     def say(self, text: str) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
+from ovirt_enforcer.migrating.fitting_steps import broken_groups, fitting_steps
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, IntentState
 
 
@@ -79,27 +77,22 @@ class UnderWay:
 
         A step may mend a group together with steps before it: then it is told once those are done.
         """
-        broken = _broken(snapshot, self.plan.cluster)
+        broken = broken_groups(snapshot, self.plan.cluster)
         ended = [place for place in self.unproven if self._alone(place)]
         self.unproven.difference_update(ended)
         wanted = [group for place in ended for group in self.plan.steps[place].mends]
         return tuple(dict.fromkeys(group for group in wanted if group in broken))
 
-    def serves(self, projection: Snapshot, held: Set[str]) -> bool:
-        """Whether the steps ahead still start where VMs are, and still lead to what they are to mend.
+    def leave_out(self, projection: Snapshot, held: Set[str]) -> frozenset[int]:
+        """Give up the steps ahead that do not fit the cluster any more, and what hangs on them; return them.
 
-        Whether each is legal is asked when it is taken.
+        The others start where VMs are, and lead to what they are to mend. Whether each is legal is asked when
+        it is taken.
         """
-        where = {vm.id: vm.host for vm in projection.vms}
-        for place in sorted(self._ahead):
-            step = self.plan.steps[place]
-            for vm, source in zip(step.vms, step.sources, strict=True):
-                if vm in held or where.get(vm) != source:
-                    return False
-                where[vm] = step.target
-        end = replace(projection, vms=tuple(replace(vm, host=where[vm.id]) for vm in projection.vms))
-        broken = _broken(end, self.plan.cluster)
-        return not any(group in broken for place in self._ahead for group in self.plan.steps[place].mends)
+        ahead = frozenset(self._ahead)
+        kept = fitting_steps(self.plan, ahead, self.given_up, projection, held)
+        self.given_up |= ahead - kept
+        return ahead - kept
 
     @property
     def vms(self) -> frozenset[str]:
@@ -124,9 +117,3 @@ class UnderWay:
             earlier < place and not groups.isdisjoint(self.plan.steps[earlier].groups)
             for earlier in (*self._ahead, *self.running)
         )
-
-
-def _broken(snapshot: Snapshot, cluster: str) -> frozenset[str]:
-    if cluster not in snapshot.cluster_by_id:
-        return frozenset()
-    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)

@@ -17,9 +17,10 @@ from ovirt_enforcer.migrating.executor import Stale, Task
 from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.service.look import Look
+from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
-from ovirt_placement.answers.names import group_name, vm_name
+from ovirt_placement.answers.names import group_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
 from ovirt_placement.planning.fitting import misfit
@@ -27,7 +28,6 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
-from ovirt_service.saying import Said
 
 #: For so many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
@@ -58,7 +58,7 @@ class ClusterWork:
         self._void: set[tuple[str, float]] = set()
         #: Correlation ids that were used since they were taken last.
         self._begun_ids: list[str] = []
-        self._said = Said()
+        self._others = OthersAtWork(parts.parties)
         #: Whether it was tried out if the first plan would lead to a loop.
         self._rehearsed = False
 
@@ -125,6 +125,8 @@ class ClusterWork:
     def see_to(self, look: Look) -> None:
         """Do what can be done now. `look` must have begun after all that was told before."""
         self.attention.due = self._parts.clock() + self._parts.settings.interval_seconds
+        if self._others.warn_of_restless(self.attention.name, look, look.restless_in(self._cluster)):
+            self._rehearsed, self._wanted = False, True
         new = self._accept(look)
         if self._under_way is not None:
             self._check(look, self._under_way)
@@ -179,19 +181,23 @@ class ClusterWork:
         self._under_way = UnderWay(plan) if plan.steps else None
         if not plan.steps and self._moving(look):
             return True  # all will be well once what moves has arrived: it is said then
-        self._rehearsed |= bool(plan.steps)
+        if not plan.steps and misfit(look.projection.snapshot, plan) is not None:
+            self._wanted = True  # what was on its way then has not arrived
+            return True
+        self._rehearsed |= bool(plan.steps or plan.loop)
         if plan.loop:
             self.attention.warn_once(plan.loop)
         for dropped in plan.refused:
             self.attention.warn_once(report.dropped_text(dropped, asked))
-        self.attention.announce(report.text(plan, asked))
+        unsettled = look.spared_for_restless(self._cluster).keys()
+        self.attention.announce(report.text(plan, asked), _gist(plan, unsettled) if unsettled else None)
         self._parts.recorder.planned(
             plan.id, self._cluster, msgspec.to_builtins(plan_data(plan, asked)), look.epoch
         )
         if self._parts.memory.offer(look.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.attention.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
-        self._tell_undone(look, plan)
+        self._others.warn_of_undone(self.attention.name, look, plan)
         return True
 
     def _moving(self, look: Look) -> bool:
@@ -206,10 +212,14 @@ class ClusterWork:
         if broken:
             groups = " and ".join(group_name(group, look.snapshot) for group in broken)
             self._drop(f"{groups} is broken still, though all steps to mend it are done")
+            return
+        left_out = under_way.leave_out(look.projection.snapshot, self._held(look, under_way))
+        if left_out and under_way.over:
+            self._drop("the rest of the plan does not fit the cluster any more")
         elif under_way.over:
             self._under_way, self._wanted = None, True
-        elif not under_way.serves(look.projection.snapshot, self._held(look, under_way)):
-            self._drop("the rest of the plan does not fit the cluster any more")
+        elif left_out:
+            _log.info("%s: %s", self.attention.name, _left_out_text(look.snapshot, under_way.plan, left_out))
 
     def _held(self, look: Look, under_way: UnderWay) -> Set[str]:
         """VMs that the plan must leave alone; what somebody had applied waits for the gates instead."""
@@ -274,15 +284,17 @@ class ClusterWork:
             pause = BackOff(settings.poll_seconds, settings.interval_seconds).pause_after(self._misfits)
             self.wake(self._parts.clock() + pause)
 
-    def _tell_undone(self, look: Look, plan: Plan) -> None:
-        """Warn once of each VM that breaks a rule, and that somebody else moves away whenever we move it."""
-        breaking = {vm for rule in plan.remaining for vm in rule.vms}
-        for vm in sorted(breaking & look.restraints.undone.keys()):
-            undone = look.restraints.undone[vm]
-            if self._said.is_news(("undone", vm), f"{undone.intent.id}"):
-                ours = {one.correlation_id.partition("-")[0] for one in look.history if one.vm == vm}
-                name, who = vm_name(vm, look.snapshot), self._parts.parties.who_moved(vm, ours)
-                _log.warning("%s: %s: %s: %s", self.attention.name, name, undone.reason(look.snapshot), who)
-
     def _hurry(self, at: float) -> None:
         self.attention.due = min(self.attention.due, at)
+
+
+def _gist(plan: Plan, unsettled: Collection[str]) -> str:
+    """What a plan comes to, without what changes each time that somebody else moves a VM to and fro."""
+    remaining = {group for rule in plan.remaining for group in rule.groups} - {*unsettled}
+    return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
+
+
+def _left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> str:
+    first = report.step_text(plan.steps[min(left_out)], snapshot)
+    more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+    return f"left out, since the cluster has changed: {first}{more}"

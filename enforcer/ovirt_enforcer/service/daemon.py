@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.migrating.restless import Movements
 from ovirt_enforcer.migrating.restraints import REACH_SECONDS
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
@@ -78,6 +79,7 @@ class Daemon:
         self._looked_at = -math.inf
         self._look_seconds = 0.0
         self._freshness = Freshness()
+        self._movements = Movements(self._settings.circle_seconds, self._clock)
         #: VMs that we migrate and our correlation ids, and until when they count.
         self._ours: dict[str, float] = {}
         #: What people had said of migrations in the last cycle.
@@ -232,7 +234,8 @@ class Daemon:
         snapshot = self._read()
         self._parts.executor.following.reconsider(history, snapshot)
         fresh_until = self._freshness.until(began, self._clock())
-        return Look(self._parts, snapshot, gates, intents, history, epoch, began, fresh_until)
+        restless = self._movements.look(snapshot, (*intents, *history))
+        return Look(self._parts, snapshot, gates, intents, history, restless, epoch, began, fresh_until)
 
     def _see_to(self, cluster: str, look: Look) -> None:
         work = self._work(cluster)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ovirt_enforcer import configured
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.migrating import restless
 from ovirt_enforcer.migrating.projection import Projection, projected
+from ovirt_enforcer.migrating.restless import Restless
 from ovirt_enforcer.migrating.restraints import Restraints
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Question
@@ -28,6 +30,8 @@ class Look:
     #: Migrations whose end is not known, and those that have ended, the oldest first.
     open_intents: Sequence[Intent]
     history: Sequence[Intent]
+    #: VMs that somebody else moves to and fro, by id.
+    restless: Mapping[str, Restless]
     #: Of the lease, from before all of this was read.
     epoch: int
     #: When that began, and until when steps are begun on it, by the daemon's clock.
@@ -50,15 +54,35 @@ class Look:
 
     def held(self, plan: Plan | None) -> dict[str, str]:
         """VMs that are to be left alone, with the reason; `plan` is the one under way, if any."""
-        return {**self.restraints.held, **self.gates.held(self.snapshot, plan)}
+        return {
+            **restless.held(self.snapshot, self.restless),
+            **self.restraints.held,
+            **self.gates.held(self.snapshot, plan),
+        }
 
     def seconds_left(self, cluster: str) -> float:
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
-        return min(self.gates.seconds_left(self.snapshot, cluster), self.restraints.seconds_left(cluster))
+        return min(
+            self.gates.seconds_left(self.snapshot, cluster),
+            self.restraints.seconds_left(cluster),
+            *(one.left_seconds for one in self.restless_in(cluster).values()),
+        )
+
+    def restless_in(self, cluster: str) -> dict[str, Restless]:
+        """The VMs of one cluster that somebody else moves to and fro."""
+        known = self.snapshot.vm_by_id
+        return {vm: found for vm, found in self.restless.items() if known[vm].cluster == cluster}
+
+    def spared_for_restless(self, cluster: str) -> dict[str, str]:
+        """Their soft groups, with the reason."""
+        return restless.spared(self.snapshot, self.restless_in(cluster))
 
     def question(self, cluster: str, plan: Plan | None, *, rehearse: bool) -> Question:
         """What a planner is to be asked for a cluster."""
-        spared = self.gates.held_groups(self.snapshot)
+        spared = {
+            **self.spared_for_restless(cluster),
+            **self.gates.held_groups(self.snapshot),
+        }
         domains = configured.domains(self.parts.ha, self.snapshot)
         return Question(
             cluster=cluster,
@@ -69,4 +93,5 @@ class Look:
             strategy=configured.strategy_name(self._settings),
             deadline=configured.seconds(self._settings),
             rehearse=rehearse,
+            restless=bool(self.restless_in(cluster)),
         )

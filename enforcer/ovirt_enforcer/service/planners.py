@@ -54,6 +54,8 @@ class Question:
     deadline: float
     #: Whether it is tried out, too, if the plan would lead to a loop.
     rehearse: bool = False
+    #: Whether somebody else moves VMs to and fro: then that is tried out even if there is nothing to do.
+    restless: bool = False
 
 
 class Planning(Protocol):
@@ -87,7 +89,7 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
         strategy=catalogue.strategy(question.strategy),
         deadline=_ends_in(question.deadline),
     )
-    if question.rehearse and plan.steps:
+    if question.rehearse and (plan.steps or question.restless):
         plan = replace(plan, loop=_loop(snapshot, question))
     return with_reasons(plan, snapshot, question.spared, question.left_out, question.held)
 

@@ -70,7 +70,8 @@ def _failing(failure: Failure, snapshot: Snapshot) -> str:
 
 def _summary(plan: Plan) -> str:
     if not plan.steps and not plan.remaining:
-        return "every rule holds."
+        lost = plan.reservation is not None and plan.reservation.lost
+        return "every affinity rule holds, but the HA reservation does not." if lost else "every rule holds."
     if not plan.steps:
         return (
             "no migration mends what is broken."

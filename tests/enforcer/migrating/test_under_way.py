@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState
-from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 
 STATE = snapshot(
     host("h1"),
@@ -104,11 +105,32 @@ def test_it_is_over_once_all_is_done_and_proven() -> None:
     assert under_way.over
 
 
-def test_it_serves_as_long_as_it_starts_where_vms_are_and_leads_where_it_said() -> None:
-    assert UnderWay(PLAN).serves(STATE, frozenset())
-    assert not UnderWay(PLAN).serves(STATE, {"c"})
-    assert not UnderWay(PLAN).serves(at(c="h2"), frozenset())
-    assert not UnderWay(PLAN).serves(at(a="h3"), frozenset())
+def test_nothing_is_left_out_as_long_as_it_starts_where_vms_are_and_leads_where_it_said() -> None:
+    assert UnderWay(PLAN).leave_out(STATE, frozenset()) == set()
+
+
+@pytest.mark.parametrize(("held", "place"), [({"c"}, {}), (set(), {"c": "h2"}), (set(), {"a": "h3"})])
+def test_with_what_no_longer_fits_all_is_left_out_that_was_for_it(
+    held: set[str], place: dict[str, str]
+) -> None:
+    under_way = UnderWay(PLAN)
+    assert under_way.leave_out(at(**place), held) == {0, 1, 2}
+    assert under_way.over
+
+
+def test_what_has_to_do_with_something_else_goes_on() -> None:
+    other = Step(vms=("x",), sources=("h1",), target="h3", groups=("pair",), mends=("pair",))
+    state = snapshot(
+        *STATE.hosts,
+        *STATE.vms,
+        vm("x", "h1"),
+        vm("y", "h1"),
+        *STATE.affinity_groups,
+        group("pair", APART, "x y"),
+    )
+    under_way = UnderWay(replace(PLAN, steps=(*PLAN.steps, other)))
+    assert under_way.leave_out(state, {"c"}) == {0, 1, 2}
+    assert list(under_way.ready()) == [3]
 
 
 def test_a_step_whose_migration_somebody_else_ended_is_given_up() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from ovirt_enforcer.service.planners import Question, plan_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
@@ -20,9 +23,11 @@ from ovirt_placement.rules.verdict import Request, Verdict
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.schema import intents
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
+from tests.enforcer.planners_here import PlannersHere
 from tests.scenarios.stage import START, configured, daemon_of
 
 MONTH = 30 * 24 * 3600.0
@@ -168,3 +173,44 @@ def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
     bench.now += 3600.0
     bench.cycle()
     assert bench.store.history(within_seconds=2 * MONTH) == ()
+
+
+@dataclass
+class Late:
+    """A plan that is made at once, and handed over when the test says so."""
+
+    plan: Plan
+    held: bool
+
+    def result(self) -> Plan | None:
+        return None if self.held else self.plan
+
+    def cancel(self) -> None:
+        """There is nothing to end."""
+
+
+def test_a_plan_that_counted_on_a_migration_which_failed_does_not_say_that_every_rule_holds(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench.engine.faults.next_migrations(MigrationFault(fail=True), count=2)
+    bench.cycle()
+    assert len(bench.migrated()) == 2
+    late: list[Late] = []
+
+    def start(_: PlannersHere, state: Snapshot, question: Question) -> Late:
+        late.append(Late(plan_of(state, question), held=True))
+        return late[-1]
+
+    monkeypatch.setattr(PlannersHere, "start", start)
+    bench.daemon.wake_all()
+    bench.cycle()
+    assert late
+    assert not any(one.plan.steps or one.plan.remaining for one in late)
+    while bench.store.open_intents():
+        bench.cycle()
+    for one in late:
+        one.held = False
+    for _ in range(3):
+        bench.cycle()
+    assert "every rule holds" not in caplog.text
