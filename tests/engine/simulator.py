@@ -66,7 +66,15 @@ def scores(name: str) -> Callable[[Question], Any]:
 
 def engine_of(question: Question) -> Engine:
     """An engine that stands still in the state."""
-    return Engine.from_snapshot(question.snapshot, clock=_START, settings=PROMPT)
+    return _as_asked(Engine.from_snapshot(question.snapshot, clock=_START, settings=PROMPT), question)
+
+
+def _as_asked(engine: Engine, question: Question) -> Engine:
+    """With what the engine adds to a state file taken away: a host that manages storage, if none does."""
+    state = engine._backend.state
+    for host in question.snapshot.hosts:
+        state.put(state.hosts, replace(state.hosts[host.id], spm=host.spm))
+    return engine
 
 
 def best_by_rank(question: Question) -> str | None:
@@ -174,6 +182,7 @@ def schedule_externally(question: Question) -> dict[str, Any]:
         engine = Engine.from_snapshot(
             replace(snapshot, clusters=clusters), clock=_START, settings=PROMPT, proxy=proxy.url
         )
+        _as_asked(engine, question)
         proxy.calls.clear()
         external = ExternalUnits(engine._backend, ExternalScheduler(proxy.url))
         best = _best(Scheduler(engine._backend, external), question)

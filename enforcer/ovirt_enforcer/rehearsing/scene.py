@@ -58,8 +58,9 @@ class Scene:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that are up."""
-        return tuple(host.id for host in self.snapshot.hosts_of_cluster.get(self.cluster, ()) if host.up)
+        """The hosts that are up, by their ids, as the engine asks about them (getVdsForClusterWithStatus)."""
+        hosts = self.snapshot.hosts_of_cluster.get(self.cluster, ())
+        return tuple(sorted(host.id for host in hosts if host.up))
 
     def broken(self) -> list[Asking]:
         """What does not hold now, in the order of the catalogue."""

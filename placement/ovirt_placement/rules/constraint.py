@@ -54,6 +54,10 @@ class Constraint(Record, frozen=True, kw_only=True):
         """Of `groups`, those that are broken taken alone."""
         return self.groups if self.offenders(standing) else ()
 
+    def as_engine_lists(self) -> tuple[str, ...]:
+        """All members in the order in which the engine goes through them."""
+        return self.vms
+
     def running(self, standing: Standing) -> Iterator[tuple[str, str]]:
         """Members that run, each with its host."""
         for vm in self.vms:

@@ -1,4 +1,8 @@
-"""The engine's own weights that we can tell the answers of, each once, with what its shipped policies say."""
+"""The engine's own weights that we can tell the answers of, each once, with what its shipped policies say.
+
+Some tell hosts apart only by what is not part of the state, and say 1 of each. They still count: the first
+unit in the selector's table decides in which order it comes upon equal hosts.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.built_in import ha_weight, preferred_hosts, vm_affinity_weight, vm_to_hosts_weight
+from ovirt_placement.rules.built_in.sums import summed
 from ovirt_placement.rules.load import even_cpu, even_memory
 from ovirt_placement.rules.verdict import Request
 
@@ -23,6 +28,16 @@ class EnginesWeight:
     factor: int
     #: Its weight of each candidate host, in the order in which it tells them; hosts may be left out.
     scores: Callable[[Snapshot, Request], dict[str, int]]
+
+
+def _alike(snapshot: Snapshot, request: Request) -> dict[str, int]:
+    """What a weight says that sees no difference, of all VMs together."""
+    return dict.fromkeys(request.candidate_hosts, 1)
+
+
+def _alike_to_each(snapshot: Snapshot, request: Request) -> dict[str, int]:
+    """The same of a weight that is asked VM by VM."""
+    return summed(dict.fromkeys(request.candidate_hosts, 1) for _ in request.vms)
 
 
 #: Source: InternalPolicyUnits, InternalClusterPolicies.
@@ -62,5 +77,21 @@ ENGINES_WEIGHTS = (
         unit="427aed70-dae3-48ba-8fe9-a902a9d563c8",
         factor=20,
         scores=vm_to_hosts_weight.scores,
+    ),
+    # HostedEngineHAClusterWeightPolicyUnit: the scores of hosts, for the engine's own VM alone.
+    EnginesWeight(name="HA", unit="98e92667-6161-41fb-b3fa-34f820ccbc4b", factor=1, scores=_alike),
+    # HighPerformanceCpuPolicyUnit: sockets and cores, for VMs that are pinned or of high performance.
+    EnginesWeight(
+        name="CPU for high performance VMs",
+        unit="71931e14-f0e6-4f91-a7c8-d494a26e3a09",
+        factor=4,
+        scores=_alike_to_each,
+    ),
+    # CpuAndNumaPinningWeightPolicyUnit: NUMA nodes, for VMs that are pinned to some.
+    EnginesWeight(
+        name="CPU and NUMA pinning compatibility",
+        unit="1b14ac11-20e9-4593-a149-2eb83c60a330",
+        factor=5,
+        scores=_alike,
     ),
 )

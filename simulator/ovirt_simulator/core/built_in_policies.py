@@ -59,6 +59,9 @@ PREFERRED_HOSTS_WEIGHT = _WEIGHTS["PreferredHosts"][0]
 HA_RESERVATION_WEIGHT = _WEIGHTS["OptimalForHaReservation"][0]
 VM_AFFINITY_WEIGHT = _WEIGHTS["VmAffinityGroups"][0]
 VM_TO_HOST_WEIGHT = _WEIGHTS["VmToHostsAffinityGroups"][0]
+HOSTED_ENGINE_WEIGHT = _WEIGHTS["HA"][0]
+HIGH_PERFORMANCE_WEIGHT = _WEIGHTS["CPU for high performance VMs"][0]
+NUMA_PINNING_WEIGHT = _WEIGHTS["CPU and NUMA pinning compatibility"][0]
 
 #: How the state file's `policy` of a cluster names the engine's own weight units.
 STATE_FILE_WEIGHTS = {

@@ -77,7 +77,7 @@ def candidates(state: State, cluster: Cluster, shuffle: Shuffle) -> Iterator[Vm]
     """Give the VMs that break hard rules, in the engine's order; `shuffle` is for what it shuffles."""
     groups = state.groups_of(cluster.id)
     yield from _off_their_hosts(state, cluster, [group for group in groups if group.hosts_rule.hard])
-    yield from _off_their_peers(state, cluster, [group for group in groups if group.vms_rule.hard], shuffle)
+    yield from _off_their_peers(state, [group for group in groups if group.vms_rule.hard], shuffle)
 
 
 def _off_their_hosts(state: State, cluster: Cluster, groups: Sequence[AffinityGroup]) -> list[Vm]:
@@ -104,12 +104,10 @@ def _labels_of(state: State, cluster: Cluster) -> list[AffinityLabel]:
     return [label for label in state.labels.values() if inside.intersection((*label.vms, *label.hosts))]
 
 
-def _off_their_peers(
-    state: State, cluster: Cluster, groups: Sequence[AffinityGroup], shuffle: Shuffle
-) -> Iterator[Vm]:
+def _off_their_peers(state: State, groups: Sequence[AffinityGroup], shuffle: Shuffle) -> Iterator[Vm]:
     """Give VMs that break VM rules: of the largest group first, minorities and crowds first within it."""
-    positive = [vm.id for g in groups if g.vms_rule.positive for vm in affinity.member_vms(state, g)]
-    sets = [(True, ids) for ids in affinity.unified_groups(state, cluster.id, positive)]
+    positive = [[vm.id for vm in affinity.member_vms(state, g)] for g in groups if g.vms_rule.positive]
+    sets = [(True, ids) for ids in _unified(positive)]
     for group in groups:
         if not group.vms_rule.positive:
             sets.append((False, tuple(vm.id for vm in affinity.member_vms(state, group))))
@@ -117,6 +115,23 @@ def _off_their_peers(
     broken.sort(key=lambda entry: (len(entry[1]), min(map(guid_order, entry[1]))), reverse=True)
     for together, ids in broken:
         yield from _of_group(state, ids, shuffle, together=together)
+
+
+def _unified(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Merge groups that share VMs, each in the order of the set that the engine makes of its ids.
+
+    Each group makes a new set of the sets that its VMs are in (getUnifiedPositiveAffinityGroups).
+    """
+    set_of: dict[str, HashMap[None]] = {}
+    for ids in groups:
+        merged = HashMap[None]()
+        for vm_id in ids:
+            if set_of.get(vm_id) is not merged:
+                for other in [each for each in set_of.get(vm_id, ()) if each is not None] or [vm_id]:
+                    merged.put(other, None)
+                    set_of[other] = merged
+    sets = {id(found): found for found in set_of.values()}
+    return [tuple(vm_id for vm_id in found if vm_id is not None) for found in sets.values()]
 
 
 def _is_broken(state: State, vm_ids: Sequence[str], *, together: bool) -> bool:
@@ -127,11 +142,13 @@ def _is_broken(state: State, vm_ids: Sequence[str], *, together: bool) -> bool:
 def _of_group(state: State, vm_ids: Sequence[str], shuffle: Shuffle, *, together: bool) -> Iterator[Vm]:
     """Give the VMs host by host: the fewest first if they belong together, else the most."""
     by_host = HashMap[list[Vm]]()
-    for vm_id in vm_ids:
-        vm = state.vms[vm_id]
-        if vm.host is not None:
+    stuck = set()
+    for vm in (state.vms[vm_id] for vm_id in vm_ids):
+        if vm.host is not None and vm.movable:
             by_host.put(vm.host, [*by_host.get(vm.host, []), vm])
-    buckets = [by_host[host] for host in by_host if all(vm.movable for vm in by_host[host])]
+        elif vm.host is not None:
+            stuck.add(vm.host)
+    buckets = [by_host[host] for host in by_host if host not in stuck]
     if together:
         buckets.sort(key=len)
     else:

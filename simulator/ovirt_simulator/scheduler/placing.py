@@ -38,6 +38,9 @@ _WEIGHTS: dict[str, weights.Weight] = {
     built_in.HA_RESERVATION_WEIGHT: weights.ha_reservation,
     built_in.VM_AFFINITY_WEIGHT: weights.vm_affinity,
     built_in.VM_TO_HOST_WEIGHT: weights.vm_to_host,
+    built_in.HOSTED_ENGINE_WEIGHT: weights.hosted_engine,
+    built_in.HIGH_PERFORMANCE_WEIGHT: weights.high_performance,
+    built_in.NUMA_PINNING_WEIGHT: weights.numa_pinning,
 }
 
 

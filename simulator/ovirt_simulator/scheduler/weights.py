@@ -1,7 +1,8 @@
 """The engine's own weights by preference, HA and affinity: lower is better, as it records them.
 
 Source: the engine's PreferredHostsWeightPolicyUnit, HaReservationWeightPolicyUnit,
-VmAffinityWeightPolicyUnit, VmToHostAffinityWeightPolicyUnit and PolicyUnitImpl, as they behave.
+VmAffinityWeightPolicyUnit, VmToHostAffinityWeightPolicyUnit, HostedEngineHAClusterWeightPolicyUnit,
+HighPerformanceCpuPolicyUnit, CpuAndNumaPinningWeightPolicyUnit and PolicyUnitImpl, as they behave.
 """
 
 from __future__ import annotations
@@ -59,6 +60,21 @@ def _ha_counts(snapshot: Snapshot, cluster: Cluster, hosts: Sequence[Host]) -> W
         host_id: math.ceil(math_round(float32(float32(count / most) * 100)) / scale)
         for host_id, count in counts.items()
     }
+
+
+def hosted_engine(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
+    """Say nothing: no host here has a score of its own. The order in which it is said still counts."""
+    return dict.fromkeys(_ids(hosts), 1)
+
+
+def high_performance(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
+    """Say nothing, VM for VM: no VM here is a high-performance one."""
+    return _summed(dict.fromkeys(_ids(hosts), 1) for _ in vms)
+
+
+def numa_pinning(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:
+    """Say nothing: no VM here is pinned to NUMA nodes."""
+    return dict.fromkeys(_ids(hosts), 1)
 
 
 def vm_affinity(snapshot: Snapshot, vms: Sequence[Vm], hosts: Sequence[Host]) -> Weights:

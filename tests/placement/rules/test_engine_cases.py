@@ -19,6 +19,7 @@ from ovirt_placement.rules.built_in import (
     vm_to_hosts_weight,
 )
 from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import even_cpu, even_memory
 from ovirt_placement.rules.load.even_distribution import Limits, balance, proposals
@@ -46,15 +47,16 @@ WEIGHTS: dict[str, Scores] = {
     "priority-of-eight-decimals": vm_to_hosts_weight.scores,
 }
 BALANCES = {"even-order-of-sources", "even-threads", "even-whole-percent"}
-ENFORCEMENT = {"enforcement-ids-are-signed"}
+ENFORCEMENT = {"enforcement-ids-are-signed", "enforcement-unified-set"}
 SELECTION = {"rank-two-hosts-in-one-bin"}
+SCHEDULING = {"schedule-units-that-tie"}
 CLOSURE = {"closure-by-a-group-of-another-cluster"}
 CONFLICTS = {"conflict-pair-other-way-round"}
 HA_CHECKS = {"ha-check-hosts-by-id", "ha-check-pending-twice"}
 
 
 def test_every_state_is_asked_about() -> None:
-    others = BALANCES | ENFORCEMENT | SELECTION | CLOSURE | CONFLICTS | HA_CHECKS
+    others = BALANCES | ENFORCEMENT | SELECTION | SCHEDULING | CLOSURE | CONFLICTS | HA_CHECKS
     assert {*FILTERS, *WEIGHTS, *others} == set(names())
 
 
@@ -88,9 +90,10 @@ def test_balances(name: str) -> None:
     assert moved == (expected[0] if expected else None)
 
 
-def test_enforcement() -> None:
+@pytest.mark.parametrize("name", sorted(ENFORCEMENT))
+def test_enforcement(name: str) -> None:
     """Each order that the engine's lots gave is one of ours, where only the order within a tier is by lot."""
-    case = EngineCase.named("enforcement-ids-are-signed")
+    case = EngineCase.named(name)
     standing = SnapshotStanding(case.snapshot)
     rules = [one for one in constraints(case.snapshot, case.asked["cluster"]) if not one.keeps(standing)]
     movable = {vm.id for vm in case.snapshot.vms if vm.movable}
@@ -109,6 +112,18 @@ def test_selection() -> None:
         weights.setdefault(unit, {})[host] = weight
     ordered = rank_selector.order_hosts(case.asked["hosts"], weights, dict(case.asked["units"]))
     assert ordered[0].host == case.answer
+
+
+def test_scheduling() -> None:
+    """Weights that are the same for all hosts still decide in which order equal ones come."""
+    case = EngineCase.named("schedule-units-that-tie")
+    hosts = tuple(sorted(host.id for host in case.snapshot.hosts if host.up))
+    request = Request(tuple(case.asked["vms"]), hosts)
+    weights = {one.unit: one.scores(case.snapshot, request) for one in ENGINES_WEIGHTS}
+    factors = {one.unit: one.factor for one in ENGINES_WEIGHTS}
+    best, other = rank_selector.order_hosts(hosts, {**weights}, factors)
+    assert best.host == case.answer
+    assert best.points == other.points
 
 
 def test_closure() -> None:

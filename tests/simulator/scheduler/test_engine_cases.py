@@ -14,8 +14,11 @@ from ovirt_simulator.core.conflicts import find_conflicts, flat
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler import filters, ha_check, load_weights, weights
 from ovirt_simulator.scheduler.affinity_enforcement import candidates
+from ovirt_simulator.scheduler.external_units import ExternalUnits
 from ovirt_simulator.scheduler.internal_filter import Filter
+from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.rank_selector import Record, best_host
+from ovirt_simulator.scheduler.request import Request
 from ovirt_simulator.scheduler.weights import Weight
 from tests.paths import DATA
 from tests.simulator.core.engines import EVENT_NAMES, START
@@ -44,9 +47,10 @@ HA_CHECKS = ["ha-check-hosts-by-id", "ha-check-pending-twice"]
 OTHERS = {
     "closure-by-a-group-of-another-cluster",
     "conflict-pair-other-way-round",
-    "enforcement-ids-are-signed",
     "rank-two-hosts-in-one-bin",
+    "schedule-units-that-tie",
 }
+ENFORCEMENT = ["enforcement-ids-are-signed", "enforcement-unified-set"]
 #: Of the engine's own balance, which does nothing here.
 OF_THE_PRODUCT = {"even-order-of-sources", "even-threads", "even-whole-percent"}
 
@@ -77,7 +81,7 @@ def asked(case: dict[str, Any]) -> tuple[Snapshot, list[Vm], list[Host]]:
 
 def test_every_state_is_asked_about() -> None:
     names = {path.stem for path in FOLDER.glob("*.json")}
-    assert {*FILTERS, *WEIGHTS, *HA_CHECKS, *OTHERS, *OF_THE_PRODUCT} == names
+    assert {*FILTERS, *WEIGHTS, *HA_CHECKS, *ENFORCEMENT, *OTHERS, *OF_THE_PRODUCT} == names
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -127,15 +131,25 @@ def test_conflicts() -> None:
     ] == found["engine"]
 
 
-def test_enforcement() -> None:
+@pytest.mark.parametrize("name", ENFORCEMENT)
+def test_enforcement(name: str) -> None:
     """All orders that the engine's lots gave come up, and no other."""
-    found = case("enforcement-ids-are-signed")
+    found = case(name)
     orders = set()
     for seed in range(50):
         engine = backend(found, seed)
         cluster = engine.state.clusters[found["request"]["cluster"]]
         orders.add(tuple(vm.id for vm in candidates(engine.state, cluster, engine.random.shuffle)))
     assert orders == set(map(tuple, found["engine"]))
+
+
+def test_scheduling() -> None:
+    """Weights that are the same for all hosts still decide in which order equal ones come."""
+    found = case("schedule-units-that-tie")
+    engine = backend(found)
+    scheduler = Scheduler(engine, ExternalUnits(engine, None))
+    request = Request(vm_ids=tuple(found["request"]["vms"]))
+    assert scheduler.schedule(request, lambda host: host) == found["engine"]
 
 
 def test_selection() -> None:

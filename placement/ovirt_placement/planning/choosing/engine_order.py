@@ -16,7 +16,7 @@ from ovirt_placement.planning.choosing.engine_gain import gains
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.java.hash_map import put_all
+from ovirt_placement.rules.java.hash_map import KeyOrder, put_all
 from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.standing import SnapshotStanding, Standing
 
@@ -92,10 +92,15 @@ def buckets(
     cannot. With `as_engine` each crowd comes by itself; of equal ones first whose host is first in its table.
     """
     crowds: defaultdict[str, list[str]] = defaultdict(list)
-    for vm, host in rule.running(standing):
-        crowds[host].append(vm)
+    table = KeyOrder()
+    running = dict(rule.running(standing))
+    for vm in rule.as_engine_lists() if as_engine else running:
+        if vm in running:
+            crowds[running[vm]].append(vm)
+            if vm in movable:
+                table.put(running[vm])
     by_size: defaultdict[int, list[Tier]] = defaultdict(list)
-    for host in put_all(crowds):
+    for host in table.listed():
         vms = crowds[host]
         going = [vm for vm in vms if vm in movable] if rule.positive or len(vms) > 1 else []
         if (rule.positive or as_engine) and len(going) < len(vms):

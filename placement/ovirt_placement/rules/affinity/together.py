@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.affinity.unified_groups import as_the_engine_unifies, unify
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.standing import Standing
 
@@ -42,6 +42,9 @@ class Together(Constraint, frozen=True, kw_only=True):
     def broken_groups(self, standing: Standing) -> tuple[str, ...]:
         """None, if they are split only through a VM that is down."""
         return tuple(group for group in self.groups if self._is_split(group, standing))
+
+    def as_engine_lists(self) -> tuple[str, ...]:
+        return as_the_engine_unifies(self.members_of.values()) if self.members_of else self.vms
 
     def _is_split(self, group: str, standing: Standing) -> bool:
         hosts = {standing.runs_on(vm) for vm in self.members_of.get(group, self.vms)}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.index import once_whoever_runs_where
+from ovirt_placement.rules.java.hash_map import KeyOrder
 from ovirt_placement.rules.record import Record
 
 
@@ -48,6 +49,26 @@ def hard_positive_groups(snapshot: Snapshot) -> tuple[UnifiedGroup, ...]:
 def hard_positive_group_of(snapshot: Snapshot) -> dict[str, UnifiedGroup]:
     """The unified hard positive group of a VM, by VM id; a VM of no such group is not in it."""
     return {vm: unified for unified in hard_positive_groups(snapshot) for vm in unified.vms}
+
+
+def as_the_engine_unifies(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The VMs of groups that make one, in the order in which the engine goes through their set.
+
+    Each group makes a new `HashSet` of those that its VMs are in.
+
+    Source: AffinityRulesUtils.getUnifiedPositiveAffinityGroups.
+    """
+    set_of: dict[str, KeyOrder] = {}
+    merged = KeyOrder()
+    for vms in groups:
+        merged = KeyOrder()
+        for vm in vms:
+            existing = set_of.get(vm)
+            if existing is not merged:
+                for other in (vm,) if existing is None else existing.listed():
+                    merged.put(other)
+                    set_of[other] = merged
+    return tuple(merged.listed())
 
 
 def connected(sets: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
