@@ -20,6 +20,8 @@ from ovirt_placement.model import (
 )
 
 CLUSTER = "cluster1"
+#: What the engine counts for the video memory of a VM without QXL.
+VGA_MB = 16
 
 #: The rules of an affinity group; for hosts, "together" means on its hosts, "apart" off them.
 TOGETHER = Rule(enabled=True, positive=True, enforcing=True)
@@ -74,12 +76,11 @@ def needed_mb(vm: Vm) -> int:
 
 
 def of_so_much(needs_mb: int, vcpus: int) -> dict[str, int]:
-    """Memory of a VM that needs so much in all; a last MiB that pages leave over is one of video."""
-    left_mb = needs_mb - 64 - 8 * vcpus - 8
+    """Memory of a VM with VGA that needs so much in all; a last MiB that pages leave over is one of video."""
+    left_mb = needs_mb - 64 - 8 * vcpus - 8 - VGA_MB
     assert left_mb >= 0, f"a VM of {vcpus} CPUs needs more than {needs_mb} MiB"
     memory_mb = next(size for size in range(left_mb, -1, -1) if size + size // 512 <= left_mb)
-    video_mb = left_mb - memory_mb - memory_mb // 512
-    return {"memory_mb": memory_mb, **({"video_mb": video_mb} if video_mb else {})}
+    return {"memory_mb": memory_mb, "video_mb": VGA_MB + left_mb - memory_mb - memory_mb // 512}
 
 
 def group(

@@ -21,7 +21,7 @@ VDS_INITIATED_RUN_VM_FAILED = 507
 
 POLICY = SchedulingPolicy(filters=("AffinityFilter", "HostAffinityFilter"))
 KEYED = SchedulingPolicy(filters=(*POLICY.filters, "PlacementKeyFilter"))
-IDLE = {"memory_mb": 8192, "guaranteed_mb": 1024, "usage_mem_percent": 10}
+IDLE = {"memory_mb": 8192, "guaranteed_mb": 1024, "usage_mem_percent": 10, "video_mb": build.VGA_MB}
 
 #: One engine serves all of them.
 pytestmark = pytest.mark.xdist_group("ha-check")
@@ -41,7 +41,7 @@ def story(
 
 def state() -> Snapshot:
     return build.snapshot(
-        *story("room", IDLE, {"free_mb": 8288}),
+        *story("room", IDLE, {"free_mb": 8304}),
         *story("memory", IDLE, {"free_mb": 3000}),
         *story("cores", {"vcpus": 8}, {"cores": 4}),
         *story("keys", {"memory_mb": 5500}, {"memory_mb": 6000}, policy=KEYED),

@@ -102,7 +102,7 @@ def test_filter_keeps_every_round_and_refuses_what_the_operator_refuses(units: U
 def test_filter_refuses_hosts_without_room_for_the_vm_and_the_overhead(units: Units) -> None:
     assert units.accepted("large") == []
     assert units.accepted("large", args={"placement_overhead": "999"}) == ["h1", "h2", "h3", "h5"]
-    assert units.accepted("new", args={"placement_memory_ratio": "0.03"}) == []
+    assert units.accepted("new", args={"placement_memory_ratio": "0.029"}) == []
 
 
 def test_weight_orders_by_round_then_by_the_customer_and_answers_for_every_host(units: Units) -> None:

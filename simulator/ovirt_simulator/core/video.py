@@ -30,7 +30,7 @@ def video_mb(display: Mapping[str, str], system: str, present: int) -> int:
 
 def video_type(memory_mb: int) -> str | None:
     """Give the type of a device with so much memory, as the REST API calls it; None for no device."""
-    if memory_mb > PLAIN_MB:
+    if memory_mb >= _QXL_MB + _SINGLE_MB:
         return "qxl"
     return "vga" if memory_mb else None
 

@@ -76,7 +76,14 @@ def shown(state: Snapshot) -> Snapshot:
             for host in state.hosts
         ),
         vms=tuple(
-            sorted((replace(vm, template=None, running_since=None) for vm in state.vms), key=lambda vm: vm.id)
+            sorted(
+                (
+                    # What has no device in a state file is read as a headless VM.
+                    replace(vm, template=None, running_since=None, video_mb=vm.video_mb or builders.VGA_MB)
+                    for vm in state.vms
+                ),
+                key=lambda vm: vm.id,
+            )
         ),
         affinity_groups=tuple(
             replace(group, vms_rule=shown_rule(group.vms_rule), hosts_rule=shown_rule(group.hosts_rule))

@@ -20,15 +20,15 @@ _OTHER_PROCESSORS = ("ppc64", "s390x")
 
 
 def video_mb(display: xml.Element | None, system: xml.Element | None, *, hosted_engine: bool) -> int:
-    """Video memory in MiB, by `<display>` and `<os>`; 0 where the engine does not show a type of device.
+    """Video memory in MiB, by `<display>` and `<os>`; that of VGA where no type of device is shown.
+
+    So it is for a headless VM: it has no device, and the engine counts one all the same.
 
     A Linux guest with QXL has one device for all monitors; the other guests, and the hosted engine's, have
     one for each, of which the engine counts one.
     """
     shown = xml.children(display, "monitors", "video_type")
     kind = xml.text(shown.get("video_type"))
-    if not kind:
-        return 0
     if kind != "qxl":
         return _BASE_MB
     guest = xml.text(xml.children(system, "type").get("type"))

@@ -38,11 +38,14 @@ def test_memory_hangs_on_the_device_and_the_guest(
     assert counted(display, system) == expected
 
 
-def test_the_hosted_engine_has_a_device_for_each_monitor_and_what_is_not_shown_counts_nothing() -> None:
+def test_the_hosted_engine_has_a_device_for_each_monitor() -> None:
     display = "<display><monitors>2</monitors><video_type>qxl</video_type></display>"
     assert counted(display, "rhel_9x64", hosted_engine=True) == 96
-    assert counted("<display><monitors>1</monitors><type>vnc</type></display>", "rhel_9x64") == 0
-    assert video_mb(None, None, hosted_engine=False) == 0
+
+
+def test_a_headless_vm_counts_as_one_with_vga() -> None:
+    assert counted("<display><monitors>1</monitors></display>", "rhel_9x64") == 16
+    assert video_mb(None, None, hosted_engine=False) == 16
 
 
 VM = """<vms><vm id="v"><name>v</name><cluster id="c"/><status>down</status><memory>4294967296</memory>

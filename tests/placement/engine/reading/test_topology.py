@@ -116,7 +116,7 @@ def expected_vm(element: ET.Element) -> dict[str, Any]:
         "pinned_hosts": [host.get("id") for host in element.iterfind("placement_policy/hosts/host")],
         "threads_per_core": int(element.findtext("cpu/topology/threads", "")),
         "io_threads": int(element.findtext("io/threads", "")),
-        "video_mb": 0,  # this engine is older than the type of the device in its API
+        "video_mb": 16,  # this engine is older than the type of the device in its API
         "architecture": element.findtext("cpu/architecture"),
         "max_memory_mb": None,
         "tags": [],
