@@ -86,10 +86,8 @@ class EngineTurn:
     scheduler: Scheduler
 
     def act(self, scene: Scene, deadline: Deadline) -> Iterator[Migration]:
-        """Migrate a VM of a broken rule, unless the cluster is being upgraded."""
+        """Migrate a VM of a broken rule; the engine does so while the cluster is being upgraded, too."""
         snapshot = scene.snapshot
-        if snapshot.cluster_by_id[scene.cluster].upgrade_mode:
-            return
         for vm, hard in _in_turn(scene):
             if deadline.over:
                 return

@@ -53,6 +53,7 @@ VM_AFFINITY_FILTER = _FILTERS["VmAffinityGroups"]
 VM_TO_HOST_FILTER = _FILTERS["VmToHostsAffinityGroups"]
 MEMORY_FILTER = _FILTERS["Memory"]
 CPU_FILTER = _FILTERS["CPU"]
+CPU_OVERLOADED_FILTER = _FILTERS["CPUOverloaded"]
 EVEN_CPU_WEIGHT = _WEIGHTS["OptimalForCpuEvenDistribution"][0]
 EVEN_MEMORY_WEIGHT = _WEIGHTS["OptimalForMemoryEvenDistribution"][0]
 PREFERRED_HOSTS_WEIGHT = _WEIGHTS["PreferredHosts"][0]
@@ -73,20 +74,27 @@ STATE_FILE_WEIGHTS = {
     "preferred_hosts_weight": PREFERRED_HOSTS_WEIGHT,
 }
 
-_EVEN_PROPERTIES = {
+#: Source: PolicyUnitParameter.
+_OVERLOAD = {
     "HighUtilization": "^([5-9][0-9])$",
     "CpuOverCommitDurationMinutes": "^([1-9][0-9]*)$",
 }
+_CPU_RATIO = {"VCpuToPhysicalCpuRatio": "^([0-2](\\.([0-9]+))?)$"}
+_FREE_MEMORY = {
+    "MaxFreeMemoryForOverUtilized": "^([1-9][0-9]*)$",
+    "MinFreeMemoryForUnderUtilized": "^([1-9][0-9]*)$",
+}
 
 _PROPERTIES = {
-    EVEN_CPU_WEIGHT: _EVEN_PROPERTIES,
-    EVEN_BALANCE: _EVEN_PROPERTIES,
+    CPU_OVERLOADED_FILTER: _OVERLOAD,
+    _FILTERS["Swap"]: {"MaximumAllowedSwapUsage": "^1?[0-9]?[0-9]$"},
+    _FILTERS["HostedEngineSpares"]: {"HeSparesCount": "^([0-9][0-9]*)$"},
+    EVEN_CPU_WEIGHT: _CPU_RATIO,
+    EVEN_BALANCE: _OVERLOAD | _FREE_MEMORY | _CPU_RATIO,
     HA_RESERVATION_WEIGHT: {"ScaleDown": "(100|[1-9]|[1-9][0-9])$"},
 }
 
 NONE_POLICY = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
-#: While a cluster has it, the engine leaves its groups alone.
-UPGRADE_POLICY = "7677771e-5eab-422e-83fa-dc04080d21b7"
 EVENLY_DISTRIBUTED_POLICY = "20d25257-b4bd-4589-92a6-c4c5c5d3fd1a"
 
 
@@ -108,7 +116,7 @@ def policies() -> tuple[SchedulingPolicy, ...]:
         _policy(EVENLY_DISTRIBUTED_POLICY, "evenly_distributed", EVEN_BALANCE),
         _policy("5a2b0939-7d46-4b73-a469-e9c2c7fc6a53", "power_saving", NO_BALANCE),
         _policy("8d5d7bec-68de-4a67-b53e-0ac54686d579", "vm_evenly_distributed", NO_BALANCE),
-        _policy(UPGRADE_POLICY, "cluster_maintenance", NO_BALANCE),
+        _policy("7677771e-5eab-422e-83fa-dc04080d21b7", "cluster_maintenance", NO_BALANCE),
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..core import affinity
 from ..core.backend import Backend
-from ..core.built_in_policies import UPGRADE_POLICY
 from ..core.entities import AffinityGroup, AffinityLabel, Cluster, Vm
 from ..core.rejections import Rejected
 from ..core.state import State
@@ -34,12 +33,15 @@ class AffinityEnforcement:
         self._migrate = migrate
 
     def cycle(self) -> None:
-        """Migrate at most one VM in each cluster that has no VM migrating, nor the policy of upgrades."""
+        """Migrate at most one VM in each cluster that has no VM migrating, be it upgraded or not.
+
+        The engine passes over clusters with the policy InClusterUpgrade, which no cluster can have any more.
+        """
         state = self._backend.state
         for cluster in tuple(state.clusters.values()):
             with self._backend.lock:
                 vms = [vm for vm in state.vms.values() if vm.cluster == cluster.id]
-                if cluster.policy_id == UPGRADE_POLICY or any(vm.status == "migrating" for vm in vms):
+                if any(vm.status == "migrating" for vm in vms):
                     continue
                 found = list(
                     dict.fromkeys(vm.id for vm in candidates(state, cluster, self._backend.random.shuffle))

@@ -73,7 +73,8 @@ def test_a_policy_is_built_up_from_nothing() -> None:
     assert entry == PolicyFilter(unit=MEMORY_FILTER, position=-1)
     engine.policies.add_weight(added.id, CPU_WEIGHT, factor=4)
     engine.policies.set_balance(added.id, NO_BALANCE)
-    engine.policies.edit(added.id, name="q", properties={"HighUtilization": "75"})
+    assert engines.refused(engine.policies.edit, added.id, properties={"HighUtilization": "75"})
+    engine.policies.edit(added.id, name="q", properties={"VCpuToPhysicalCpuRatio": "1.5"})
     built = policy(engine, added.id)
     assert (built.name, built.description, built.balance) == ("q", "d", NO_BALANCE)
     engine.policies.remove_unit(added.id, MEMORY_FILTER)
@@ -141,6 +142,20 @@ def test_cluster_properties_are_merged_dropped_and_checked() -> None:
     assert refusal.http_status == 400
     with pytest.raises(NotFound):
         engine.policies.update_cluster("nowhere")
+
+
+def test_a_ratio_of_cpus_is_the_weights_property_and_kept() -> None:
+    """Of all policies, as all have the weight; the limits are those of the filter CPUOverloaded."""
+    engine = small()
+    changed = engine.policies.update_cluster("plain", properties={"VCpuToPhysicalCpuRatio": "1.5"})
+    assert changed.scheduling_properties["VCpuToPhysicalCpuRatio"] == "1.5"
+    refusal = engines.refused(
+        engine.policies.update_cluster, "plain", properties={"VCpuToPhysicalCpuRatio": "3"}
+    )
+    assert refusal.http_status == 400
+    known = {unit.name: set(unit.properties) for unit in engine.queries.scheduling_policy_units()}
+    assert known["OptimalForCpuEvenDistribution"] == {"VCpuToPhysicalCpuRatio"}
+    assert known["CPUOverloaded"] == {"HighUtilization", "CpuOverCommitDurationMinutes"}
 
 
 def test_an_unused_external_unit_can_be_forgotten() -> None:

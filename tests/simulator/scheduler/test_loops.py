@@ -111,7 +111,7 @@ def test_enforcement_repairs_one_vm_a_minute() -> None:
     assert broken[-1][1] == [False, False]
 
 
-def test_enforcement_leaves_a_cluster_with_the_policy_of_upgrades_alone() -> None:
+def test_enforcement_goes_on_in_a_cluster_that_is_being_upgraded() -> None:
     engine = engines.engine(
         host("h1"),
         host("h2"),
@@ -121,8 +121,10 @@ def test_enforcement_leaves_a_cluster_with_the_policy_of_upgrades_alone() -> Non
         settings=ENFORCING,
     )
     engine.policies.update_cluster("cluster1", policy_name="cluster_maintenance")
+    engine.upgrades.start("cluster1")
     engine.advance(300)
-    assert 67 not in engines.codes(engine)
+    assert engine.snapshot().clusters[0].upgrade_mode
+    assert 67 in engines.codes(engine)
 
 
 def test_the_ha_check_alerts_and_tells_when_it_is_over() -> None:

@@ -71,13 +71,13 @@ def tiers(
 def cycle(snapshot: Snapshot, schedulable: Schedulable, best_host: BestHost) -> dict[str, Tier]:
     """By cluster, the VMs of which the engine migrates one in a cycle; others are left out.
 
-    It does not touch a cluster that is being upgraded, or in which a migration is under way.
+    It does not touch a cluster in which a migration is under way.
     """
     busy = {vm.cluster for vm in snapshot.vms if vm.status == "migrating" or vm.migrating_to is not None}
     found = {
         cluster.id: candidates(snapshot, cluster.id, schedulable, best_host)
         for cluster in snapshot.clusters
-        if cluster.id not in busy and not cluster.upgrade_mode
+        if cluster.id not in busy
     }
     return {cluster: tiers[0] for cluster, tiers in found.items() if tiers}
 
