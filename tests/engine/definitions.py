@@ -6,17 +6,13 @@ What they do is written down here so that it is known to be true: our answers le
 from __future__ import annotations
 
 from collections import Counter
-from math import ceil, floor
+from math import floor
 from struct import pack, unpack
 from typing import Any
 
 from tests.engine.question import Question
 from tests.engine.states import State
 
-#: The engine's settings HighUtilizationForScheduling and HighUtilizationForEvenlyDistribute.
-_OVERLOADED_PERCENT, _BUSY_PERCENT = 90, 75
-_VCPU_PERCENT = 10
-_LONG_MINUTES = 100
 _GUEST_OVERHEAD_MB = 65
 _BEST_WEIGHT, _BEST_SCORE = 1000, 3400
 #: How much worse than its present host one may be for the engine's own VM.
@@ -37,31 +33,6 @@ def _vms(question: Question) -> list[State]:
 def _hosts(question: Question) -> dict[str, State]:
     told = question.request.get("told", {})
     return {host["id"]: {**host, **told.get(host["id"], {})} for host in question.state["hosts"]}
-
-
-def cpu_overloaded(question: Question) -> list[str]:
-    """Hosts that are not overloaded: above the limit, and busy for as long as the policy says."""
-    limit = _parameter(question, "HighUtilization", _OVERLOADED_PERCENT)
-    minutes = _parameter(question, "CpuOverCommitDurationMinutes", 2)
-    busy = _parameter(question, "HighUtilization", _BUSY_PERCENT)
-    threads = {one["id"]: one["count_threads_as_cores"] for one in question.state["clusters"]}
-    left = []
-    for name, host in ((name, _hosts(question)[name]) for name in question.hosts):
-        if host["cpu_percent"] is None:
-            continue
-        cpus = host["threads"] or host["cores"] if threads[host["cluster"]] else host["cores"]
-        lasting = (
-            _load(host, host["cores"]) >= busy and host.get("overloaded_minutes", _LONG_MINUTES) >= minutes
-        )
-        if not (_load(host, cpus) > limit and lasting):
-            left.append(name)
-    return left
-
-
-def _load(host: State, cpus: int) -> int:
-    """Percent; a host that manages storage is taken to need a part of a CPU more."""
-    more = _VCPU_PERCENT if host.get("spm") else 0
-    return ceil((host["cpu_percent"] * cpus + more) / cpus)
 
 
 def hosted_engine_hosts(question: Question) -> list[str]:

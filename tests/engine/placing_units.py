@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.engine import product, simulator
-from tests.engine.requests import placing_with, selecting
-from tests.engine.switches import CRASH_OF_A_HOST_ASIDE, PHYSICAL_MEMORY_AS_TOLD
+from tests.engine.requests import overloading, placing_with, selecting
+from tests.engine.switches import CRASH_OF_A_HOST_ASIDE, OVERLOADED_SINCE, PHYSICAL_MEMORY_AS_TOLD
 from tests.engine.unit import Copy, Unit, filter_unit, weight_unit
 
 _RATIO = placing_with(
@@ -24,6 +24,13 @@ FILTERS = (
         "CPUPolicyUnit",
         product=Copy(product.accepted("built_in.cpu")),
         simulator=Copy(simulator.accepted("cpu")),
+    ),
+    filter_unit(
+        "cpu-overloaded",
+        "CpuOverloadPolicyUnit",
+        overloading,
+        product=Copy(product.accepted("built_in.cpu_overloaded"), (OVERLOADED_SINCE,)),
+        simulator=Copy(simulator.not_overloaded),
     ),
     filter_unit(
         "pin-to-host",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
@@ -21,6 +21,7 @@ from ovirt_simulator.scheduler.affinity_enforcement import AffinityEnforcement, 
 from ovirt_simulator.scheduler.external import ExternalScheduler
 from ovirt_simulator.scheduler.external_units import ExternalUnits
 from ovirt_simulator.scheduler.ha_check import failed_hosts
+from ovirt_simulator.scheduler.host_load import HostLoad, cpu_overloaded
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.request import Request
 from tests.engine.question import Question
@@ -29,6 +30,8 @@ from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 _SCHEDULER = "ovirt_simulator.scheduler."
 _FILTERS, _WEIGHTS = ("filters", "capacity_filters"), ("weights", "load_weights")
 _START = datetime(2030, 1, 1, tzinfo=UTC)
+#: For how long hosts are busy where a question does not say it, as to the engine's side.
+_LONG_MINUTES = 100
 
 
 def _asked(question: Question) -> tuple[Snapshot, list[Any], list[Any]]:
@@ -70,11 +73,24 @@ def engine_of(question: Question) -> Engine:
 
 
 def _as_asked(engine: Engine, question: Question) -> Engine:
-    """With what the engine adds to a state file taken away: a host that manages storage, if none does."""
-    state = engine._backend.state
+    """Without a host that manages storage, if none does, and as long busy as the question says."""
+    state, told = engine._backend.state, question.request.get("told", {})
     for host in question.snapshot.hosts:
-        state.put(state.hosts, replace(state.hosts[host.id], spm=host.spm))
+        state.put(state.hosts, replace(state.hosts[host.id], spm=host.spm, overloaded_since=None))
+    HostLoad(engine._backend).cycle()
+    for host in tuple(state.hosts.values()):
+        if host.overloaded_since is not None:
+            minutes = told.get(host.id, {}).get("overloaded_minutes", _LONG_MINUTES)
+            since = _START - timedelta(minutes=minutes)
+            state.put(state.hosts, replace(host, overloaded_since=since))
     return engine
+
+
+def not_overloaded(question: Question) -> list[str]:
+    """The hosts that are not refused for the use of their CPUs."""
+    backend = engine_of(question)._backend
+    refused = cpu_overloaded(backend.state, _START).refuse(*_asked(question))
+    return [host for host in question.hosts if host not in refused]
 
 
 def best_by_rank(question: Question) -> str | None:

@@ -73,6 +73,7 @@ def _host(random: Random, number: int, clusters: list[str]) -> State:
         "cores": cores,
         "threads": random.choice((cores, 2 * cores, 2 * cores)),
     }
+    _add(host, Host, measured=True)
     if random.random() < 0.3:
         _add(
             host, Host, memory_free_mb=random.randint(0, 6000), swap_free_mb=random.choice((0, 0, 500, 4096))

@@ -200,6 +200,18 @@ PHYSICAL_MEMORY_AS_TOLD = Switch(
     instead=_physical_memory_as_told,
 )
 
+
+def _overloaded_for_long(question: Question) -> Question:
+    return replace(question, request={**question.request, "told": {}})
+
+
+OVERLOADED_SINCE = Switch(
+    "overloaded-since-when",
+    "The engine refuses a host that is too busy only after minutes, and does not show since when it is: ours"
+    " refuses it at once.",
+    instead=_overloaded_for_long,
+)
+
 #: All of them, by name.
 SWITCHES = {
     switch.name: switch
@@ -211,6 +223,7 @@ SWITCHES = {
         MEMBERS_ELSEWHERE,
         NO_SOFT_ENFORCEMENT,
         ONLY_WHAT_IS_UP,
+        OVERLOADED_SINCE,
         PHYSICAL_MEMORY_AS_TOLD,
         UNKNOWN_USE_OF_A_HOST,
         UNKNOWN_USE_OF_A_VM,

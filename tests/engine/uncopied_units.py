@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from tests.engine import definitions
-from tests.engine.requests import overloading, placing_beside_the_engine, selecting
+from tests.engine.requests import placing_beside_the_engine, selecting
 from tests.engine.unit import Copy, Unit, filter_unit, weight_unit
 
 UNCOPIED = (
-    filter_unit(
-        "cpu-overloaded", "CpuOverloadPolicyUnit", overloading, definition=Copy(definitions.cpu_overloaded)
-    ),
     filter_unit(
         "hosted-engine-hosts",
         "HostedEngineHAClusterFilterPolicyUnit",

@@ -40,10 +40,13 @@ class Scheduler:
         return self._left[key]
 
     def _is_fixed(self, rule: Rule, snapshot: Snapshot, cluster: str) -> bool:
-        """Whether it is in the first of the snapshots: no move that filters let through changes that."""
+        """Whether it is in the first of the snapshots: no move that filters let through changes that.
+
+        How busy hosts are changes with each move.
+        """
         key = rule.name, cluster
         if key not in self._fixed:
-            self._fixed[key] = rule.is_fixed(snapshot, cluster)
+            self._fixed[key] = not rule.reads_hosts and rule.is_fixed(snapshot, cluster)
         return self._fixed[key]
 
 

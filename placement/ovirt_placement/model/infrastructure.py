@@ -51,7 +51,7 @@ class Host(Struct, frozen=True):
     memory_mb: int
     #: What the scheduler may still hand out; memory of pending VMs is already deducted.
     free_mb: int
-    #: Used, 0 to 100; None where there are no statistics.
+    #: Used, 0 to 100; None where there are no statistics, or where nobody has read them.
     cpu_percent: float | None
     cores: int
     threads: int | None = None
@@ -67,6 +67,8 @@ class Host(Struct, frozen=True):
     #: A dedicated failover host.
     failover: bool = False
     tags: tuple[str, ...] = ()
+    #: Whether its statistics were read: what is None of them then, the engine does not know either.
+    measured: bool = False
 
     @property
     def up(self) -> bool:

@@ -19,6 +19,8 @@ class HostStatistics(NamedTuple):
     swap_free_mb: int | None = None
     #: By their size in KiB; none where nobody has measured.
     free_huge_pages: dict[int, int] = {}
+    #: Whether it was tried.
+    measured: bool = False
 
     @classmethod
     def of(cls, host: Host) -> HostStatistics:
@@ -28,6 +30,7 @@ class HostStatistics(NamedTuple):
             host.load_average_5m,
             host.swap_free_mb,
             host.free_huge_pages,
+            host.measured,
         )
 
     def put_on(self, host: Host) -> Host:

@@ -8,6 +8,7 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.rules.affinity import hard_weight, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.built_in import (
     cpu,
+    cpu_overloaded,
     memory,
     pinning,
     status,
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     status.RULE,
     memory.RULE,
     cpu.RULE,
+    cpu_overloaded.RULE,
     pinning.RULE,
     vm_filter.RULE,
     host_filter.RULE,

@@ -83,8 +83,15 @@ class Rule:
         return self.fixed and self.fixed_while(snapshot, cluster)
 
     def enabled_in(self, cluster: Cluster) -> bool:
-        """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing."""
+        """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing.
+
+        A filter of the engine's own is enabled unless the policy's are known, and it is not among them: all
+        policies that the engine ships have it.
+        """
         policy = cluster.scheduling_policy
+        if not self.ours and self.kind is UnitKind.FILTER:
+            known = () if policy is None else policy.engine_filters
+            return not known or self.name in known
         if policy is None:
             return False
         if self.kind is UnitKind.WEIGHT:

@@ -12,6 +12,7 @@ from ..scheduler.affinity_enforcement import AffinityEnforcement
 from ..scheduler.external import ExternalScheduler
 from ..scheduler.external_units import ExternalUnits
 from ..scheduler.ha_check import HaCheck
+from ..scheduler.host_load import HostLoad
 from ..scheduler.load_balancing import LoadBalancing
 from ..scheduler.placing import Scheduler
 from . import loading, resuming, saving
@@ -136,7 +137,10 @@ class Engine:
 
     def _start_loops(self, scheduler: Scheduler, external: ExternalUnits) -> None:
         backend, settings, migrate = self._backend, self._backend.settings, self.vms.migrate_by_system
+        host_load = HostLoad(backend)
+        host_load.cycle()
         for seconds, cycle in (
+            (settings.statistics_seconds, host_load.cycle),
             (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
             (settings.load_balancing_seconds, LoadBalancing(backend, external, migrate).cycle),
             (settings.ha_check_seconds, HaCheck(backend).cycle),

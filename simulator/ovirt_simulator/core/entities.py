@@ -67,6 +67,8 @@ class Host(model.Host, frozen=True):
     status_detail: str | None = None
     external_status: str = "ok"
     booted: datetime | None = None
+    #: Since when its CPUs have been used more than the policy likes, or less (cpuOverCommitTimeStamp).
+    overloaded_since: datetime | None = None
     #: Whether there are updates that the next look for some finds, and whether some were found.
     updates_offered: bool = False
     update_available: bool = False

@@ -8,7 +8,7 @@ import msgspec
 
 from ovirt_placement.model import Host, Snapshot, Vm
 
-#: Reasons by host id: the hosts that a filter refuses.
+#: Reasons by host id: the hosts that a filter refuses; an empty one where the engine gives none.
 Refusals = dict[str, str]
 Filter = Callable[[Snapshot, Sequence[Vm], Sequence[Host]], Refusals]
 

@@ -20,6 +20,7 @@ from ..core.rejections import Rejected
 from . import filters, load_weights, weights
 from .external import Malformed
 from .external_units import ExternalUnits
+from .host_load import cpu_overloaded
 from .rank_selector import Record, best_host
 from .request import Request
 
@@ -104,9 +105,11 @@ class Scheduler:
         enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
         vms = request.vms(snapshot)
         found: list[tuple[str, str, str]] = []
-        for unit in (filters.PIN_TO_HOST, *(unit for key, unit in _FILTERS.items() if key in enabled)):
+        overloaded = cpu_overloaded(self._backend.state, self._backend.now)
+        known = {**_FILTERS, built_in.CPU_OVERLOADED_FILTER: overloaded}
+        for unit in (filters.PIN_TO_HOST, *(unit for key, unit in known.items() if key in enabled)):
             refused = unit.refuse(snapshot, vms, hosts)
-            found += [(host.name, unit.name, refused[host.id]) for host in hosts if host.id in refused]
+            found += [(host.name, unit.name, refused[host.id]) for host in hosts if refused.get(host.id)]
             hosts = tuple(host for host in hosts if host.id not in refused)
             if not hosts:
                 raise refusals.all_hosts_filtered(action, found)

@@ -116,7 +116,7 @@ def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking
     parts = (
         host("h1", name="north", cores=1, cpu_percent=100),
         host("h2", name="south", free_mb=3000),
-        host("h3", name="east", cores=4, free_mb=3000, cpu_percent=99),
+        host("h3", name="east", cores=4, free_mb=3000, cpu_percent=60),
     )
     blue = cluster(name="blue", ha_reservation=True)
     assert asking.rows(1, "ha-check", blue, *parts, idle) == [["blue", "1", "unsafe", "safe", "north", "web"]]

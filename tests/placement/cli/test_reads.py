@@ -66,7 +66,15 @@ def followed(live: LiveEngine, tmp_path: Path) -> LiveEngine:
     return live
 
 
-@pytest.mark.parametrize("arguments", ["status", "conflicts", "violations", "groups list", "why web"])
+def test_a_filter_of_the_engines_asks_how_busy_hosts_are_and_nothing_of_vms(
+    live: LiveEngine, asked: Asked
+) -> None:
+    live.run(0, "why", "web")
+    assert asked.of("/vms") == ["/vms"]
+    assert asked.of("/hosts") == ["/hosts", "/hosts statistics"]
+
+
+@pytest.mark.parametrize("arguments", ["status", "conflicts", "violations", "groups list"])
 def test_nothing_is_measured_for_whom_it_means_nothing(
     live: LiveEngine, asked: Asked, arguments: str
 ) -> None:

@@ -72,6 +72,7 @@ def shown(state: Snapshot) -> Snapshot:
                 load_average_5m=None,
                 spm=False,
                 cpu_percent=host.cpu_percent if host.up else None,
+                measured=True,
             )
             for host in state.hosts
         ),
@@ -102,7 +103,9 @@ def shown_rule(rule: Rule) -> Rule:
 def test_what_a_state_says_comes_back(path: Path) -> None:
     state = vector(path)
     with simulated(state) as (_, connection):
-        assert shown(read_snapshot(connection, statistics=True)) == shown(state)
+        read = read_snapshot(connection, statistics=True)
+    assert shown(read) == shown(state)
+    assert all(host.measured for host in read.hosts)
 
 
 def test_devices_and_what_they_refer_to_come_back() -> None:

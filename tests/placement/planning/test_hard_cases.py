@@ -152,7 +152,7 @@ def test_no_vm_goes_to_a_host_whose_cpu_is_taken_while_another_will_do() -> None
 
 
 def test_headroom_is_given_up_for_a_hard_rule_alone_and_said() -> None:
-    parts = (host("h1"), host("h2", cpu_percent=99), vm("a", "h1", vcpus=4, usage_cpu_percent=80))
+    parts = (host("h1"), host("h2", cpu_percent=88), vm("a", "h1", vcpus=4, usage_cpu_percent=80))
     other = vm("b", "h1", migratable=False)
     headroom = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}), cpu_headroom=0.1)
     hard = planned(snapshot(*parts, other, group("g", APART, "a b")), headroom)

@@ -38,7 +38,10 @@ class EngineCase:
 
     @property
     def request(self) -> Request:
-        return Request(tuple(self.asked["vms"]), tuple(self.asked["candidate_hosts"]))
+        vms = tuple(self.asked["vms"])
+        cluster = self.snapshot.cluster_by_id[self.snapshot.vm_by_id[vms[0]].cluster]
+        hosts = tuple(self.asked["candidate_hosts"])
+        return Request(vms, hosts, parameters=cluster.scheduling_properties)
 
     @property
     def answer(self) -> Any:

@@ -13,6 +13,7 @@ from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.built_in import (
     cpu,
+    cpu_overloaded,
     memory,
     preferred_hosts,
     vm_affinity_groups,
@@ -32,6 +33,7 @@ Scores = Callable[[Snapshot, Request], dict[str, int]]
 
 FILTERS: dict[str, Filter] = {
     "cpu-larger-vm-runs-there": cpu.filter_hosts,
+    "cpu-overloaded": cpu_overloaded.filter_hosts,
     "foreign-positive-peer": vm_affinity_groups.filter_hosts,
     "memory-overhead": memory.filter_hosts,
     "memory-paused": memory.filter_hosts,

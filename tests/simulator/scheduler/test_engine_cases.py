@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.scheduler import filters, ha_check, load_weights, weights
 from ovirt_simulator.scheduler.affinity_enforcement import candidates
 from ovirt_simulator.scheduler.external_units import ExternalUnits
+from ovirt_simulator.scheduler.host_load import HostLoad, cpu_overloaded
 from ovirt_simulator.scheduler.internal_filter import Filter
 from ovirt_simulator.scheduler.placing import Scheduler
 from ovirt_simulator.scheduler.rank_selector import Record, best_host
@@ -47,6 +49,7 @@ HA_CHECKS = ["ha-check-hosts-by-id", "ha-check-pending-twice"]
 OTHERS = {
     "closure-by-a-group-of-another-cluster",
     "conflict-pair-other-way-round",
+    "cpu-overloaded",
     "rank-two-hosts-in-one-bin",
     "schedule-units-that-tie",
 }
@@ -89,6 +92,15 @@ def test_filters(name: str) -> None:
     snapshot, vms, hosts = asked(case(name))
     refused = FILTERS[name](snapshot, vms, hosts)
     assert [host.id for host in hosts if host.id not in refused] == case(name)["engine"]
+
+
+def test_overloaded_hosts() -> None:
+    """Those that have been so for longer than the policy says."""
+    found = case("cpu-overloaded")
+    engine = backend(found)
+    HostLoad(engine).cycle()
+    refused = cpu_overloaded(engine.state, START + timedelta(minutes=2)).refuse(*asked(found))
+    assert [host for host in found["request"]["candidate_hosts"] if host not in refused] == found["engine"]
 
 
 @pytest.mark.parametrize("name", WEIGHTS)

@@ -43,6 +43,7 @@ def _host(element: xml.Element) -> Host:
         load_average_5m=measured.load_average_5m,
         spm=xml.text(xml.children(fields.get("spm"), "status").get("status"), _NO_SPM) != _NO_SPM,
         tags=tags(fields.get("tags")),
+        measured=measured.measured,
     )
 
 

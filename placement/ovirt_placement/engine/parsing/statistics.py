@@ -27,6 +27,7 @@ def of_host(element: xml.Element) -> HostStatistics:
         load_average_5m=load if known or load else None,
         swap_free_mb=int(swap) // (1024 * 1024) if swap is not None and known else None,
         free_huge_pages=_free_huge_pages(data),
+        measured=True,
     )
 
 

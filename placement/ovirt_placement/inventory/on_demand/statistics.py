@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.statistics import HostStatistics, VmStatistics
 from ovirt_placement.rules.catalogue import RULES
+from ovirt_placement.rules.rule import Rule
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
@@ -22,7 +23,7 @@ class Measured(IntEnum):
 
     #: Whether rules hold: nothing.
     NOTHING = 0
-    #: What a unit of a cluster's policy says: what that unit reads.
+    #: What units of a cluster's policy say, ours and the engine's filters: what these read.
     FOR_UNITS = 1
     #: The check of HA reservation as well.
     FOR_RESERVATION = 2
@@ -75,12 +76,20 @@ def needed(
     """
     hosts = vms = tags = False
     for cluster in clusters if measured > Measured.NOTHING else ():
-        enabled = [rule for rule in RULES if rule.enabled_in(cluster)]
+        enabled = [rule for rule in RULES if _is_known_in(rule, cluster)]
         reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION
         hosts = hosts or reserves or any(rule.reads_hosts for rule in enabled)
         vms = vms or reserves or any(rule.reads_vms for rule in enabled)
         tags = tags or (tagged and reserves)
     return Needed(hosts, vms, tags)
+
+
+def _is_known_in(rule: Rule, cluster: Cluster) -> bool:
+    """Whether the policy has its unit; of the engine's own filters nothing is read on suspicion."""
+    policy = cluster.scheduling_policy
+    if rule.ours:
+        return rule.enabled_in(cluster)
+    return policy is not None and rule.name in policy.engine_filters
 
 
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:

@@ -12,6 +12,7 @@ import org.ovirt.engine.core.bll.scheduling.SchedulingManager;
 import org.ovirt.engine.core.bll.scheduling.pending.PendingResourceManager;
 import org.ovirt.engine.core.bll.scheduling.policyunits.CPUPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.CpuAndNumaPinningWeightPolicyUnit;
+import org.ovirt.engine.core.bll.scheduling.policyunits.CpuOverloadPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.EvenDistributionCPUWeightPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.EvenDistributionMemoryWeightPolicyUnit;
 import org.ovirt.engine.core.bll.scheduling.policyunits.HaReservationWeightPolicyUnit;
@@ -35,6 +36,7 @@ final class Policies {
 
     private static final List<Class<? extends PolicyUnitImpl>> FILTERS = List.of(
             CPUPolicyUnit.class,
+            CpuOverloadPolicyUnit.class,
             MemoryPolicyUnit.class,
             VmAffinityFilterPolicyUnit.class,
             VmToHostAffinityFilterPolicyUnit.class);

@@ -86,6 +86,7 @@ def expected_host(element: ET.Element) -> dict[str, Any]:
         "spm": element.findtext("spm/status") == "spm",
         "failover": False,
         "tags": [],
+        "measured": False,
     }
 
 

@@ -33,6 +33,14 @@ from tests.placement.inventory.running import ended, loaded, running
             Needed(hosts=False, vms=False),
         ),
         (
+            {"scheduling_policy": SchedulingPolicy(engine_filters=("CPU", "Memory"))},
+            Needed(hosts=False, vms=False),
+        ),
+        (
+            {"scheduling_policy": SchedulingPolicy(engine_filters=("CPU", "CPUOverloaded"))},
+            Needed(hosts=True, vms=False),
+        ),
+        (
             {"scheduling_policy": SchedulingPolicy(balance="HaReservationBalance")},
             Needed(hosts=True, vms=True),
         ),
@@ -93,12 +101,14 @@ def statistics_age(config: Config) -> float | None:
     return published.statistics_age_seconds
 
 
-def test_where_no_rule_asks_nothing_is_measured(tmp_path: Path) -> None:
+def test_where_only_a_filter_of_the_engines_asks_no_vm_is_measured(tmp_path: Path) -> None:
     with simulated(tmp_path, ha_reservation=False) as file, running(file) as service:
         config = loaded(file)
-        host = inventory.snapshot(config=config, max_age=0, deadline=30).hosts[0]
-        assert host.cpu_percent is None
-        assert statistics_age(config) is None
+        found = inventory.snapshot(config=config, max_age=0, deadline=30)
+        while not found.hosts[0].measured:
+            found = inventory.snapshot(config=config, max_age=0, deadline=30)
+        assert found.hosts[0].cpu_percent == 40
+        assert found.vms[0].usage_cpu_percent is None
         ended(service)
 
 

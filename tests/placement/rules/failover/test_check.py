@@ -66,9 +66,9 @@ def test_a_host_with_too_few_cores_is_no_home_however_idle() -> None:
     assert of(host("h1"), host("h2", cores=8), large).safe is True
 
 
-def test_cpu_that_is_used_up_refuses_no_start() -> None:
+def test_cpu_that_is_nearly_used_up_refuses_no_start() -> None:
     busy = ha("a", "h1", usage_cpu_percent=100)
-    found = of(host("h1"), host("h2", cpu_percent=100), busy)
+    found = of(host("h1"), host("h2", cpu_percent=90, cores=4), busy)
     assert (found.safe, found.by_engine.safe) == (True, False)
 
 
