@@ -1,6 +1,7 @@
 """Hosts within 200 MiB of full: what `why`, `plan` and `ha-check` say of room, the engine lets through.
 
-Each cluster stands in a simulated engine, whose account of memory and CPUs is its own.
+Each cluster stands in a simulated engine, whose account of memory and CPUs is its own. Some hosts have been
+too busy for minutes, and of some the engine has no statistics.
 """
 
 from __future__ import annotations
@@ -48,7 +49,16 @@ def drawn(seed: int) -> Snapshot:
         for number in range(dice.randint(0, 3))
     ]
     return build.snapshot(
-        *(build.host(name, free_mb=rooms[name], cores=dice.choice([2, 4, 16])) for name in hosts),
+        *(
+            build.host(
+                name,
+                free_mb=rooms[name],
+                cores=dice.choice([2, 4, 16]),
+                cpu_percent=dice.choice([20, 20, 20, 20, 20, 85, 95, None]),
+                measured=True,
+            )
+            for name in hosts
+        ),
         *vms,
         *groups,
     )
@@ -65,12 +75,15 @@ def _vm(dice: random.Random, name: str, on: str | None) -> Vm:
         io_threads=dice.choice([0, 1, 4]),
         video_mb=dice.choice([0, 16, 64]),
         ha=dice.random() < 0.5,
+        usage_cpu_percent=1,
     )
 
 
 def engine_of(state: Snapshot, *, restarts: bool = True) -> Engine:
     vms = state.vms if restarts else tuple(replace(vm, ha=False) for vm in state.vms)
-    return Engine.from_snapshot(replace(state, vms=vms), clock=CLOCK, settings=PROMPT)
+    engine = Engine.from_snapshot(replace(state, vms=vms), clock=CLOCK, settings=PROMPT)
+    engine.advance(3 * A_MINUTE)
+    return engine
 
 
 def starts(state: Snapshot, vm: str, host: str) -> bool:

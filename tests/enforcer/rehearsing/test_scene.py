@@ -26,6 +26,12 @@ def test_cpu_and_memory_follow_a_vm() -> None:
     assert hosts["h2"].cpu_percent == 100  # 99 + 33.3 x 4 / 16: no more than all of it
 
 
+def test_hosts_are_asked_about_by_their_ids_as_the_engine_does() -> None:
+    names = ("h3", "h1", "h2")
+    state = snapshot(*(host(name, status="maintenance" if name == "h2" else "up") for name in names))
+    assert Scene(state, CLUSTER).hosts == ("h1", "h3")
+
+
 def test_there_and_back_is_where_it_was() -> None:
     scene = Scene(BUSY, CLUSTER)
     for target in ("h2", "h3", "h1"):

@@ -29,12 +29,13 @@ def signed(one: str) -> tuple[int, int]:
     return int.from_bytes(whole[:8], signed=True), int.from_bytes(whole[8:], signed=True)
 
 
-def unified(sets: list[set[str]]) -> list[set[str]]:
-    found: list[set[str]] = []
-    for each in sets:
-        touching = [one for one in found if one & each]
-        found = [one for one in found if not one & each] + [set.union(each, *touching)]
-    return found
+def unified(groups: list[tuple[str, ...]]) -> list[list[str]]:
+    """Each group makes a new hash set of the sets that its VMs are in, one after the other."""
+    sets = [[vm] for vm in dict.fromkeys(vm for vms in groups for vm in vms)]
+    for vms in groups:
+        merged = as_put([other for vm in vms for one in sets if vm in one for other in one])
+        sets = [one for one in sets if not set(one) & set(merged)] + [merged]
+    return sets
 
 
 def off_their_hosts(state: Snapshot, cluster: str) -> list[str]:
@@ -58,13 +59,13 @@ def off_their_peers(state: Snapshot, cluster: str) -> list[list[str]]:
         for group in state.affinity_groups
         if group.cluster == cluster and group.vms and group.vms_rule.enabled and group.vms_rule.enforcing
     ]
-    rules = [(True, one) for one in unified([set(g.vms) for g in hard if g.vms_rule.positive])]
-    rules += [(False, set(g.vms)) for g in hard if not g.vms_rule.positive]
+    rules = [(True, one) for one in unified([g.vms for g in hard if g.vms_rule.positive])]
+    rules += [(False, list(g.vms)) for g in hard if not g.vms_rule.positive]
     rules.sort(key=lambda one: (len(one[1]), min(map(signed, one[1]))), reverse=True)
     found = []
     for together, members in rules:
         on: dict[str, list[str]] = {}
-        for vm in sorted(members):
+        for vm in members:
             host = state.vm_by_id[vm].host
             if host is not None:
                 on.setdefault(host, []).append(vm)
@@ -79,9 +80,7 @@ def off_their_peers(state: Snapshot, cluster: str) -> list[list[str]]:
 
 
 def is_by_lot(state: Snapshot, cluster: str) -> bool:
-    """Whether hashes of groups decide: of rules with one size and least id, of hosts that share a bin."""
-    if len({Table.hash(host.id) % 16 for host in state.hosts}) < len(state.hosts):
-        return True
+    """Whether hashes of groups decide: of rules with one size and least id."""
     sizes = [
         (len(group.vms), min(map(signed, group.vms)))
         for group in state.affinity_groups

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from collections import Counter
+from collections.abc import Iterable
+from uuid import UUID
+
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, hard_positive_groups, unify
+from ovirt_placement.rules.affinity.unified_groups import (
+    UnifiedGroup,
+    as_the_engine_unifies,
+    hard_positive_groups,
+    unify,
+)
 from tests.builders import APART, DISABLED, SOFT_TOGETHER, TOGETHER, group, snapshot, vm
 
 VMS = "abcdefgh"
@@ -47,3 +56,33 @@ def test_vms_are_unified_exactly_if_a_chain_of_groups_links_them(chosen: list[fr
         (own,) = (one for one in found if name in one.vms)
         assert set(own.vms) == linked
         assert set(own.groups) == {f"g{at}" for at, names in enumerate(chosen) if names & linked}
+
+
+#: Ids of which many share a bin of a hash table, small or large.
+IDS = st.integers(0, 200).map(lambda number: str(UUID(int=number * 4)))
+
+
+def in_a_hash_set(ids: Iterable[str]) -> list[str]:
+    """By their bins in a table of the size that so many ids make it grow to; in a bin, as they came."""
+    kept = list(dict.fromkeys(ids))
+    bins = 16
+    while len(kept) > bins * 3 / 4:
+        bins *= 2
+    return sorted(kept, key=lambda one: bin_of(one, bins))
+
+
+def bin_of(one: str, bins: int) -> int:
+    high, low = divmod(UUID(one).int, 2**64)
+    upper, lower = divmod(high ^ low, 2**32)
+    return (upper ^ lower ^ (upper ^ lower) >> 16) % bins
+
+
+@given(st.lists(st.lists(IDS, min_size=1, max_size=5, unique=True), min_size=1, max_size=5))
+def test_the_engine_fills_a_new_hash_set_from_those_that_a_group_ties(groups: list[list[str]]) -> None:
+    chained = [groups[0], *([groups[0][0], *vms] for vms in groups[1:])]
+    # A table with nine ids in a bin grows before it is full.
+    assume(max(Counter(bin_of(one, 16) for vms in groups for one in set(vms)).values()) < 9)
+    whole: list[str] = []
+    for vms in chained:
+        whole = in_a_hash_set(one for vm in vms for one in (whole if vm in whole else [vm]))
+    assert list(as_the_engine_unifies(chained)) == whole
