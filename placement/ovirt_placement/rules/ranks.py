@@ -6,7 +6,10 @@ The engine's selector looks at the order of weights only, and takes a host witho
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 from ovirt_placement.model import Snapshot
@@ -46,11 +49,8 @@ def competition_ranks(burdens: Mapping[str, Any]) -> dict[str, int]:
 
     Source: ListUtils.forEachWithRanks.
     """
-    ordered = sorted(burdens, key=burdens.__getitem__)
-    found: dict[str, int] = {}
-    rank = 1
-    for number, host in enumerate(ordered):
-        if number and burdens[host] != burdens[ordered[number - 1]]:
-            rank = 1 + number
-        found[host] = rank
-    return found
+    counts = Counter(burdens.values())
+    order = sorted(counts)
+    rank_of = dict(zip(order, accumulate(map(counts.__getitem__, order), initial=1), strict=False))
+    ranks = ((host, rank_of[burden]) for host, burden in burdens.items())
+    return dict(sorted(ranks, key=itemgetter(1)))

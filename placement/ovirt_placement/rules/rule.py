@@ -69,6 +69,8 @@ class Rule:
     #: What is to be said of a VM, by its id, wherever it runs.
     notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
     filter: Filter | None = None
+    #: Of a filter, the other VMs on whose places its answer hangs; None where that may be any.
+    peers: Callable[[Snapshot, Request], frozenset[str]] | None = None
     #: Where other VMs are, by id, that the hosts offered refute to be where expected; None: elsewhere.
     refuted: Callable[[Snapshot, Request], Mapping[str, str | None]] | None = None
     #: Other VMs by which the engine's own filters have judged the hosts that they offer.

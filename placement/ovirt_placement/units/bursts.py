@@ -16,6 +16,8 @@ def doubtful_peers(rule: Rule, decision: Decision, request: Request, verdicts: S
     engine has judged itself.
     """
     others = decision.snapshot.unconfirmed - {*request.vms}
+    if rule.peers is not None:
+        others &= rule.peers(decision.snapshot, request)
     doubted = others - rule.judged_by_engine(decision.snapshot, request)
     if rule.filter is None or not decision.unsure(doubted):
         return set()

@@ -139,8 +139,8 @@ def _request(rule: Rule, hosts: Sequence[str], vm: str, properties: Properties) 
 
 def _decision_about(vm: str) -> Decision:
     """What is known of the engine; it is asked once more for a VM that it does not show yet."""
-    for asked in (None, vm):
-        decision = inventory.decision(asked, stays=stays())
+    for missing in (False, True):
+        decision = inventory.decision(vm, missing=missing, stays=stays())
         if vm in decision.confirmed.vm_by_id:
             _readiness.used(decision.snapshot)
             return decision

@@ -34,9 +34,11 @@ _MS = 1000.0
 class Decision:
     """The state of the engine that one call of a unit is decided on."""
 
-    def __init__(self, base: Base, config: Config) -> None:
+    def __init__(self, base: Base, config: Config, asked: str | None = None) -> None:
+        """`asked` is the VM that is decided about, if it is one."""
         self._base = base
         self._config = config
+        self._asked = asked
 
     @property
     def confirmed(self) -> Snapshot:
@@ -46,7 +48,7 @@ class Decision:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The same with the placements that are expected: weights go by it."""
-        return expected.over(self._base.snapshot, self._base.as_of, self._config)
+        return expected.over(self._base.snapshot, self._base.as_of, self._config, self._asked)
 
     @property
     def age_seconds(self) -> float:
@@ -90,11 +92,12 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def decision(vm: str | None = None, *, stays: bool = True) -> Decision:
+def decision(asked: str | None = None, *, missing: bool = False, stays: bool = True) -> Decision:
     """Return what is known of the engine, waiting for it no longer than `engine_wait_ms`.
 
-    With `vm`, the engine is asked for this VM if it is not among those that are known. A process that knows
-    nothing yet has nothing else to go by: it waits up to `burst_wait_ms`, or 10 s if it does not stay.
+    `asked` is the VM that is decided about, if it is one; if it was `missing` before, the engine is asked for
+    it. A process that knows nothing yet has nothing else to go by: it waits up to `burst_wait_ms`, or 10 s if
+    it does not stay.
 
     Raises `NoSnapshot` if nothing that is known is young enough, `UserError` if the configuration is wrong.
     """
@@ -103,14 +106,15 @@ def decision(vm: str | None = None, *, stays: bool = True) -> Decision:
     patience = config.inventory.engine_wait_ms / _MS
     if last is None:
         patience = config.inventory.burst_wait_ms / _MS if stays else DEFAULT_DEADLINE_SECONDS
-    if last is not None and _is_late(config, last) and (vm is None or vm in last.snapshot.vm_by_id):
-        return Decision(_checked(last, config, None), config)
+    unknown = asked if missing else None
+    if last is not None and _is_late(config, last) and (unknown is None or unknown in last.snapshot.vm_by_id):
+        return Decision(_checked(last, config, None), config, asked)
     try:
-        base = read_base(config, None, began + patience, vm=vm)
+        base = read_base(config, None, began + patience, vm=unknown)
     except NoSnapshot as error:
         base = _checked(last_base(config), config, error)
         _note_late(config, base)
-    return Decision(base, config)
+    return Decision(base, config, asked)
 
 
 def wait_until_shown(vms: Collection[str]) -> Decision:

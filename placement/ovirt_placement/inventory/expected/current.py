@@ -35,10 +35,13 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def over(base: Snapshot, as_of: float, config: Config) -> Snapshot:
-    """Return the snapshot, which was true at the moment `as_of`, with expected placements as `pending`."""
+def over(base: Snapshot, as_of: float, config: Config, asked: str | None = None) -> Snapshot:
+    """Return the snapshot, which was true at the moment `as_of`, with expected placements as `pending`.
+
+    `asked` is the VM that is being decided about, if any.
+    """
     overlay = _overlay(config)
-    return base if overlay is None else overlay.over(base, as_of, now())
+    return base if overlay is None else overlay.over(base, as_of, now(), asked)
 
 
 def judge(base: Snapshot, as_of: float, config: Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from ovirt_placement.inventory.expected.points import Points
 from ovirt_placement.inventory.expected.promised import Promised
@@ -23,6 +24,11 @@ _MOST_TABLES = 8
 _MOST_WEIGHTS = 8
 #: After so many changes of what is promised all is made anew.
 _MOST_CHANGES = 10_000
+
+#: Percent of one CPU, and a number of CPUs.
+_Load = tuple[int, int]
+#: Hosts have few sizes, and their load is a whole number.
+_cpu_score = lru_cache(maxsize=1 << 16)(even_cpu.host_score)
 
 
 class EnginesWeights:
@@ -78,6 +84,22 @@ class _Weight:
         return self._points.of_each
 
 
+class _Loads:
+    """Percent of one CPU in use on each host, with the number of its CPUs; None without statistics."""
+
+    def __init__(self, hosts: Sequence[Host], load: Callable[[Host], _Load | None], at: int) -> None:
+        self._load = load
+        self._of_each = list(map(load, hosts))
+        self._followed = at
+
+    def follow(self, changes: Sequence[int], hosts: Sequence[Host]) -> Sequence[_Load | None]:
+        """Take in what has changed since, and return what there is."""
+        for place in {*changes[self._followed :]}:
+            self._of_each[place] = self._load(hosts[place])
+        self._followed = len(changes)
+        return self._of_each
+
+
 class _Table:
     """Some hosts, and the points that they get, which follow the hosts' state and what is promised."""
 
@@ -90,6 +112,7 @@ class _Table:
         self._places = {host: place for place, host in enumerate(hosts)}
         #: By factor, and by what the VM adds to the use of a CPU.
         self._kept: dict[tuple[int, int | None], _Weight] = {}
+        self._loads: _Loads | None = None
         #: Where something has changed, the latest last.
         self._changes: list[int] = []
 
@@ -105,6 +128,7 @@ class _Table:
             self._changes += [place for place, (one, other) in pairs if one is not other]
         if len(self._changes) > _MOST_CHANGES:
             self._kept.clear()
+            self._loads = None
             self._changes.clear()
 
     def by_memory(self, vm: Vm, factor: int) -> Sequence[int]:
@@ -127,7 +151,15 @@ class _Table:
         if vm.host is None or self._is_lost(vm.host):
             added = vm.vcpus * VCPU_PERCENT
             return self._points(factor, added, lambda host: self._cpu(host, added))
-        weights = [self._cpu(host, vm_load(vm) if host.id != vm.host else 0) for host in self._hosts]
+        if self._loads is None:
+            self._loads = _Loads(self._hosts, self._load, len(self._changes))
+        added, own = vm_load(vm), self._places.get(vm.host)
+        weights = [
+            _WORST if load is None else _cpu_score(load[0] + added, load[1])
+            for load in self._loads.follow(self._changes, self._hosts)
+        ]
+        if own is not None:
+            weights[own] = self._cpu(self._hosts[own], 0)
         return list(points_of(weights, factor))
 
     def _is_lost(self, host: str) -> bool:
@@ -136,11 +168,15 @@ class _Table:
         return known is None or known.status != "up"
 
     def _cpu(self, host: Host, added: int) -> int:
+        load = self._load(host)
+        return _WORST if load is None else _cpu_score(load[0] + added, load[1])
+
+    def _load(self, host: Host) -> _Load | None:
         if host.cpu_percent is None:
-            return _WORST
+            return None
         threads = self.snapshot.cluster_by_id[host.cluster].count_threads_as_cores
-        load = total_load(host, threads=threads) + self._promised.cpu_percent.get(host.id, 0) + added
-        return even_cpu.host_score(load, cpus_of(host, threads=threads))
+        promised = self._promised.cpu_percent.get(host.id, 0)
+        return total_load(host, threads=threads) + promised, cpus_of(host, threads=threads)
 
     def _points(self, factor: int, added: int | None, weight: Callable[[Host], int]) -> Sequence[int]:
         found = self._kept.get((factor, added))

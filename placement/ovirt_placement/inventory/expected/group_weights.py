@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.built_in import ha_weight, preferred_hosts, vm_affinity_weight, vm_to_hosts_weight
 from ovirt_placement.rules.ha.vms import ha_vms_of
+from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.rank_selector import points_of
 from ovirt_placement.rules.verdict import Request
@@ -28,7 +29,7 @@ def group_points(
     if any(group.vms_rule.enabled for group in groups):
         asked["vm_affinity_weight"] = vm_affinity_weight.scores, laid()
     if any(group.hosts_rule.soft for group in groups):
-        asked["vm_to_host_weight"] = vm_to_hosts_weight.scores, base
+        asked["vm_to_host_weight"] = _host_ranks, base
     if vm.ha and cluster.ha_reservation:
         asked["ha_weight"] = _ha_scores, laid()
     if vm.pinned_hosts:
@@ -41,11 +42,18 @@ def group_points(
     }
 
 
+def _host_ranks(snapshot: Snapshot, request: Request) -> Mapping[str, int]:
+    """The engine's VM-to-host affinity, in no order."""
+    (vm,) = request.vms
+    return vm_to_hosts_weight.ranks_for(snapshot, vm, request.candidate_hosts)
+
+
 def _ha_scores(snapshot: Snapshot, request: Request) -> Mapping[str, int]:
     """The engine's HA weight, with VMs on their way as if they ran there already."""
     (vm,) = request.vms
     cluster, there = snapshot.vm_by_id[vm].cluster, ha_vms_of(snapshot)
-    counts = {
-        host: sum(one != vm for one in there.get((cluster, host), ())) for host in request.candidate_hosts
-    }
+    counts = {host: len(there.get((cluster, host), ())) for host in request.candidate_hosts}
+    for host in destinations(snapshot, vm):
+        if host in counts:
+            counts[host] -= 1
     return ha_weight.scaled(counts, max(1, whole_number(request.parameters, "ScaleDown", 1)))

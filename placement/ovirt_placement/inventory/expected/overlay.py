@@ -64,6 +64,8 @@ class ExpectedOverlay:
         self._laid: Snapshot | None = None
         #: The VMs of which something else is expected now than in that.
         self._differing: set[str] = set()
+        #: A VM that was asked about, where there was something to look at.
+        self._left_out: set[str] = set()
         #: What was laid over the base before this one, until it was of use.
         self._before: Snapshot | None = None
         #: Until the snapshot, or the clock, says a later moment, nothing ends that has not changed.
@@ -74,13 +76,14 @@ class ExpectedOverlay:
         with self._lock:
             self._traces.leave(vm, trace)
 
-    def over(self, base: Snapshot, as_of: float, now: float) -> Snapshot:
+    def over(self, base: Snapshot, as_of: float, now: float, asked: str | None = None) -> Snapshot:
         """Return the snapshot with the expected placements as `pending`.
 
-        The snapshot was true at the moment `as_of`.
+        The snapshot was true at the moment `as_of`. What was found of a VM that is `asked` about is not
+        looked at yet: it is being decided where it goes.
         """
         with self._lock:
-            self._look(base, as_of, now)
+            self._look(base, as_of, now, asked)
             if not self._expected:
                 self._laid = self._before = None
                 return base
@@ -144,16 +147,18 @@ class ExpectedOverlay:
             share(laid, like=self._before)
         return laid
 
-    def _look(self, base: Snapshot, as_of: float, now: float) -> None:
-        vms = self._traces.read()
+    def _look(self, base: Snapshot, as_of: float, now: float, asked: str | None = None) -> None:
+        vms = self._traces.read() | self._left_out
+        self._left_out = {vm for vm in vms if vm == asked}
         if base is not self._base or as_of > self._rests_at or now > self._ends_at:
             vms |= self._traces.found.keys()
+            self._left_out = set()
             self._rests_at = self._ends_at = _NEVER
         if base is not self._base:
             self._before = self._laid or self._base
             self._base, self._laid = base, None
             self._meant = {entry.vm for entry in base.pending}
-        for vm in sorted(vms, key=self._decided):
+        for vm in sorted(vms - self._left_out, key=self._decided):
             self._look_at(vm, base, as_of, now)
 
     def _decided(self, vm: str) -> tuple[float, str]:

@@ -166,6 +166,13 @@ def _agreeing(gathered: dict[str, tuple[Reason, ...]], host: str) -> Iterator[Re
         yield peer if there == host else Reason(POSITIVE_PEERS_SPLIT, peer.group, peer.vm, peer.host)
 
 
+def _peers(snapshot: Snapshot, request: Request) -> frozenset[str]:
+    """All that hard groups tie to the VMs or keep apart from them."""
+    gathered = (peer for vm in request.vms for _, peer in _unified_peers(snapshot, vm, request.vms))
+    parted = _hard_groups(snapshot, request.vms, positive=False)
+    return frozenset(gathered).union(*(members(snapshot)[group.id] for group in parted))
+
+
 def _asks(snapshot: Snapshot, group: AffinityGroup) -> bool:
     return group.vms_rule.hard and len(members(snapshot)[group.id]) > 1
 
@@ -178,6 +185,7 @@ RULE = Rule(
     asked_by_group=_asks,
     notes=missing_units.missing_units,
     filter=filter_hosts,
+    peers=_peers,
     refuted=refuted,
     judged_by_engine=judged_by_engine,
     constraints=hard_constraints,

@@ -44,7 +44,10 @@ def _ha_vms(snapshot: Snapshot) -> Counter[tuple[str, str]]:
 def scaled(counts: Mapping[str, int], scale_down: int) -> dict[str, int]:
     """The fullest candidate counts 100, the others in proportion, all scaled down and rounded up."""
     fullest = max(counts.values(), default=0) or _FULLEST
-    shares = {
-        host: rounded(single(single(single(count) / fullest) * _FULLEST)) for host, count in counts.items()
-    }
-    return {host: ceil(single(share / scale_down)) for host, share in shares.items()}
+    scaled_from = {count: _scaled(count, fullest, scale_down) for count in {*counts.values()}}
+    return {host: scaled_from[count] for host, count in counts.items()}
+
+
+def _scaled(count: int, fullest: int, scale_down: int) -> int:
+    share = rounded(single(single(single(count) / fullest) * _FULLEST))
+    return ceil(single(share / scale_down))

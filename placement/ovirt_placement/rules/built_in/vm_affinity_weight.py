@@ -7,6 +7,8 @@ movable.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.built_in.peers import peers_by_host
@@ -26,23 +28,24 @@ def scores(snapshot: Snapshot, request: Request) -> dict[str, int]:
         if group.vms_rule.enabled
     }
     there = {name: peers_by_host(snapshot, group, request.vms) for name, group in groups.items()}
-    burdens = {host: _burden(snapshot, groups, there, host) for host in request.candidate_hosts}
+    # Most hosts have none of the peers, and all of these the same burden.
+    without = _burden(snapshot, groups, {})
+    burdens = dict.fromkeys(request.candidate_hosts, without)
+    for host in frozenset().union(*there.values()).intersection(burdens):
+        here = {name: peers[host] for name, peers in there.items() if host in peers}
+        burdens[host] = _burden(snapshot, groups, here)
     return competition_ranks(burdens)
 
 
 def _burden(
-    snapshot: Snapshot,
-    groups: dict[str, AffinityGroup],
-    there: dict[str, dict[str, list[str]]],
-    host: str,
+    snapshot: Snapshot, groups: dict[str, AffinityGroup], here: Mapping[str, Sequence[str]]
 ) -> Burden:
+    """The burden of a host with these peers of each group."""
     broken = [
         fixed_point(group.priority)
         for name, group in groups.items()
-        if bool(there[name].get(host)) is not group.vms_rule.positive
+        if (name in here) is not group.vms_rule.positive
     ]
-    joined = {
-        vm for name, group in groups.items() if group.vms_rule.positive for vm in there[name].get(host, ())
-    }
+    joined = {vm for name, peers in here.items() if groups[name].vms_rule.positive for vm in peers}
     fixed = sum(vm not in snapshot.pending_hosts and not snapshot.vm_by_id[vm].movable for vm in joined)
     return tuple(sorted(broken, reverse=True)), -fixed, -len(joined)

@@ -16,10 +16,10 @@ from ovirt_placement.rules.verdict import Request
 
 def scores(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better."""
-    return summed(_of_vm(snapshot, vm, request.candidate_hosts) for vm in request.vms)
+    return summed(ranks_for(snapshot, vm, request.candidate_hosts) for vm in request.vms)
 
 
-def _of_vm(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
+def ranks_for(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
     """For one VM, the best first: 1, and how many hosts break soft groups of less priority or fewer."""
     listed = [
         (snapshot.group_hosts[group.id], group.hosts_rule.positive, fixed_point(group.priority))
@@ -28,9 +28,11 @@ def _of_vm(snapshot: Snapshot, vm: str, hosts: Sequence[str]) -> dict[str, int]:
     ]
     return competition_ranks(
         {
-            host: sorted(
-                (priority for its, positive, priority in listed if (host in its) is not positive),
-                reverse=True,
+            host: tuple(
+                sorted(
+                    (priority for its, positive, priority in listed if (host in its) is not positive),
+                    reverse=True,
+                )
             )
             for host in hosts
         }

@@ -37,9 +37,13 @@ class Machine:
         Traces(self.folder).leave(name, Trace(unit, DECIDED, None, tuple(hosts), b"", 0))
 
     def expected(
-        self, base: Snapshot = BASE, as_of: float = DECIDED - 1, now: float = DECIDED + 1
+        self,
+        base: Snapshot = BASE,
+        as_of: float = DECIDED - 1,
+        now: float = DECIDED + 1,
+        asked: str | None = None,
     ) -> dict[str, str]:
-        return {one.vm: one.host for one in self.overlay.over(base, as_of, now).pending}
+        return {one.vm: one.host for one in self.overlay.over(base, as_of, now, asked).pending}
 
     def outcomes(self) -> Outcomes:
         return Traces(self.folder).outcomes()
@@ -60,6 +64,23 @@ def test_the_best_host_by_ranks_and_factors_is_expected(machine: Machine) -> Non
     machine.ranks("a", 2, 1, 0, factor=1)
     machine.ranks("a", 0, 1, 1, unit="HaReservationWeight", factor=10)
     assert machine.expected() == {"a": "h1"}
+
+
+def test_what_units_find_of_a_vm_counts_for_others_and_not_yet_for_itself(machine: Machine) -> None:
+    assert machine.expected() == {}
+    machine.ranks("a", 2, 1, 0)
+    assert machine.expected(asked="a") == {}
+    machine.ranks("a", 0, 1, 2, unit="HaReservationWeight", factor=100)
+    assert machine.expected(asked="a") == {}
+    assert machine.expected(asked="b") == {"a": "h1"}
+    machine.ranks("b", 0, 1, 2)
+    assert machine.expected(asked="a") == {"a": "h1", "b": "h1"}
+
+
+def test_on_a_new_state_all_is_looked_at_again(machine: Machine) -> None:
+    machine.ranks("a", 0, 1, 2)
+    assert machine.expected(asked="b") == {"a": "h1"}
+    assert machine.expected(shown("a", "h2"), asked="a") == {}
 
 
 def test_a_call_that_comes_later_is_another_decision(machine: Machine) -> None:
