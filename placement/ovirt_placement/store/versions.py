@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, inspect, select, update
+from sqlalchemy import Connection, inspect, select, text, update
 
 from ovirt_placement.store.migrations import (
     version_0001_intents,
@@ -36,7 +36,7 @@ VERSION = len(MIGRATIONS)
 
 def version(connection: Connection) -> int | None:
     """Return the version of the tables; None if there are none."""
-    if not inspect(connection).has_table(schema_version.name):
+    if not _has_tables(connection):
         return None
     return int(connection.execute(select(schema_version.c.version)).scalar_one())
 
@@ -48,3 +48,15 @@ def make_or_upgrade(connection: Connection) -> None:
         migrate(connection)
     if taken < VERSION:
         connection.execute(update(schema_version).values(version=VERSION))
+
+
+def _has_tables(connection: Connection) -> bool:
+    """Look at what is there now.
+
+    SQLite's `table_info`, which `inspect` asks, answers from what a connection remembers: 3.26 misses
+    a table that another process has made since. Reading from a table makes SQLite compare first.
+    """
+    if connection.dialect.name != "sqlite":
+        return inspect(connection).has_table(schema_version.name)
+    named = text("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = :name")
+    return bool(connection.execute(named, {"name": schema_version.name}).scalar_one())

@@ -16,7 +16,8 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.intents import IntentState, Store, StoreAway
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.schema import metadata
-from ovirt_placement.store.versions import MIGRATIONS, VERSION
+from ovirt_placement.store.versions import MIGRATIONS, VERSION, make_or_upgrade
+from ovirt_placement.store.versions import version as version_seen
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.placement.store.former_stores import FORMER, make_former, rows
@@ -225,3 +226,13 @@ def test_the_first_of_several_who_write_meanwhile_is_not_undone(url: str) -> Non
     assert key in second.records().keys
     first.close()
     second.close()
+
+
+def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: str) -> None:
+    """SQLite 3.26 answers some questions about tables from what the connection has read before."""
+    with database(url) as late:
+        assert version_seen(late) is None
+        with database(url) as early:
+            make_or_upgrade(early)
+        make_or_upgrade(late)
+    assert version_of(url) == [VERSION]
