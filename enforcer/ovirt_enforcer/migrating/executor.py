@@ -24,7 +24,8 @@ from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
-from ovirt_placement.store.intents import IntendedMigration, Intent, Store
+from ovirt_placement.store.intents import IntendedMigration, Intent, Store, StoreAway
+from ovirt_placement.store.pauses import Paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,9 @@ class Executor:
         """Ask the engine for the migration of an admitted step; return its intents as they are afterwards.
 
         A refusal ends them as failed. Raises `EngineAway` or `EngineSetupError` if the engine cannot be
-        asked, `StoreAway` if the intents cannot be written, `LeaseLost` if another may lead by now, and
-        `Stale` if the snapshot has grown too old: with these two the engine is not asked.
+        asked, `StoreAway` if the store cannot be, `LeaseLost` if another may lead by now, `Paused` if
+        somebody has migrations paused, and `Stale` if the snapshot has grown too old: with these four the
+        engine is not asked.
         """
         intents = self._prepare(task)
         self._began(intents)
@@ -108,7 +110,7 @@ class Executor:
             error = error_of(rejection, chosen and host_name(chosen, task.snapshot))
             # Of a group some may have gone before another was refused: their events will tell.
             return record(intents, self._store.lose if step.closure else self._store.fail, error)
-        except (EngineAway, EngineSetupError, Stale, LeaseLost) as obstacle:
+        except (EngineAway, EngineSetupError, Stale, LeaseLost, Paused, StoreAway) as obstacle:
             self._record_unanswered(intents, obstacle, sent)
             raise
         except EngineFault as fault:
@@ -120,22 +122,26 @@ class Executor:
 
         It may have been `sent` once the check before that was passed.
         """
-        if isinstance(obstacle, Stale | LeaseLost):
+        if not isinstance(obstacle, EngineAway | EngineSetupError):
             self._connection.forget()  # which holds the request still
-        if isinstance(obstacle, LeaseLost):
-            return  # it is the next leader's to record
+        if isinstance(obstacle, LeaseLost | StoreAway):
+            return  # it is the next leader's to record, or it cannot be now
         unreachable = isinstance(obstacle, EngineAway) and not obstacle.request_sent
-        if unreachable or not sent or isinstance(obstacle, Stale):
+        if unreachable or not sent or isinstance(obstacle, Stale | Paused):
             self._transitions.record(intents, self._store.fail, NEVER_ASKED)
         else:
             self._transitions.record(intents, self._store.lose, str(obstacle))
 
     def _check(self, task: Task) -> None:
-        """Raise `LeaseLost` or `Stale` if a request must not be sent any more."""
+        """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway` if a request must not be sent any more.
+
+        A log-in and much else may have taken time since the intents were written.
+        """
         if not self._still_leads(task.epoch):
             raise LeaseLost(f"epoch {task.epoch} of the lease is over: another may lead now")
         if self._clock() > task.fresh_until:
             raise Stale("what was read of the engine has grown too old before the request could be sent")
+        self._store.check_pauses(_paused_by(task))
 
     def _prepare(self, task: Task) -> tuple[Intent, ...]:
         """Write down every VM of the step; the first one's correlation id goes to the engine."""
@@ -155,4 +161,10 @@ class Executor:
             )
             for number, (vm, source) in enumerate(zip(step.vms, step.sources, strict=True))
         ]
-        return self._store.prepare(migrations, epoch=task.epoch)
+        return self._store.prepare(migrations, epoch=task.epoch, paused_by=_paused_by(task))
+
+
+def _paused_by(task: Task) -> tuple[str, str]:
+    """What was paused while the engine was away may have the cluster's name in place of its id."""
+    cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
+    return cluster.id, cluster.name

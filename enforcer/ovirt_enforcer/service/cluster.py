@@ -27,6 +27,7 @@ from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.store.intents import Intent, IntentState
+from ovirt_placement.store.pauses import Paused
 from ovirt_service.back_off import BackOff
 
 #: For so many times as long as a plan took, nothing that happens has another one made.
@@ -247,8 +248,8 @@ class ClusterWork:
                 continue
             try:
                 begun = self._begin(look, under_way, place, admitted)
-            except Stale as stale:
-                _log.info("%s: not now: %s", self.attention.name, stale)
+            except (Stale, Paused) as why:
+                _log.info("%s: not now: %s", self.attention.name, why)
                 self.wake(clock())
                 return
             if begun:

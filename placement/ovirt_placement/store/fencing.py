@@ -23,6 +23,14 @@ def fence(rows: EngineRows, epoch: int) -> None:
         raise LeaseLost(f"epoch {epoch} of the lease of engine {rows.engine} is over: another may lead now")
 
 
+def hold_back_writers(rows: EngineRows) -> None:
+    """Wait for what is being written under the lease, and let nothing more be until this transaction ends.
+
+    It must be the first statement. Without a lease nobody writes under one.
+    """
+    rows.execute(rows.update(leases).values(epoch=leases.c.epoch))
+
+
 def lasts(epoch: int) -> tuple[ColumnElement[bool], ...]:
     """Conditions on the lease: that it is in this epoch, and has not expired."""
     return leases.c.epoch == epoch, leases.c.expires > now()

@@ -17,6 +17,7 @@ from ovirt_placement.store import set_back
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
+from ovirt_placement.store.pauses import refuse_if_paused
 from ovirt_placement.store.rows import EngineRows, without_engine
 from ovirt_placement.store.schema import held_steps, intents, now, plans
 
@@ -116,23 +117,34 @@ class Store(StoreAccess):
     """The intents of one engine, in a database."""
 
     def prepare(
-        self, migrations: Iterable[IntendedMigration], *, epoch: int | None = None
+        self,
+        migrations: Iterable[IntendedMigration],
+        *,
+        epoch: int | None = None,
+        paused_by: Iterable[str] = (),
     ) -> tuple[Intent, ...]:
         """Write down the migrations of one request before the engine is asked: all of them, or none.
 
         A group that the engine moves at once is never remembered by half, whenever the process dies.
         `epoch` is that of the lease under which they were decided, from before the engine was read for it.
-        Raises `LeaseLost`, and writes nothing, if that epoch is over.
+        `paused_by` are the ids and names of clusters whose pauses concern them, as those of all clusters do.
+        Raises `LeaseLost`, and writes nothing, if that epoch is over, and `Paused` if they are paused.
         """
         state = {"state": IntentState.PREPARED.value, "created": now(), "updated": now()}
         with self._transaction() as rows:
             if epoch is not None:
                 fence(rows, epoch)
+            refuse_if_paused(rows, paused_by)
             inserts = (
                 rows.insert(intents).values(msgspec.structs.asdict(migration) | state)
                 for migration in migrations
             )
             return tuple(_inserted(rows, rows.execute(insert)) for insert in inserts)
+
+    def check_pauses(self, paused_by: Iterable[str]) -> None:
+        """Raise `Paused` if migrations have been paused since they were prepared, as `prepare` does."""
+        with self._transaction() as rows:
+            refuse_if_paused(rows, paused_by)
 
     def accept(self, intent_id: int) -> Intent:
         """Record that the engine accepted the migration."""

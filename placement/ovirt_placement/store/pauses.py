@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
 import msgspec
 from sqlalchemy import ColumnElement, or_
 
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.fencing import hold_back_writers
+from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import now, pauses, resumptions
+from ovirt_service.errors import UserError
 
 #: The cluster of a pause, or of a resumption, that is of all clusters.
 ALL_CLUSTERS = ""
@@ -25,6 +31,18 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True):
     set_at: float
     until: float | None
 
+    @property
+    def sentence(self) -> str:
+        """Who paused what, when and why."""
+        where = f"cluster {self.cluster_name}" if self.cluster else "everything"
+        since = datetime.fromtimestamp(self.set_at, UTC).isoformat(" ", "minutes")
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.set_by} paused {where} at {since}{reason}"
+
+
+class Paused(UserError):
+    """Somebody has migrations paused where one was to begin."""
+
 
 class PauseStore(StoreAccess):
     """The pauses of one engine, in a database."""
@@ -32,7 +50,10 @@ class PauseStore(StoreAccess):
     def pause(
         self, cluster: str, *, cluster_name: str, reason: str, set_by: str, seconds: float | None
     ) -> None:
-        """Let nothing be migrated in a cluster for so long, or for ever; the last word on it counts."""
+        """Let nothing be migrated in a cluster for so long, or for ever; the last word on it counts.
+
+        Every intent is either written before this, or refused: see `refuse_if_paused`.
+        """
         values = {
             "cluster_name": cluster_name,
             "reason": reason,
@@ -41,6 +62,7 @@ class PauseStore(StoreAccess):
             "until": None if seconds is None else now() + seconds,
         }
         with self._transaction() as rows:
+            hold_back_writers(rows)
             rows.execute(rows.insert_or_update(pauses, {"cluster": cluster, **values}, values))
 
     def resume(self, cluster: str, *, set_by: str) -> Pause | None:
@@ -50,19 +72,16 @@ class PauseStore(StoreAccess):
         one was in force.
         """
         with self._transaction() as rows:
-            query = rows.select(pauses).where(pauses.c.cluster == cluster, _in_force())
-            lifted = rows.execute(query).one_or_none()
+            lifted = _in_force(rows, pauses.c.cluster == cluster)
             rows.execute(rows.delete(pauses).where(pauses.c.cluster == cluster))
             said = {"set_by": set_by, "set_at": now()}
             rows.execute(rows.insert_or_update(resumptions, {"cluster": cluster, **said}, said))
-        return None if lifted is None else Pause(**lifted._asdict())
+        return lifted[0] if lifted else None
 
     def pauses(self) -> tuple[Pause, ...]:
         """List the pauses that are in force: that of all clusters first, then by name."""
-        order = (pauses.c.cluster != ALL_CLUSTERS, pauses.c.cluster_name, pauses.c.cluster)
         with self._transaction() as rows:
-            found = rows.execute(rows.select(pauses).where(_in_force()).order_by(*order))
-            return tuple(Pause(**row._asdict()) for row in found)
+            return _in_force(rows)
 
     def resumed(self) -> dict[str, float]:
         """Tell how many seconds ago migrations were resumed, by cluster; `ALL_CLUSTERS` among them."""
@@ -80,5 +99,17 @@ class PauseStore(StoreAccess):
             )
 
 
-def _in_force() -> ColumnElement[bool]:
-    return or_(pauses.c.until.is_(None), pauses.c.until > now())
+def refuse_if_paused(rows: EngineRows, clusters: Iterable[str]) -> None:
+    """Raise `Paused` if a pause of all clusters, or of one of these ids or names, is in force.
+
+    After `fence` in the same transaction, no pause is committed between this and its end.
+    """
+    for pause in _in_force(rows, pauses.c.cluster.in_([ALL_CLUSTERS, *clusters])):
+        raise Paused(pause.sentence)
+
+
+def _in_force(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Pause, ...]:
+    order = (pauses.c.cluster != ALL_CLUSTERS, pauses.c.cluster_name, pauses.c.cluster)
+    lasts = or_(pauses.c.until.is_(None), pauses.c.until > now())
+    found = rows.execute(rows.select(pauses).where(lasts, *conditions).order_by(*order))
+    return tuple(Pause(**row._asdict()) for row in found)

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.gates.admission import Admitted, Gates
 from ovirt_enforcer.gates.history import NEVER_ASKED
 from ovirt_enforcer.migrating.executor import Stale
 from ovirt_enforcer.service.freshness import Freshness
 from ovirt_placement.engine.connection.sso import SdkConnection
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntentState, Store
+from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from tests.enforcer.migrating import bench as benches
 from tests.enforcer.migrating.bench import Bench
@@ -66,6 +68,52 @@ def test_the_lease_is_looked_at_after_a_log_in_as_well(bench: Bench, monkeypatch
     assert bench.begun() == []
     # The next leader finds out what came of it.
     assert [intent.state for intent in bench.intents()] == [IntentState.PREPARED]
+
+
+def paused_by_eve(bench: Bench) -> None:
+    """As `ovirt-enforcer pause` does it, in a process of its own."""
+    pauses = PauseStore(bench.config.store.url, engine="default", patience_seconds=5)
+    pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="eve", seconds=None)
+    pauses.close()
+
+
+def test_nothing_is_sent_after_a_pause_that_came_during_a_log_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        connection.get("/vms")
+        bench.server.tokens.revoke_all()
+        at_next_log_in(monkeypatch, lambda: paused_by_eve(bench))
+        with pytest.raises(Paused, match="eve paused everything"):
+            executor.begin(bench.task(fresh_until=30.0))
+        assert [intent.error for intent in bench.intents()] == [NEVER_ASKED]
+        connection.get("/vms")
+    assert bench.begun() == []
+
+
+def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an intent, and once it is resumed the same plan goes on."""
+    admit, paused = Gates.admit, [bench]
+
+    def admit_and_pause(self: Gates, *about: Any) -> Admitted:
+        admitted = admit(self, *about)
+        if paused:
+            paused_by_eve(paused.pop())
+        return admitted
+
+    monkeypatch.setattr(Gates, "admit", admit_and_pause)
+    with bench.enforcing() as daemon:
+        bench.run(daemon, 200.0)
+        assert not paused
+        assert (bench.begun(), bench.intents()) == ([], [])
+        pauses = PauseStore(bench.config.store.url, engine="default", patience_seconds=5)
+        pauses.resume(ALL_CLUSTERS, set_by="eve")
+        pauses.close()
+        bench.run(daemon, 300.0)
+    assert bench.begun() == ["a"]
 
 
 def test_what_somebody_mended_meanwhile_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

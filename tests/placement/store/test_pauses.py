@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
+from ovirt_placement.store.intents import IntendedMigration, Store
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 
 
 @pytest.fixture
@@ -60,3 +63,49 @@ def test_what_is_taken_back_is_told_and_when(store: PauseStore) -> None:
     ages = store.resumed()
     assert ages.keys() == {"c1", ALL_CLUSTERS}
     assert all(0 <= age < 60 for age in ages.values())
+
+
+@pytest.mark.parametrize("where", ["c1", "C1", ALL_CLUSTERS, "c2"])
+def test_no_intent_is_written_of_what_is_paused(store: PauseStore, url: str, where: str) -> None:
+    pause(store, where)
+    intents = Store(url, engine="default", patience_seconds=30)
+    planned = IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id="one")
+    if where == "c2":
+        assert intents.prepare([planned], paused_by=("c1", "C1"))
+        intents.check_pauses(("c1", "C1"))
+    else:
+        for refused in (
+            lambda: intents.prepare([planned], paused_by=("c1", "C1")),
+            lambda: intents.check_pauses(("c1", "C1")),
+        ):
+            with pytest.raises(Paused, match="eve paused"):
+                refused()
+        assert intents.open_intents() == ()
+    intents.close()
+
+
+def test_who_pauses_waits_for_the_intent_that_is_being_written(url: str) -> None:
+    """So whoever has paused sees every migration that leaves all the same."""
+    leases = LeaseStore(url, engine="default", patience_seconds=30)
+    epoch = leases.take("one", 600.0)
+    store, intents, reader = (
+        part(url, engine="default", patience_seconds=30) for part in (PauseStore, Store, Store)
+    )
+    seen: list[str] = []
+
+    def pause_and_look() -> None:
+        pause(store, "c1")
+        seen.extend(intent.vm for intent in reader.open_intents())
+
+    pausing = threading.Thread(target=pause_and_look)
+
+    def planned() -> Iterator[IntendedMigration]:
+        pausing.start()
+        pausing.join(0.5)  # as long as it would take if it did not wait
+        yield IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id="one")
+
+    intents.prepare(planned(), epoch=epoch, paused_by=("c1",))
+    pausing.join()
+    assert seen == ["v1"]
+    for part in (leases, store, intents, reader):
+        part.close()
