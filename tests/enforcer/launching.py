@@ -25,8 +25,8 @@ from ovirt_placement.engine.connection.sso import SdkConnection
 from tests.enforcer.planners_here import PlannersHere
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
-#: The thread in which the enforcer does its work.
-_LOOP = "loop"
+#: The threads in which the enforcer does its work.
+_LOOP = ("loop", "asking")
 
 
 class At(NamedTuple):
@@ -65,7 +65,7 @@ class SignalPoints(Points):
         self._seen = Counter[str]()
 
     def reach(self, what: str) -> None:
-        if self._at.loop and threading.current_thread().name != _LOOP:
+        if self._at.loop and threading.current_thread().name not in _LOOP:
             return
         super().reach(what)
         self._seen[what] += 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.gates.history import NEVER_ASKED
 from ovirt_enforcer.migrating.circumstances import digest
+from ovirt_enforcer.migrating.dialogues import Dialogue, Dialogues, Outcome
 from ovirt_enforcer.migrating.following import Following
 from ovirt_enforcer.migrating.refusals import error_of
 from ovirt_enforcer.migrating.transitions import Transitions
@@ -26,6 +30,9 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntendedMigration, Intent, Store, StoreAway
 from ovirt_placement.store.pauses import Paused
+from ovirt_service.saying import Said
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,20 @@ class Stale(Exception):
     """What a step was decided on has grown too old to act on: the engine was not asked."""
 
 
+class _Key(NamedTuple):
+    """What a dialogue with the engine is about."""
+
+    cluster: str
+    #: A migration, by its intent's id; or a request that may be for several, by the id of its first intent.
+    intent: int
+    begins: bool
+
+
 class Executor:
-    """Begins migrations."""
+    """Begins migrations, and follows them to their ends; for one thread.
+
+    A request that takes long holds up neither the thread nor any other request.
+    """
 
     def __init__(
         self,
@@ -72,7 +91,11 @@ class Executor:
         self._still_leads = still_leads
         self._began = began
         self._transitions = Transitions(store, ended)
-        self.following = Following(connection, self._transitions, settings, clock)
+        self._following = Following(connection, self._transitions, settings, clock)
+        self._dialogues: Dialogues[_Key] = Dialogues()
+        #: Ids of intents whose requests are not answered yet.
+        self._requested: set[int] = set()
+        self._said = Said()
 
     def look(self, snapshot: Snapshot) -> None:
         """Learn the names of VMs and hosts."""
@@ -81,6 +104,8 @@ class Executor:
     def begin(self, task: Task) -> tuple[Intent, ...]:
         """Ask the engine for the migration of an admitted step; return its intents as they are afterwards.
 
+        Where the engine takes long to answer, they are as they were prepared, and `answers` gives the rest.
+
         A refusal ends them as failed. Raises `EngineAway` or `EngineSetupError` if the engine cannot be
         asked, `StoreAway` if the store cannot be, `LeaseLost` if another may lead by now, `Paused` if
         somebody has migrations paused, and `Stale` if the snapshot has grown too old: with these four the
@@ -88,6 +113,47 @@ class Executor:
         """
         intents = self._prepare(task)
         self._began(intents)
+        key = _Key(task.admitted.cluster, intents[0].id, begins=True)
+        self._dialogues.begin(key, self._request(task, intents))
+        self._dialogues.wait()
+        outcome = self._dialogues.take_one(key)
+        return intents if outcome is None else outcome.result()
+
+    def follow(self, intents: Iterable[Intent]) -> None:
+        """Look at migrations that are not known to have ended; `answers` gives what came of it."""
+        self._look_at(
+            (intent, self._following.follow(intent)) for intent in intents if intent.id not in self._requested
+        )
+
+    def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
+        """Follow again what was given up without a trace, and turns out to have begun all the same."""
+        self._look_at(self._following.reconsider(history, snapshot))
+
+    def keep_only(self, open_intents: Collection[Intent]) -> None:
+        """Forget what was seen of other migrations: they have ended."""
+        self._following.keep_only(open_intents)
+
+    def answers(self) -> Iterator[tuple[str, Outcome]]:
+        """What has come of requests and looks since this was asked last, each with its cluster.
+
+        A result is the intents as they are now, of those whose state has changed.
+        """
+        for key, outcome in self._dialogues.take():
+            if outcome.late and isinstance(outcome.error, EngineAway):
+                # If the engine is away for all, the next reading of it says so.
+                if self._said.is_news(key):
+                    _log.warning("a request about one migration was not answered: %s", outcome.error)
+                continue
+            yield key.cluster, outcome
+
+    def _look_at(self, looks: Iterable[tuple[Intent, Dialogue[Intent | None]]]) -> None:
+        for intent, dialogue in looks:
+            key = _Key(intent.cluster, intent.id, begins=False)
+            if key not in self._dialogues:
+                self._dialogues.begin(key, _as_changed(dialogue))
+        self._dialogues.wait()
+
+    def _request(self, task: Task, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
         step, record = task.admitted.step, self._transitions.record
         chosen = None if self._settings.target == "engine" else step.target
         sent = False
@@ -97,8 +163,10 @@ class Executor:
             self._check(task)
             sent = True
 
+        self._requested.update(intent.id for intent in intents)
         try:
-            migration.migrate(
+            yield partial(
+                migration.migrate,
                 self._connection,
                 step.vms[0],
                 chosen,
@@ -115,6 +183,8 @@ class Executor:
             raise
         except EngineFault as fault:
             return record(intents, self._store.lose, str(fault))
+        finally:
+            self._requested.difference_update(intent.id for intent in intents)
         return record(intents, self._store.accept)
 
     def _record_unanswered(self, intents: Iterable[Intent], obstacle: Exception, sent: bool) -> None:
@@ -122,8 +192,6 @@ class Executor:
 
         It may have been `sent` once the check before that was passed.
         """
-        if not isinstance(obstacle, EngineAway | EngineSetupError):
-            self._connection.forget()  # which holds the request still
         if isinstance(obstacle, LeaseLost | StoreAway):
             return  # it is the next leader's to record, or it cannot be now
         unreachable = isinstance(obstacle, EngineAway) and not obstacle.request_sent
@@ -168,3 +236,8 @@ def _paused_by(task: Task) -> tuple[str, str]:
     """What was paused while the engine was away may have the cluster's name in place of its id."""
     cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
     return cluster.id, cluster.name
+
+
+def _as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:
+    ended = yield from dialogue
+    return () if ended is None else (ended,)

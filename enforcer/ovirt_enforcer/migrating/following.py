@@ -6,12 +6,14 @@ again, whether after a poll or after a restart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ovirt_enforcer.gates.history import NO_TRACE, REFUSED
 from ovirt_enforcer.migrating import traces
+from ovirt_enforcer.migrating.dialogues import Dialogue
 from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -76,17 +78,19 @@ class Following:
         for gone in self._noted.keys() - {intent.id for intent in open_intents}:
             del self._noted[gone]
 
-    def follow(self, intent: Intent) -> Intent | None:
+    def follow(self, intent: Intent) -> Dialogue[Intent | None]:
         """Look once at a migration that is not known to have ended; return it once it is.
 
-        Raises `EngineAway`, `EngineSetupError` or `StoreAway`; to call it again later is always right.
+        Raises `EngineAway`, `EngineSetupError` or `StoreAway`; to hold it again later is always right.
         """
         noted = self._noted.setdefault(intent.id, _Noted(self._clock()))
-        if intent.state is not IntentState.ACCEPTED and not self._confirmed(intent):
-            return self._unconfirmed(intent, noted)
+        if intent.state is not IntentState.ACCEPTED:
+            confirmed = yield from self._confirmed(intent)
+            if not confirmed:
+                return (yield from self._unconfirmed(intent, noted))
         now = self._clock()
         before = noted.watch or migration.watch(intent.source or "", intent.target, now)
-        seen = migration.read_vm(self._connection, intent.vm)
+        seen = yield self._read(intent)
         if seen is None and not noted.is_sure():
             return None
         noted.blanks = 0
@@ -96,14 +100,16 @@ class Following:
         if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
             return self._arrived_elsewhere(intent, seen)
         if watch.ended:
-            error = traces.failure(self._connection, intent) or _ENDS[watch.progress]
-            return self._transitions.end(intent, self._store.fail, error)
+            said = yield partial(traces.failure, self._connection, intent)
+            return self._transitions.end(intent, self._store.fail, said or _ENDS[watch.progress])
         if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
             noted.late = True
             self._transitions.warn(intent, "it takes long; what waits for it goes on when it ends")
         return None
 
-    def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
+    def reconsider(
+        self, history: Iterable[Intent], snapshot: Snapshot
+    ) -> Iterator[tuple[Intent, Dialogue[Intent | None]]]:
         """Open again what was given up without a trace, and turns out to have begun all the same.
 
         The engine is asked once wherever such a VM is seen to move, or to be elsewhere than it was.
@@ -114,26 +120,33 @@ class Following:
                 continue
             place = vm.host, vm.status
             if self._reconsidered.get(intent.id) != place:
-                self._confirmed(intent)
-                self._reconsidered[intent.id] = place
+                yield intent, self._reconsider(intent, place)
+
+    def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:
+        yield from self._confirmed(intent)
+        self._reconsidered[intent.id] = place
+        return None
+
+    def _read(self, intent: Intent) -> Callable[[], VmState | None]:
+        return partial(migration.read_vm, self._connection, intent.vm)
 
     def _arrived_elsewhere(self, intent: Intent, seen: VmState | None) -> Intent | None:
         chosen = intent.target if seen is None or seen.host is None else seen.host
         return self._transitions.end(intent, lambda known: self._store.finish(known, chosen))
 
-    def _confirmed(self, intent: Intent) -> bool:
+    def _confirmed(self, intent: Intent) -> Dialogue[bool]:
         """Whether the engine's events show that it began what we do not know to be accepted."""
-        if not traces.began(self._connection, intent):
-            return False
-        self._transitions.record((intent,), self._store.accept)
-        return True
+        began: bool = yield partial(traces.began, self._connection, intent)
+        if began:
+            self._transitions.record((intent,), self._store.accept)
+        return began
 
-    def _unconfirmed(self, intent: Intent, noted: _Noted) -> Intent | None:
+    def _unconfirmed(self, intent: Intent, noted: _Noted) -> Dialogue[Intent | None]:
         """Wait until the engine must have shown that it accepted, and the VM stays where it is.
 
         A VM that has come to the target counts as arrived, whatever is missing among the events.
         """
-        seen = migration.read_vm(self._connection, intent.vm)
+        seen = yield self._read(intent)
         answer = intent.error if (intent.error or "").startswith(REFUSED) else None
         waited = max(intent.age_seconds, self._clock() - noted.since)
         settled = answer is not None or waited >= self._settings.settle_seconds
@@ -143,18 +156,20 @@ class Following:
         if answer is None and seen is not None and seen.host == intent.target:
             self._transitions.record((intent,), self._store.accept)
             return None
-        waits = answer is None and waited < self._settings.migration_timeout_seconds
-        if waits and traces.is_asked(self._connection, intent):
-            noted.blanks = 0
-            return None
+        if answer is None and waited < self._settings.migration_timeout_seconds:
+            asked = yield partial(traces.is_asked, self._connection, intent)
+            if asked:
+                noted.blanks = 0
+                return None
         if not noted.is_sure():
             return None
-        error = answer or self._why_not_begun(intent, seen)
+        error = answer or (yield from self._why_not_begun(intent, seen))
         return self._transitions.end(intent, self._store.fail, error)
 
-    def _why_not_begun(self, intent: Intent, seen: VmState | None) -> str:
+    def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[str]:
         """As a refusal, where the engine's events say so; else what befell the VM, or no trace."""
-        if (refusal := traces.refusal(self._connection, intent)) is not None:
+        refusal = yield partial(traces.refusal, self._connection, intent)
+        if refusal is not None:
             return f"{REFUSED}{refusal}"
         if seen is None:
             return _ENDS[Progress.GONE]

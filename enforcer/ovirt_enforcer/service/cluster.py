@@ -13,6 +13,7 @@ from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
+from ovirt_enforcer.migrating.dialogues import Outcome
 from ovirt_enforcer.migrating.executor import Stale, Task
 from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
@@ -20,6 +21,7 @@ from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
+from ovirt_enforcer.service.wording import gist, left_out_text
 from ovirt_placement.answers.names import group_name
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import report
@@ -91,8 +93,22 @@ class ClusterWork:
         if self._planning is not None:
             self._planning.cancel()
 
-    def ended(self, intent: Intent) -> None:
-        """Take note of a migration that has ended."""
+    def answered(self, outcome: Outcome) -> None:
+        """Take note of what a request or a look at a migration came to. Raises what was raised there."""
+        try:
+            changed = outcome.result()
+        except (Stale, Paused) as why:
+            self._put_off_steps(why)
+            return
+        for intent in changed:
+            if not intent.open:
+                self._ended(intent)
+
+    def _put_off_steps(self, why: Exception) -> None:
+        _log.info("%s: not now: %s", self.attention.name, why)
+        self.wake(self._parts.clock())
+
+    def _ended(self, intent: Intent) -> None:
         if self._under_way is not None:
             self._under_way.end(intent)
         if intent.state is not IntentState.DONE:
@@ -131,18 +147,14 @@ class ClusterWork:
         new = self._accept(look)
         if self._under_way is not None:
             self._check(look, self._under_way)
-        if self._wanted or not (new or self._begun or self.planning):
+        begun = self._under_way is not None and self._under_way.begun
+        if self._wanted or not (new or begun or self.planning):
             self._ask(look)
             self._accept(look)
         # While another plan is made, nothing is done that it does not know of.
         if self._under_way is not None and not self.planning:
             self._take_steps(look, self._under_way)
         self._hurry(self._parts.clock() + look.seconds_left(self._cluster))
-
-    @property
-    def _begun(self) -> bool:
-        """Whether there is a plan that has been begun."""
-        return self._under_way is not None and self._under_way.begun
 
     def _ask(self, look: Look) -> None:
         """Have a plan made for the cluster as it will be once what moves has arrived."""
@@ -180,7 +192,7 @@ class ClusterWork:
             return False
         self._made, self._asked = None, None
         self._under_way = UnderWay(plan) if plan.steps else None
-        if not plan.steps and self._moving(look):
+        if not plan.steps and look.moves_in(self._cluster):
             return True  # all will be well once what moves has arrived: it is said then
         if not plan.steps and misfit(look.projection.snapshot, plan) is not None:
             self._wanted = True  # what was on its way then has not arrived
@@ -191,7 +203,7 @@ class ClusterWork:
         for dropped in plan.refused:
             self.attention.warn_once(report.dropped_text(dropped, asked))
         unsettled = look.spared_for_restless(self._cluster).keys()
-        self.attention.announce(report.text(plan, asked), _gist(plan, unsettled) if unsettled else None)
+        self.attention.announce(report.text(plan, asked), gist(plan, unsettled) if unsettled else None)
         self._parts.recorder.planned(
             plan.id, self._cluster, msgspec.to_builtins(plan_data(plan, asked)), look.epoch
         )
@@ -200,12 +212,6 @@ class ClusterWork:
             self._parts.recorder.waits(plan.id, self._cluster)
         self._others.warn_of_undone(self.attention.name, look, plan)
         return True
-
-    def _moving(self, look: Look) -> bool:
-        """Whether anything of the cluster is on its way, or not known to have arrived."""
-        if any(intent.cluster == self._cluster for intent in look.open_intents):
-            return True
-        return any(look.snapshot.vm_by_id[vm].cluster == self._cluster for vm in look.projection.moving)
 
     def _check(self, look: Look, under_way: UnderWay) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
@@ -220,7 +226,7 @@ class ClusterWork:
         elif under_way.over:
             self._under_way, self._wanted = None, True
         elif left_out:
-            _log.info("%s: %s", self.attention.name, _left_out_text(look.snapshot, under_way.plan, left_out))
+            _log.info("%s: %s", self.attention.name, left_out_text(look.snapshot, under_way.plan, left_out))
 
     def _held(self, look: Look, under_way: UnderWay) -> Set[str]:
         """VMs that the plan must leave alone; what somebody had applied waits for the gates instead."""
@@ -249,8 +255,7 @@ class ClusterWork:
             try:
                 begun = self._begin(look, under_way, place, admitted)
             except (Stale, Paused) as why:
-                _log.info("%s: not now: %s", self.attention.name, why)
-                self.wake(clock())
+                self._put_off_steps(why)
                 return
             if begun:
                 snapshot = with_begun(snapshot, step.vms, step.target)
@@ -267,7 +272,7 @@ class ClusterWork:
         self._begun_ids.extend(intent.correlation_id for intent in intents)
         for intent in intents:
             if not intent.open:
-                self.ended(intent)
+                self._ended(intent)
         return any(intent.open for intent in intents)
 
     def _wait(self, look: Look, plan: Plan, closed: dict[int, Closed]) -> None:
@@ -287,15 +292,3 @@ class ClusterWork:
 
     def _hurry(self, at: float) -> None:
         self.attention.due = min(self.attention.due, at)
-
-
-def _gist(plan: Plan, unsettled: Collection[str]) -> str:
-    """What a plan comes to, without what changes each time that somebody else moves a VM to and fro."""
-    remaining = {group for rule in plan.remaining for group in rule.groups} - {*unsettled}
-    return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
-
-
-def _left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> str:
-    first = report.step_text(plan.steps[min(left_out)], snapshot)
-    more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-    return f"left out, since the cluster has changed: {first}{more}"

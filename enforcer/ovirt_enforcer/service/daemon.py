@@ -144,7 +144,7 @@ class Daemon:
         self._lead(self._leader.epoch)
         intents = self._store.open_intents()
         self._metrics.pending.set(len(intents))
-        self._parts.executor.following.keep_only(intents)
+        self._parts.executor.keep_only(intents)
         self._follow(intents)
         self._listen()
         for cluster, work in self._clusters.items():
@@ -172,20 +172,18 @@ class Daemon:
         self._latest = None
 
     def _follow(self, intents: Sequence[Intent]) -> None:
-        """Look at what is under way, but where that failed a moment ago."""
-        for intent in intents:
-            work = self._work(intent.cluster)
-            if not self._parts.goes_on():
-                return
-            if work.attention.failing and work.attention.due > self._clock():
-                continue
-            self._try(intent.cluster, self._follow_one, intent)
+        """Look at what is under way, but where that failed a moment ago; take note of what came of it."""
+        if self._parts.goes_on():
+            due = [intent for intent in intents if not self._rests(intent.cluster)]
+            self._note_ours(*(word for intent in due for word in (intent.vm, intent.correlation_id)))
+            self._parts.executor.follow(due)
+        for cluster, outcome in self._parts.executor.answers():
+            self._try(cluster, self._work(cluster).answered, outcome)
 
-    def _follow_one(self, intent: Intent) -> None:
-        self._note_ours(intent.vm, intent.correlation_id)
-        ended = self._parts.executor.following.follow(intent)
-        if ended is not None:
-            self._work(intent.cluster).ended(ended)
+    def _rests(self, cluster: str) -> bool:
+        """Whether a cluster waits, since something failed there a moment ago."""
+        attention = self._work(cluster).attention
+        return attention.failing and attention.due > self._clock()
 
     def _try(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
         """Do something for one cluster, whose failure never ends another's work.
@@ -232,7 +230,7 @@ class Daemon:
         history = self._store.history(within_seconds=REACH_SECONDS)
         self._metrics.read(began)
         snapshot = self._read()
-        self._parts.executor.following.reconsider(history, snapshot)
+        self._parts.executor.reconsider(history, snapshot)
         fresh_until = self._freshness.until(began, self._clock())
         restless = self._movements.look(snapshot, (*intents, *history))
         return Look(self._parts, snapshot, gates, intents, history, restless, epoch, began, fresh_until)

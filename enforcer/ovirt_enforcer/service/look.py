@@ -68,6 +68,12 @@ class Look:
             *(one.left_seconds for one in self.restless_in(cluster).values()),
         )
 
+    def moves_in(self, cluster: str) -> bool:
+        """Whether anything of a cluster is on its way, or not known to have arrived."""
+        if any(intent.cluster == cluster for intent in self.open_intents):
+            return True
+        return any(self.snapshot.vm_by_id[vm].cluster == cluster for vm in self.projection.moving)
+
     def restless_in(self, cluster: str) -> dict[str, Restless]:
         """The VMs of one cluster that somebody else moves to and fro."""
         known = self.snapshot.vm_by_id

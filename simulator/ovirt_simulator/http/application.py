@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import re
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,7 +72,7 @@ class Application:
         disturbance = self._disturbances.take(request.method, request.full_path.rstrip("?"))
         if disturbance is None:
             return self._guarded(request)
-        time.sleep(disturbance.delay_seconds)
+        self._disturbances.delay(disturbance)
         if disturbance.drop == "request":
             raise _hung_up()
         if disturbance.status is not None:

@@ -21,7 +21,7 @@ class Disturbance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     path: str = ""
     #: Answer with this status and the container's page, and carry nothing out.
     status: int | None = None
-    #: Wait so many real seconds first.
+    #: Wait so many real seconds first, or until the disturbances are cleared.
     delay_seconds: float = 0.0
     #: Hang up before or after carrying the request out.
     drop: Drop | None = None
@@ -38,6 +38,7 @@ class Disturbances:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: list[Disturbance] = []
+        self._cleared = threading.Event()
 
     def add(self, disturbance: Disturbance) -> None:
         re.compile(disturbance.path)
@@ -45,8 +46,17 @@ class Disturbances:
             self._waiting.append(disturbance)
 
     def clear(self) -> None:
+        """Have none any more: what was delayed goes on at once."""
         with self._lock:
             self._waiting.clear()
+            cleared, self._cleared = self._cleared, threading.Event()
+        cleared.set()
+
+    def delay(self, disturbance: Disturbance) -> None:
+        """Wait as long as this one says."""
+        with self._lock:
+            cleared = self._cleared
+        cleared.wait(disturbance.delay_seconds)
 
     @property
     def waiting(self) -> list[Disturbance]:

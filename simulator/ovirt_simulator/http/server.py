@@ -92,6 +92,7 @@ class Server:
 
     def close(self) -> None:
         """Answer no more, and end every thread."""
+        self.disturbances.clear()
         self._server.stop()
         self._thread.join()
 

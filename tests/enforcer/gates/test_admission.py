@@ -117,8 +117,8 @@ def test_the_key_does_not_leave_the_file_of_the_gates() -> None:
 
 
 def test_only_what_takes_an_admitted_step_asks_the_engine_for_a_migration() -> None:
-    callers = list(_callers_of("migrate"))
-    assert [(file, function.name) for file, function in callers] == [("executor.py", "begin")]
+    callers = list(_users_of("migrate"))
+    assert [(file, function.name) for file, function in callers] == [("executor.py", "_request")]
     annotation = callers[0][1].args.args[1].annotation
     assert isinstance(annotation, ast.Name)
     assert annotation.id == Task.__name__
@@ -129,12 +129,11 @@ def _name(gate: Gate) -> str:
     return gate.name
 
 
-def _callers_of(name: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """The functions of the enforcer that call something of this name, with their files."""
+def _users_of(name: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions of the enforcer that name a function of another module, with their files."""
     for file in PACKAGE.rglob("*.py"):
         for function in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(function, ast.FunctionDef) and any(
-                isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name
-                for node in ast.walk(function)
+                isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(function)
             ):
                 yield file.name, function

@@ -88,8 +88,9 @@ class Bench:
 
     def put(self, vm_id: str, cluster_id: str) -> None:
         """Change a VM's cluster as an administrator does."""
-        service = self.connection.sdk.system_service().vms_service().vm_service(vm_id)
-        service.update(types.Vm(cluster=types.Cluster(id=cluster_id)))
+        with self.connection.session() as sdk:
+            service = sdk.system_service().vms_service().vm_service(vm_id)
+            service.update(types.Vm(cluster=types.Cluster(id=cluster_id)))
 
     def lost(self) -> dict[str, tuple[set[str], set[str]]]:
         """The names of lost groups and labels, by the VM's name."""
@@ -100,7 +101,8 @@ class Bench:
 
     def events(self) -> list[types.Event]:
         """What was told, the oldest first."""
-        found = self.connection.sdk.system_service().events_service().list()
+        with self.connection.session() as sdk:
+            found = sdk.system_service().events_service().list()
         return [event for event in reversed(found) if event.origin == "ovirt-placement"]
 
 

@@ -10,6 +10,7 @@ from ovirt_enforcer.migrating.executor import Executor, Task
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -27,8 +28,8 @@ STEP = step(groups="pair")
 class Bench:
     """One simulated engine, its server, and a store; time passes by `now`."""
 
-    def __init__(self, folder: Path) -> None:
-        self.engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
+    def __init__(self, folder: Path, state: Snapshot = STATE) -> None:
+        self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
         self.server = serve(self.engine)
         self.config = configured(folder, self.server.api_url, {"mode": "enforce"})
         self.now = 0.0
@@ -78,8 +79,8 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path) -> Iterator[Bench]:
-    made = Bench(folder)
+def bench(folder: Path, state: Snapshot = STATE) -> Iterator[Bench]:
+    made = Bench(folder, state)
     with simulated_time(lambda: made.now - made.set_back):
         yield made
     made.store.close()

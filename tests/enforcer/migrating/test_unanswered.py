@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.gates.history import NEVER_ASKED, NO_TRACE
+from ovirt_enforcer.migrating.executor import Executor
 from ovirt_placement.engine.writing.migration import migrate
+from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.entities import Caller
@@ -27,6 +29,23 @@ HOUR = 3600.0
 def bench(tmp_path: Path) -> Iterator[Bench]:
     with benches.bench(tmp_path) as made:
         yield made
+
+
+class Looks:
+    """Looks at migrations, one at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def follow(self, intent: Intent) -> Intent | None:
+        """The migration, if it has ended."""
+        self._executor.follow([intent])
+        ended = [one for _, outcome in self._executor.answers() for one in outcome.result()]
+        return next(iter(ended), None)
+
+    def reconsider(self, history: list[Intent], state: Snapshot) -> None:
+        self._executor.reconsider(history, state)
+        assert [outcome.result() for _, outcome in self._executor.answers()] in ([], [()])
 
 
 def unanswered(bench: Bench) -> Intent:
@@ -62,7 +81,7 @@ def test_a_vm_on_its_target_has_arrived_though_no_event_says_so(bench: Bench) ->
     bench.pass_time(60)
     lost = unanswered(bench)
     with bench.connected() as connection:
-        following = bench.executor(connection).following
+        following = Looks(bench.executor(connection))
         assert following.follow(lost) is None  # it is settled only after a while
         bench.pass_time(11)
         following.follow(lost)
@@ -78,7 +97,7 @@ def test_what_the_engine_still_works_on_is_not_given_up(bench: Bench) -> None:
     job = bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
     bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="another"))
     with bench.connected() as connection:
-        following = bench.executor(connection).following
+        following = Looks(bench.executor(connection))
         assert following.follow(lost) is None
         bench.pass_time(HOUR / 4)
         assert [following.follow(lost) for _ in range(3)] == [None] * 3
@@ -93,7 +112,7 @@ def test_a_job_that_never_ends_is_waited_for_no_longer_than_a_migration(bench: B
     lost = unanswered(bench)
     bench.engine.jobs.add("Migrating VM a", caller=Caller(correlation_id="asked"))
     with bench.connected() as connection:
-        following = bench.executor(connection).following
+        following = Looks(bench.executor(connection))
         assert following.follow(lost) is None
         bench.pass_time(HOUR)
         assert following.follow(lost) is None
@@ -103,7 +122,7 @@ def test_a_job_that_never_ends_is_waited_for_no_longer_than_a_migration(bench: B
 def test_what_begins_after_it_was_given_up_is_followed_again(bench: Bench) -> None:
     lost = unanswered(bench)
     with bench.connected() as connection:
-        following = bench.executor(connection).following
+        following = Looks(bench.executor(connection))
         assert following.follow(lost) is None  # it is settled only after a while
         bench.pass_time(11)
         assert following.follow(lost) is None  # one look proves nothing
@@ -126,10 +145,10 @@ def test_a_vm_that_is_not_found_once_is_not_gone(bench: Bench) -> None:
         (accepted,) = executor.begin(bench.task(fresh_until=1.0))
         bench.server.disturbances.add(Disturbance(path="/vms/a$", status=404))
         with suppress(UserError):  # it is not the engine's own 404
-            assert executor.following.follow(accepted) is None
+            assert Looks(executor).follow(accepted) is None
         assert [intent.state for intent in bench.store.open_intents()] == [IntentState.ACCEPTED]
         bench.pass_time(60)
-        ended = executor.following.follow(accepted)
+        ended = Looks(executor).follow(accepted)
     assert ended is not None
     assert ended.state is IntentState.DONE
 
@@ -138,7 +157,7 @@ def test_a_vm_that_is_not_found_twice_is(bench: Bench) -> None:
     made = prepared(bench.store, vm="gone", cluster=CLUSTER, source="h1", target="h2", correlation_id="asked")
     accepted = bench.store.accept(made.id)
     with bench.connected() as connection:
-        following = bench.executor(connection).following
+        following = Looks(bench.executor(connection))
         assert following.follow(accepted) is None
         ended = following.follow(accepted)
     assert ended is not None

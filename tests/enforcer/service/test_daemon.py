@@ -76,7 +76,8 @@ class Bench:
         self.now += seconds
 
     def migrated(self) -> set[str]:
-        events = self.connection.sdk.system_service().events_service().list()
+        with self.connection.session() as sdk:
+            events = sdk.system_service().events_service().list()
         return {event.vm.name for event in events if event.code == 62}
 
 

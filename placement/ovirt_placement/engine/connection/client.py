@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from ovirt_placement.engine.connection.failures import (
     EngineAway,
     EngineFault,
     EngineSetupError,
+    failure_of,
     failure_of_answer,
     failure_of_page,
     failure_of_transport,
@@ -42,7 +44,10 @@ _LAST_SECONDS = 1.2
 
 
 class EngineConnection:
-    """One authenticated way to an engine, for any thread; made at the first request, and again after a loss.
+    """An authenticated way to an engine, for any thread; made at the first request, and again after a loss.
+
+    Threads ask side by side, each in a session of its own: a slow answer holds up nobody else. Sessions are
+    used again, and there are no more of them than were ever needed at once.
 
     Every method raises `EngineAway` when the engine does not answer (asking again later may help),
     `EngineSetupError` when a person must set something right, and `EngineFault` when the engine refuses.
@@ -58,8 +63,10 @@ class EngineConnection:
         self.url, self.username = _address(settings)
         self.settings = settings
         self._environment = environment
-        self._lock = threading.RLock()
-        self._sdk: SdkConnection | None = None
+        self._changed = threading.Condition()
+        #: Sessions that nobody uses now, the one that was used last at the end; and how many are in use.
+        self._idle: list[SdkConnection] = []
+        self._in_use = 0
         self._log_ins = LogIns(self.url, self.username)
         self._limits = limits
         self._ended = False
@@ -68,13 +75,23 @@ class EngineConnection:
         if danger and _said.is_news(self.url, danger):
             _log.warning("%s: %s", self.url, danger)
 
-    @property
-    def sdk(self) -> ovirtsdk4.Connection:
-        """The SDK's connection; its errors are the SDK's own, see `failures.failure_of`."""
-        with self._lock:
-            if self._sdk is None:
-                self._sdk = self._open()
-            return self._sdk
+    @contextmanager
+    def session(self) -> Iterator[ovirtsdk4.Connection]:
+        """Lend a connection of the SDK's; the errors of that are the SDK's own, see `failures.failure_of`.
+
+        Unless the engine has answered, it is dropped afterwards: it holds the request still, and its token
+        may be void.
+        """
+        sdk = self._borrow()
+        usable = False
+        try:
+            yield sdk
+            usable = True
+        except ovirtsdk4.Error as error:
+            usable = isinstance(failure_of(error, self.settings, ""), EngineFault)
+            raise
+        finally:
+            self._give_back(sdk, usable=usable)
 
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent: token, renewal and TLS are the SDK's."""
@@ -100,31 +117,46 @@ class EngineConnection:
         return failure_of_answer(answer.code, fault, self.settings, path)
 
     def _exchange(self, request: http.Request) -> http.Response:
-        with self._lock:
-            try:
-                sdk = self.sdk
+        try:
+            with self.session() as sdk:
                 return sdk.wait(sdk.send(request))
-            except SDK_ERRORS as error:
-                self.forget()
-                raise failure_of_transport(error, self.settings) from None
+        except SDK_ERRORS as error:
+            raise failure_of_transport(error, self.settings) from None
+
+    def _borrow(self) -> SdkConnection:
+        with self._changed:
+            sdk = self._idle.pop() if self._idle else self._open()
+            self._in_use += 1
+            return sdk
+
+    def _give_back(self, sdk: SdkConnection, *, usable: bool) -> None:
+        """Keep it for the next request; what has broken it may have broken those that rest, too."""
+        with self._changed:
+            self._in_use -= 1
+            broken = []
+            if usable:
+                self._idle.append(sdk)
+            else:
+                broken, self._idle = [sdk, *self._idle], []
+            self._changed.notify_all()
+        for one in broken:
+            one.close(logout=False)
 
     def end(self) -> None:
         """Break off what is under way, and wait for no answer any more."""
         self._ended = True
 
     def close(self) -> None:
-        """Log out, if the engine is there to be told; breaks off a request that nobody awaits."""
+        """Log out, if the engine is there to be told; breaks off requests that nobody awaits."""
         self.end()
-        if not self._lock.acquire(timeout=_LAST_SECONDS):
-            return
-        try:
-            sdk, self._sdk = self._sdk, None
-            if sdk is not None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._in_use, timeout=_LAST_SECONDS)
+            idle, self._idle = self._idle, []
+        for sdk in idle:
+            try:
                 sdk.close()
-        except SDK_ERRORS as error:
-            _log.debug("not logged out: %s", error)
-        finally:
-            self._lock.release()
+            except SDK_ERRORS as error:
+                _log.debug("not logged out: %s", error)
 
     def __enter__(self) -> Self:
         return self
@@ -147,13 +179,6 @@ class EngineConnection:
             insecure=settings.insecure,
             timeout=max(1, round(settings.timeout_seconds)),
         )
-
-    def forget(self) -> None:
-        """Drop a connection that failed: the SDK keeps the failed request, and its token may be void."""
-        with self._lock:
-            sdk, self._sdk = self._sdk, None
-        if sdk is not None:
-            sdk.close(logout=False)
 
 
 def connect(settings: EngineSettings) -> EngineConnection:

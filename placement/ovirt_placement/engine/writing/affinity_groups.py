@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ovirtsdk4 import types
+from ovirtsdk4 import Connection, types
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
@@ -43,20 +43,20 @@ class GroupEdit:
 def add_group(connection: EngineConnection, cluster_id: str, edit: GroupEdit) -> str:
     """Add a group, which the engine checks as a whole; return its id. Raises as `EngineConnection.get`."""
     path = f"/clusters/{cluster_id}/affinitygroups"
-    added = _ask(connection, path, lambda: _groups(connection, cluster_id).add(_group(edit)))
+    added = _ask(connection, path, lambda sdk: _groups(sdk, cluster_id).add(_group(edit)))
     return str(added.id)
 
 
 def edit_group(connection: EngineConnection, cluster_id: str, group_id: str, edit: GroupEdit) -> None:
     """Change a group, which the engine then checks as a whole. Raises what `EngineConnection.get` raises."""
     path = f"/clusters/{cluster_id}/affinitygroups/{group_id}"
-    _ask(connection, path, lambda: _service(connection, cluster_id, group_id).update(_group(edit)))
+    _ask(connection, path, lambda sdk: _service(sdk, cluster_id, group_id).update(_group(edit)))
 
 
 def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
     """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
     path = f"/clusters/{cluster_id}/affinitygroups/{group_id}"
-    _ask(connection, path, lambda: _service(connection, cluster_id, group_id).remove())
+    _ask(connection, path, lambda sdk: _service(sdk, cluster_id, group_id).remove())
 
 
 def add_member(
@@ -67,7 +67,7 @@ def add_member(
     _ask(
         connection,
         path,
-        lambda: _members(connection, cluster_id, group_id, members).add(_TYPES[members](id=member_id)),
+        lambda sdk: _members(sdk, cluster_id, group_id, members).add(_TYPES[members](id=member_id)),
     )
 
 
@@ -79,7 +79,7 @@ def remove_member(
     _ask(
         connection,
         path,
-        lambda: _members(connection, cluster_id, group_id, members).service(member_id).remove(),
+        lambda sdk: _members(sdk, cluster_id, group_id, members).service(member_id).remove(),
     )
 
 
@@ -91,17 +91,17 @@ _TYPES: dict[Members, Callable[..., Any]] = {
 }
 
 
-def _groups(connection: EngineConnection, cluster_id: str) -> Any:
-    clusters = connection.sdk.system_service().clusters_service()
+def _groups(sdk: Connection, cluster_id: str) -> Any:
+    clusters = sdk.system_service().clusters_service()
     return clusters.cluster_service(cluster_id).affinity_groups_service()
 
 
-def _service(connection: EngineConnection, cluster_id: str, group_id: str) -> Any:
-    return _groups(connection, cluster_id).group_service(group_id)
+def _service(sdk: Connection, cluster_id: str, group_id: str) -> Any:
+    return _groups(sdk, cluster_id).group_service(group_id)
 
 
-def _members(connection: EngineConnection, cluster_id: str, group_id: str, members: Members) -> Any:
-    service = _service(connection, cluster_id, group_id)
+def _members(sdk: Connection, cluster_id: str, group_id: str, members: Members) -> Any:
+    service = _service(sdk, cluster_id, group_id)
     return getattr(service, f"{members}_service")()
 
 
@@ -127,9 +127,10 @@ def _rule(rule: Rule | None) -> types.AffinityRule | None:
     return types.AffinityRule(enabled=rule.enabled, positive=rule.positive, enforcing=rule.enforcing)
 
 
-def _ask(connection: EngineConnection, path: str, request: Callable[[], Any]) -> Any:
+def _ask(connection: EngineConnection, path: str, request: Callable[[Connection], Any]) -> Any:
     try:
-        return request()
+        with connection.session() as sdk:
+            return request(sdk)
     except SDK_ERRORS as error:
         failure = failure_of(error, connection.settings, path)
         if isinstance(failure, EngineFault) and failure.code == 403:
@@ -137,6 +138,4 @@ def _ask(connection: EngineConnection, path: str, request: Callable[[], Any]) ->
                 f"{connection.settings.username} may not change affinity groups: it needs the permit"
                 " manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
             ) from None
-        if not isinstance(failure, EngineFault):
-            connection.forget()
         raise failure from None

@@ -47,11 +47,11 @@ def add_event(
         vm=None if vm is None else types.Vm(id=vm),
     )
     try:
-        connection.sdk.system_service().events_service().add(event)
+        with connection.session() as sdk:
+            sdk.system_service().events_service().add(event)
     except SDK_ERRORS as error:
         failure = failure_of(error, connection.settings, "/events")
         if not isinstance(failure, EngineFault):
-            connection.forget()
             raise failure from None
         if failure.code == 400 and "custom id" in failure.fault.detail:
             return False

@@ -70,8 +70,8 @@ def migrate(
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
     try:
-        with checked(check):
-            connection.sdk.system_service().vms_service().vm_service(vm_id).migrate(
+        with checked(check), connection.session() as sdk:
+            sdk.system_service().vms_service().vm_service(vm_id).migrate(
                 host=types.Host(id=host_id) if host_id is not None else None,
                 migrate_vms_in_affinity_closure=closure or None,
                 query={"correlation_id": correlation_id},
@@ -79,7 +79,6 @@ def migrate(
     except SDK_ERRORS as error:
         failure = failure_of(error, connection.settings, f"/vms/{vm_id}/migrate")
         if not isinstance(failure, EngineFault):
-            connection.forget()
             raise failure from None
         raise _rejection(failure, connection, vm_id, host_id) from None
 

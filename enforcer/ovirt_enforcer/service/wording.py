@@ -1,0 +1,22 @@
+"""Words that a cluster's plans are logged with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.plan import Plan
+
+
+def gist(plan: Plan, unsettled: Collection[str]) -> str:
+    """What a plan comes to, without what changes each time that somebody else moves a VM to and fro."""
+    remaining = {group for rule in plan.remaining for group in rule.groups} - {*unsettled}
+    return f"{plan.id if plan.steps else ''} {sorted(remaining)}"
+
+
+def left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> str:
+    """Which steps, by their places in the plan, are not taken."""
+    first = report.step_text(plan.steps[min(left_out)], snapshot)
+    more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+    return f"left out, since the cluster has changed: {first}{more}"
