@@ -25,7 +25,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     url: Annotated[str, Meta(pattern=r"^(https?://\S+)?\Z")] = ""
     #: What is sent there.
     kinds: tuple[Kind, ...] = tuple(Kind)
-    #: How long one request may take.
+    #: How long one request may take in all, with the answer.
     timeout_seconds: Annotated[float, Meta(gt=0)] = 10.0
     #: The CA that signed the receiver's certificate; without it those that the system trusts.
     ca_file: Path | None = None

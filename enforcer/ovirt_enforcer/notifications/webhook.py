@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
-import requests
+import msgspec
 
 from ovirt_enforcer.notifications.courier import NotDelivered, Rejected
 from ovirt_enforcer.notifications.kinds import ABOUT, Kind
 from ovirt_enforcer.notifications.notice import Notice
+from ovirt_enforcer.notifications.posting import NoAnswer, Poster
 from ovirt_enforcer.notifications.settings import WebhookSettings
 from ovirt_service.errors import UserError
 
@@ -55,32 +56,26 @@ class Webhook:
 
     def __init__(self, settings: WebhookSettings, sentence: Callable[[Kind, Mapping[str, str]], str]) -> None:
         """Raises `UserError` if a file that is named cannot be read."""
-        self._settings = settings
+        self._url = settings.url
         self._sentence = sentence
-        self._session = requests.Session()
-        #: Said with each request: what is said of a session counts less than variables of the environment.
-        self._verify = True if settings.ca_file is None else str(settings.ca_file)
-        if settings.token_file is not None:
-            self._session.headers["Authorization"] = f"Bearer {_token(settings)}"
+        self._poster = Poster(
+            settings.url,
+            headers=[] if settings.token_file is None else [f"Authorization: Bearer {_token(settings)}"],
+            ca_file=settings.ca_file,
+            timeout_seconds=settings.timeout_seconds,
+        )
 
     def send(self, notice: Notice) -> None:
         """Post its alerts. Raises `NotDelivered` or `Rejected`."""
         alerts = alerts_of(notice, self._sentence(notice.kind, notice.facts))
         try:
-            answer = self._session.post(
-                self._settings.url,
-                json=alerts,
-                timeout=self._settings.timeout_seconds,
-                allow_redirects=False,
-                verify=self._verify,
-            )
-        except requests.RequestException as error:
-            raise NotDelivered(f"{self._settings.url}: {error}") from None
-        code = answer.status_code
-        if code >= HTTPStatus.INTERNAL_SERVER_ERROR or code == HTTPStatus.TOO_MANY_REQUESTS:
-            raise NotDelivered(f"{self._settings.url} answers {code}")
-        if not answer.ok or answer.is_redirect:
-            raise Rejected(f"{self._settings.url} answers {code}: {answer.text[:200]}")
+            status, text = self._poster.post(msgspec.json.encode(alerts))
+        except NoAnswer as error:
+            raise NotDelivered(f"{self._url}: {error}") from None
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise NotDelivered(f"{self._url} answers {status}")
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise Rejected(f"{self._url} answers {status}: {text[:200]}")
 
 
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:

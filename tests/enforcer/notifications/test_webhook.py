@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
-import responses
+import trustme
 
 from ovirt_enforcer.notifications.courier import Courier, NotDelivered, Rejected
 from ovirt_enforcer.notifications.kinds import ABOUT, Kind
@@ -22,15 +21,15 @@ from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.notifications.settings import NotificationSettings, WebhookSettings
 from ovirt_enforcer.notifications.webhook import Webhook
 from ovirt_service.errors import UserError
+from tests.enforcer.notifications.receiver import TAKEN, Receiver, dripping, receiving
 from tests.proxy.running import eventually
 
-URL = "http://alerts.example/api/v2/alerts"
 SETTINGS = NotificationSettings()
 #: Something for whatever a sentence may speak of.
 FACTS = {name: f"the {name}" for about in ABOUT.values() for name in about.facts}
 
 
-def webhook(url: str = URL, **fields: Any) -> Webhook:
+def webhook(url: str, **fields: Any) -> Webhook:
     return Webhook(WebhookSettings(url=url, **fields), SETTINGS.sentence)
 
 
@@ -42,13 +41,17 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-@responses.activate
-def test_an_alert_begins_and_the_same_one_ends() -> None:
-    responses.post(URL)
-    channel = webhook()
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as started:
+        yield started
+
+
+def test_an_alert_begins_and_the_same_one_ends(receiver: Receiver) -> None:
+    channel = webhook(receiver.url)
     channel.send(notice(Kind.HA_ALERT))
     channel.send(notice(Kind.HA_ALL_CLEAR, at=1_790_000_600.0))
-    first, second = (json.loads(call.request.body or "") for call in responses.calls)
+    first, second = (received.alerts for received in receiver.received)
     begun = {alert["labels"]["alertname"]: alert for alert in first}["HaReservation"]
     assert begun["labels"] == {
         "alertname": "HaReservation",
@@ -70,101 +73,127 @@ def test_an_alert_begins_and_the_same_one_ends() -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_every_kind_has_a_form(kind: Kind) -> None:
-    with responses.RequestsMock() as receiver:
-        receiver.post(URL)
-        webhook().send(notice(kind))
-        (call,) = receiver.calls
-        alerts = json.loads(call.request.body or "")
-    assert alerts
-    for alert in alerts:
+def test_every_kind_has_a_form(receiver: Receiver, kind: Kind) -> None:
+    webhook(receiver.url).send(notice(kind))
+    (received,) = receiver.received
+    assert received.alerts
+    for alert in received.alerts:
         assert set(alert) == {"labels", "annotations", "startsAt", "endsAt"}
         texts = {**alert["labels"], **alert["annotations"]}
         assert all(isinstance(text, str) and text for text in texts.values())
         assert moment(alert["startsAt"]) <= moment(alert["endsAt"])
 
 
-@responses.activate
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        ({"status": 503}, NotDelivered),
-        ({"status": 429}, NotDelivered),
-        ({"body": requests.ConnectionError("refused")}, NotDelivered),
-        ({"body": requests.Timeout("too long")}, NotDelivered),
-        ({"status": 400, "body": "bad alert"}, Rejected),
-        ({"status": 302, "headers": {"Location": "http://elsewhere.example"}}, Rejected),
+        (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", NotDelivered),
+        (b"HTTP/1.1 429 Slowly\r\nContent-Length: 0\r\n\r\n", NotDelivered),
+        (b"", NotDelivered),
+        (b"not HTTP at all", NotDelivered),
+        (b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nbad alert", Rejected),
+        (b"HTTP/1.1 302 Gone\r\nLocation: http://elsewhere.example\r\n\r\n", Rejected),
     ],
 )
 def test_who_may_take_it_later_is_told_from_who_will_not(
-    answer: dict[str, Any], error: type[Exception]
+    receiver: Receiver, answer: bytes, error: type[Exception]
 ) -> None:
-    responses.post(URL, **answer)
-    with pytest.raises(error, match=r"alerts\.example"):
-        webhook().send(notice(Kind.ENGINE_AWAY))
-    assert len(responses.calls) == 1
+    receiver.answers = itertools.repeat([answer])
+    with pytest.raises(error, match=rf"127\.0\.0\.1:{receiver.port}"):
+        webhook(receiver.url).send(notice(Kind.ENGINE_AWAY))
+    assert len(receiver.received) == 1
 
 
-@responses.activate
-def test_a_token_is_sent(tmp_path: Path) -> None:
-    responses.post(URL)
+def test_nobody_listens_is_for_later() -> None:
+    with receiving() as gone:
+        url = gone.url
+    with pytest.raises(NotDelivered):
+        webhook(url).send(notice(Kind.ENGINE_AWAY))
+
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+DELIVERED = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+REFUSED = b"HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "again", "error"),
+    [
+        (DELIVERED, b"x" * 2**16, None),
+        (REFUSED, b"x" * 2**16, Rejected),
+        (b"HTTP/1.1 200 OK\r\n", b"X-Endless: " + b"x" * 1000 + b"\r\n", None),
+        (b"", CONTINUE * 100, NotDelivered),
+    ],
+    ids=["body", "body of a refusal", "headers", "100 Continue"],
+)
+def test_an_answer_without_end_is_not_taken_in(
+    receiver: Receiver, start: bytes, again: bytes, error: type[Exception] | None
+) -> None:
+    receiver.answers = itertools.repeat(itertools.chain([start], itertools.repeat(again)))
+    channel = webhook(receiver.url, timeout_seconds=60)
+    with pytest.raises(error) if error else nullcontext():
+        channel.send(notice(Kind.ENGINE_AWAY))
+    # What stands in the sockets' buffers was sent as well.
+    eventually(lambda: receiver.hung_up == 1)
+    assert receiver.sent < 2**24
+
+
+@pytest.mark.parametrize(
+    ("start", "drop", "error"),
+    [
+        (DELIVERED, b"x", None),
+        (REFUSED, b"x", Rejected),
+        (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x", None),
+        (b"", CONTINUE, NotDelivered),
+        (b"", b"", NotDelivered),
+    ],
+    ids=["body", "body of a refusal", "a header", "100 Continue", "silence"],
+)
+def test_an_answer_that_comes_in_drops_is_not_waited_for(
+    receiver: Receiver, start: bytes, drop: bytes, error: type[Exception] | None
+) -> None:
+    """Each drop comes in time, and all together never do."""
+    receiver.answers = itertools.repeat(itertools.chain([start], dripping(receiver, drop)))
+    channel = webhook(receiver.url, timeout_seconds=0.5)
+    with pytest.raises(error) if error else nullcontext():
+        channel.send(notice(Kind.ENGINE_AWAY))
+    assert not receiver.over.is_set()
+
+
+def test_a_token_is_sent(receiver: Receiver, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("secret\n")
-    webhook(token_file=file).send(notice(Kind.ENGINE_AWAY))
-    assert responses.calls[0].request.headers["Authorization"] == "Bearer secret"
+    webhook(receiver.url, token_file=file).send(notice(Kind.ENGINE_AWAY))
+    assert "Authorization: Bearer secret" in receiver.received[0].head.splitlines()
 
 
 def test_a_token_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"token_file: .*none: No such file"):
-        webhook(token_file=tmp_path / "none")
+        webhook("http://127.0.0.1:1", token_file=tmp_path / "none")
 
 
-class Receiver(HTTPServer):
-    """A receiver that is busy at first."""
-
-    def __init__(self, failures: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.failures = failures
-        self.received: list[dict[str, str]] = []
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        found = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.server.failures:
-            self.server.failures -= 1
-            self.send_response(503)
-        else:
-            self.server.received.extend(alert["labels"] for alert in found)
-            self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver(failures=2) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def test_the_receivers_certificate_is_checked(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with receiving(authority.issue_cert("127.0.0.1")) as receiver:
+        webhook(receiver.url, ca_file=tmp_path / "ca.pem").send(notice(Kind.ENGINE_AWAY))
+        with pytest.raises(NotDelivered, match="certificate"):
+            webhook(receiver.url).send(notice(Kind.ENGINE_AWAY))
+    assert len(receiver.received) == 1
 
 
 def test_a_receiver_that_is_busy_gets_all_in_order_once_it_is_not(receiver: Receiver) -> None:
+    busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    receiver.answers = itertools.chain([[busy], [busy]], itertools.repeat([TAKEN]))
     counted = Counter[tuple[str, str]]()
-    channel = webhook(f"http://127.0.0.1:{receiver.server_port}/api/v2/alerts")
-    courier = Courier(channel, Kind, lambda name, result: counted.update([(name, result)]))
+    courier = Courier(webhook(receiver.url), Kind, lambda name, result: counted.update([(name, result)]))
     told = Notifications([courier], "default")
     told.tell(Kind.RULE_BROKEN, cluster="blue", rule="affinity group near")
     told.tell(Kind.LEADER_CHANGED, leader="me", epoch="7")
     eventually(lambda: counted["webhook", "delivered"] == 2)
-    assert [labels["alertname"] for labels in receiver.received] == ["RuleBroken", "LeaderChanged"]
-    assert receiver.received[0]["rule"] == "affinity group near"
+    labels = [alert["labels"] for received in receiver.received[2:] for alert in received.alerts]
+    assert [one["alertname"] for one in labels] == ["RuleBroken", "LeaderChanged"]
+    assert labels[0]["rule"] == "affinity group near"
 
 
 class Stuck:
@@ -199,10 +228,9 @@ def test_what_no_channel_wants_is_delivered() -> None:
 
 
 def test_a_channel_gets_the_kinds_that_it_is_to_get(receiver: Receiver) -> None:
-    receiver.failures = 0
-    channel = webhook(f"http://127.0.0.1:{receiver.server_port}/")
-    told = Notifications([Courier(channel, [Kind.HA_ALERT])], "default")
+    told = Notifications([Courier(webhook(receiver.url), [Kind.HA_ALERT])], "default")
     assert told.send(notice(Kind.HA_ALL_CLEAR)).delivered
     alert = told.send(notice(Kind.HA_ALERT))
     eventually(lambda: alert.delivered)
-    assert "HaReservation" in {labels["alertname"] for labels in receiver.received}
+    alerts = [alert for received in receiver.received for alert in received.alerts]
+    assert "HaReservation" in {alert["labels"]["alertname"] for alert in alerts}
