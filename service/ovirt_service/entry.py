@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import TextIO
 
 from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service.legible import legible
 from ovirt_service.log_lines import one_line
 
 #: As shells tell of a process that a signal ended: SIGINT, and SIGPIPE.
@@ -31,6 +33,15 @@ def start(load: Callable[[], Callable[[], int]]) -> int:
 def guarded(command: str, run: Callable[[], int]) -> int:
     """Run a command; return its status, or another with at most one line that says what is wrong."""
     _take_all_characters(sys.stdout)
+    with redirect_stdout(_shown(sys.stdout)):
+        return _guarded(command, run)
+
+
+def complain(command: str, text: str) -> None:
+    print(f"{command}: {one_line(' '.join(text.split()))}", file=sys.stderr)
+
+
+def _guarded(command: str, run: Callable[[], int]) -> int:
     try:
         status = run()
         if sys.stdout is not None:
@@ -52,8 +63,9 @@ def guarded(command: str, run: Callable[[], int]) -> int:
     return status
 
 
-def complain(command: str, text: str) -> None:
-    print(f"{command}: {one_line(' '.join(text.split()))}", file=sys.stderr)
+def _shown(stream: TextIO | None) -> TextIO | None:
+    """What names hold can neither steer a terminal nor whoever reads a file later."""
+    return None if stream is None else legible(stream, styled=stream.isatty())
 
 
 def _take_all_characters(stream: TextIO | None) -> None:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from types import TracebackType
 
+from ovirt_service.legible import code_of
+
 _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -22,11 +24,6 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else code_of(one) for one in text)
-
-
-def code_of(character: str) -> str:
-    r"""A character as Python writes it in a text: `\x1b`."""
-    return character.encode("unicode_escape").decode()
 
 
 class LineFormatter(logging.Formatter):

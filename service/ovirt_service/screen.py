@@ -12,6 +12,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TextIO
+
+from ovirt_service.legible import escaped, legible
 
 _log = logging.getLogger(__name__)
 
@@ -80,21 +83,26 @@ def _bar(what: str, done: threading.Event) -> None:
 def _paged() -> Iterator[None]:
     """Keep what is printed, and show it at the end: in a pager, if the terminal does not show all at once."""
     terminal, page = sys.stdout, _Page()
-    sys.stdout = page
+    sys.stdout = legible(page, styled=True)
     try:
         yield
     finally:
         sys.stdout = terminal
-        _show(page.getvalue())
+        _show(page.getvalue(), terminal)
 
 
-def _show(text: str) -> None:
+def say(text: str) -> None:
+    """Print what is not part of the answer, as a warning, where nobody takes it for the answer."""
+    print(escaped(text), file=sys.stderr)
+
+
+def _show(text: str, terminal: TextIO) -> None:
     pager = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size().lines
     if fits or not pager or shutil.which(pager[0]) is None:
-        sys.stdout.write(text)
+        terminal.write(text)
         return
     # What less does for git: colours, no page where one is not needed, the text stays on the terminal.
     environment = {"LESS": "FRX", **os.environ}
-    encoded = text.encode(sys.stdout.encoding, "backslashreplace")
+    encoded = text.encode(terminal.encoding, "backslashreplace")
     subprocess.run(pager, input=encoded, env=environment, check=False)  # noqa: S603 - the user's own pager

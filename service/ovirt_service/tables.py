@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
-from ovirt_service.log_lines import code_of
-
-#: Control and format characters, surrogates, separators of lines: they would change what a terminal shows.
-_UNSHOWN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def escaped(text: str) -> str:
-    """A text that only takes the room of its characters: what would steer a terminal is told by its code."""
-    if text.isprintable():
-        return text
-    return "".join(
-        code_of(one) if unicodedata.category(one) in _UNSHOWN and one != "\n" else one for one in text
-    )
+from ovirt_service.legible import escaped
 
 
 def show(rows: Sequence[Sequence[object]], headers: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -18,8 +17,12 @@ from ovirt_placement.cli.store import opened
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
+from ovirt_service.screen import say
 
 _HOUR_SECONDS: Final = 3600.0
+#: Ten years; for longer there is a pause without an end.
+_MOST_HOURS: Final = 87_600.0
 
 
 class _Where(NamedTuple):
@@ -91,7 +94,7 @@ def _run_pause(args: argparse.Namespace) -> int:
         store.pause(
             where.cluster,
             cluster_name=where.name,
-            reason=args.reason,
+            reason=unbroken(args.reason),
             set_by=setter_name(),
             seconds=None if args.hours is None else args.hours * _HOUR_SECONDS,
         )
@@ -139,7 +142,7 @@ def _find(args: argparse.Namespace) -> _Where:
     try:
         snapshot = inventory.snapshot(config=configuration.load(args.config), max_age=None)
     except UserError as error:
-        print(f'"{args.cluster}" is taken for the name or id of a cluster: {error}', file=sys.stderr)
+        say(f'"{args.cluster}" is taken for the name or id of a cluster: {error}')
         return _Where(args.cluster, args.cluster)
     cluster = find(args.cluster, "cluster", snapshot.clusters)
     return _Where(cluster.id, cluster.name)
@@ -164,7 +167,10 @@ def _where(pause: Pause) -> str:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")
+    except (ValueError, OverflowError, OSError):  # an earlier release took any number of hours
+        return "after the year 9999"
 
 
 def _hours(text: str) -> float:
@@ -172,6 +178,8 @@ def _hours(text: str) -> float:
         hours = float(text)
     except ValueError:
         hours = 0.0
-    if not 0 < hours < float("inf"):
-        raise argparse.ArgumentTypeError(f'"{text}": a number of hours greater than 0')
+    if not 0 < hours <= _MOST_HOURS:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": a number of hours greater than 0, and at most {_MOST_HOURS:.0f}'
+        )
     return hours

@@ -13,6 +13,7 @@ from ovirt_placement.cli.keys.state import opened_store, read_records
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_service.errors import UserError
+from ovirt_service.legible import escaped
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = state_file.load(args.state) if args.state else _from_engine(args)
-    sys.stdout.buffer.write(state_file.dumps(snapshot))
+    sys.stdout.buffer.write(escaped(state_file.dumps(snapshot).decode()).encode())
     sys.stdout.buffer.flush()
     return 0
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.state_check import check
+from ovirt_service import bounded_file
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
 
 FORMAT = 1
+#: Ten times as much as ten thousand VMs with all that hangs on them.
+_MOST_MIB = 256
+
+#: How a line break may stand within a text of JSON.
+_BREAKS = re.compile(
+    rb"\\[nrf]|\\u00(?:0[a-d]|1[c-e]|85)|\\u202[89]|\xc2\x85|\xe2\x80[\xa8\xa9]", re.IGNORECASE
+)
 
 
 class _Head(msgspec.Struct):
@@ -27,7 +37,7 @@ def load(path: Path) -> Snapshot:
     Raises `UserError` if it cannot be read, is no state file, or holds what cannot be; it names the place.
     """
     try:
-        content = path.read_bytes()
+        content = bounded_file.read(path, _MOST_MIB)
     except OSError as error:
         raise UserError(f"{path}: cannot read the state file: {error.strerror}") from None
     try:
@@ -42,7 +52,7 @@ def loads(content: bytes) -> Snapshot:
         head = msgspec.json.decode(content, type=_Head)
         if head.format != FORMAT:
             raise UserError(f"format: this release reads format {FORMAT}, not {head.format}")
-        snapshot = msgspec.json.decode(content, type=Snapshot)
+        snapshot = _decoded(content)
     except msgspec.ValidationError as error:
         raise UserError(complaint(error, Snapshot)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -60,6 +70,23 @@ def dumps(snapshot: Snapshot) -> bytes:
     """
     state = {"format": FORMAT, "pending": (), **msgspec.to_builtins(snapshot)}
     return msgspec.json.format(msgspec.json.encode(state), indent=2) + b"\n"
+
+
+def _decoded(content: bytes) -> Snapshot:
+    """Decode it; the texts in it are one line each, and so cannot pass for lines of an answer."""
+    if not _BREAKS.search(content):
+        return msgspec.json.decode(content, type=Snapshot)
+    return msgspec.convert(_unbroken(msgspec.json.decode(content)), Snapshot, str_keys=True)
+
+
+def _unbroken(found: Any) -> Any:
+    if isinstance(found, str):
+        return unbroken(found)
+    if isinstance(found, list):
+        return [_unbroken(one) for one in found]
+    if isinstance(found, dict):
+        return {unbroken(key): _unbroken(value) for key, value in found.items()}
+    return found
 
 
 def _malformed(message: str, content: bytes) -> str:

@@ -28,10 +28,10 @@ STEP = step(groups="pair")
 class Bench:
     """One simulated engine, its server, and a store; time passes by `now`."""
 
-    def __init__(self, folder: Path, state: Snapshot = STATE) -> None:
+    def __init__(self, folder: Path, state: Snapshot = STATE, mode: str = "enforce") -> None:
         self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
         self.server = serve(self.engine)
-        self.config = configured(folder, self.server.api_url, {"mode": "enforce"})
+        self.config = configured(folder, self.server.api_url, {"mode": mode})
         self.now = 0.0
         #: How far the database's clock was set back.
         self.set_back = 0.0
@@ -79,8 +79,8 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path, state: Snapshot = STATE) -> Iterator[Bench]:
-    made = Bench(folder, state)
+def bench(folder: Path, state: Snapshot = STATE, mode: str = "enforce") -> Iterator[Bench]:
+    made = Bench(folder, state, mode)
     with simulated_time(lambda: made.now - made.set_back):
         yield made
     made.store.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,6 +20,7 @@ from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import PATIENCE_SECONDS, find, show_json
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
 from ovirt_service.errors import UserError
+from ovirt_service.screen import say
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
@@ -234,7 +234,7 @@ def _report(
     args: argparse.Namespace, verb: str, group: AffinityGroup, snapshot: Snapshot, warnings: Sequence[str]
 ) -> None:
     for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say(f"warning: {warning}")
     if args.json:
         show_json(GroupChangeDocument(group=group_data(group, snapshot), warnings=tuple(warnings)))
     else:

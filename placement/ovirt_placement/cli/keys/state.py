@@ -25,6 +25,7 @@ from ovirt_placement.model.key_resources import find_resource
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.keys import KeyPlace, KeyRecords, KeyStore, SetKey
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
@@ -121,7 +122,7 @@ def setter_name() -> str:
     """The login of whoever runs this; with sudo, of whoever called it."""
     user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
     try:
-        return user or pwd.getpwuid(os.getuid()).pw_name
+        return unbroken(user) if user else pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f"uid {os.getuid()}"
 

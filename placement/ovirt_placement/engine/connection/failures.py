@@ -14,6 +14,7 @@ from lxml import etree
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.sso import AWAY_STATUSES, BrokenOff, NotAnEngine
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
 
 _TLS = {pycurl.E_SSL_CACERT, pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_ISSUER_ERROR}
 _TLS_FILE = {pycurl.E_SSL_CACERT_BADFILE, pycurl.E_SSL_CERTPROBLEM}
@@ -81,7 +82,7 @@ def fault_of(body: bytes) -> Fault:
     fault = None if root is None else root if root.tag == "fault" else root.find("fault")
     if fault is None:
         return Fault()
-    return Fault(fault.findtext("reason", ""), fault.findtext("detail", ""))
+    return Fault(unbroken(fault.findtext("reason", "")), unbroken(fault.findtext("detail", "")))
 
 
 def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserError:
@@ -90,7 +91,7 @@ def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserErr
     if code is None:
         return failure_of_transport(error, settings)
     given: Any = getattr(error, "fault", None)
-    fault = Fault() if given is None else Fault(given.reason or "", given.detail or "")
+    fault = Fault() if given is None else Fault(unbroken(given.reason or ""), unbroken(given.detail or ""))
     return failure_of_answer(code, fault, settings, path)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from lxml import etree
 
 from ovirt_service.errors import UserError
+from ovirt_service.legible import unbroken
 
 Element = etree._Element
 Children = dict[str, Element]
@@ -68,7 +69,8 @@ def children(element: Element | None, *names: str) -> Children:
 
 
 def text(element: Element | None, default: str = "") -> str:
-    return default if element is None else element.text or default
+    """The text of an element, on one line."""
+    return default if element is None else unbroken(element.text or default)
 
 
 def flag(element: Element | None) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import whole_answers
+from ovirt_service.legible import unbroken
 
 STARTED = frozenset({62, 67})
 DONE = frozenset({63})
@@ -114,7 +115,7 @@ def _event(number: int, element: xml.Element) -> Event:
         code=_number(element.findtext("code")),
         severity=element.findtext("severity", "normal"),
         time=_moment(element.findtext("time", "1970-01-01T00:00:00Z")),
-        description=element.findtext("description", ""),
+        description=unbroken(element.findtext("description", "")),
         correlation_id=element.findtext("correlation_id"),
         vm=_id_of(element, "vm"),
         host=_id_of(element, "host"),
