@@ -8,7 +8,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from ovirt_service import bounded_file
 from ovirt_service.errors import UserError
+
+#: A long configuration has some kilobytes.
+_MOST_MIB = 4
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -18,10 +22,10 @@ def read(path: Path) -> dict[str, Any]:
     would be in anybody's hands.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
                 raise UserError(f"{path}: everybody may change the configuration: chmod o-w {path}")
-            return tomllib.loads(file.read())
+            return tomllib.loads(bounded_file.read_stream(file, str(path), _MOST_MIB).decode())
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

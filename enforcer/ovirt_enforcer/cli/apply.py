@@ -26,7 +26,11 @@ from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_service import bounded_file
 from ovirt_service.errors import UserError
+
+#: A plan of a thousand migrations has 2 MiB.
+_MOST_MIB = 64
 
 DESCRIPTION = """\
 Have a plan carried out by the running enforcer, in place of plans of its own, as far as gates let it. The
@@ -77,14 +81,21 @@ def run(args: argparse.Namespace) -> int:
 def _documents(file: Path) -> list[Mapping[str, Any]]:
     """The clusters of a file."""
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-        document = json.loads(text)
+        document = json.loads(_content(file))
+    except RecursionError:
+        raise UserError(f"{file}: cannot be read: nested too deeply") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
     clusters = document.get("clusters") if isinstance(document, dict) else None
     if not isinstance(clusters, list) or not all(isinstance(one, dict) for one in clusters):
         raise NoPlan(f"{file}: it is not what ovirt-enforcer plan --json prints")
     return clusters
+
+
+def _content(file: Path) -> bytes:
+    if str(file) == "-":
+        return bounded_file.read_stream(sys.stdin.buffer, "standard input", _MOST_MIB)
+    return bounded_file.read(file, _MOST_MIB)
 
 
 def _check_running(args: argparse.Namespace, engine: str) -> None:

@@ -15,11 +15,14 @@ from ovirt_placement.model import PlacementKey, Snapshot, Struct
 from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SETTABLE, SYSTEM
 from ovirt_placement.model.key_resources import find_resource, resource_word
 from ovirt_placement.model.key_text import check_text
+from ovirt_service import bounded_file
 from ovirt_service.decoding import complaint, nearest
 from ovirt_service.errors import UserError
 
 FORMAT = 1
 
+#: A hundred thousand keys are 10 MiB.
+_MOST_MIB = 64
 #: Above this not every whole number has a float of its own, and digits would only look exact.
 _EXACT = 2**53
 
@@ -61,9 +64,11 @@ def load(path: Path, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[Place
     has another form, or names what the snapshot does not hold; it tells the place.
     """
     try:
-        return loads(path.read_bytes(), snapshot, key_class)
+        content = bounded_file.read(path, _MOST_MIB)
     except OSError as error:
         raise UserError(f"{path}: cannot read the keys: {error.strerror}") from None
+    try:
+        return loads(content, snapshot, key_class)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 

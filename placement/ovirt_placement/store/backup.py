@@ -15,9 +15,12 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 from ovirt_placement.store.database import Database
 from ovirt_placement.store.schema import key_revision, metadata, schema_version
 from ovirt_placement.store.versions import VERSION
+from ovirt_service import bounded_file
 from ovirt_service.errors import UserError
 
 _FORMAT: Final = 1
+#: Much more than a month of a large engine.
+_MOST_MIB: Final = 1024
 #: Databases limit the parameters of one statement.
 _AT_ONCE: Final = 500
 #: Readers know keys by their revision: after a restoration none that they know may stand.
@@ -56,7 +59,7 @@ def write(database: Database, path: Path) -> int:
 def read(path: Path) -> Backup:
     """Read such a file; raises `UserError` if it is none, or one that another release has written."""
     try:
-        found = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Backup)
+        found = msgspec.convert(json.loads(bounded_file.read(path, _MOST_MIB).decode()), Backup)
     except OSError as error:
         raise UserError(f"{path}: cannot read the backup: {error.strerror}") from None
     except (ValueError, RecursionError, msgspec.ValidationError) as error:

@@ -55,6 +55,27 @@ def stored(folder: Path) -> tuple[Pause, ...]:
         store.close()
 
 
+@pytest.mark.parametrize("hours", ["8e7", "1e300", "inf", "nan", "-1", "0", "87601"])
+def test_no_pause_ends_when_no_calendar_has_a_day_for_it(
+    away: Path, tmp_path: Path, hours: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["pause", "--hours", hours, "--config", str(away)])
+    assert "hours greater than 0, and at most 87600" in capsys.readouterr().err
+    assert not (tmp_path / "store.db").exists()
+
+
+@pytest.mark.parametrize("hours", [8e7, 1e15])
+def test_a_pause_that_an_earlier_release_took_is_listed(
+    away: Path, say: Say, tmp_path: Path, hours: float
+) -> None:
+    store = PauseStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
+    store.pause("", cluster_name="", reason="long", set_by="eve", seconds=hours * 3600)
+    store.close()
+    assert "after the year 9999  long" in say(away, "pause", "--list")
+    assert "eve had paused it" in say(away, "resume")
+
+
 def test_everything_is_paused_and_resumed(live: Path, say: Say, tmp_path: Path) -> None:
     said = say(live, "pause", "--reason", "storage moves")
     assert said == (
