@@ -1,5 +1,7 @@
 # Every target sets up what it needs under this checkout; nothing is installed outside of it.
 PYTHON ?= python3
+# Those that it runs with as well, on machines that have them.
+PYTHONS ?= python3.12 python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -19,7 +21,7 @@ ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expect
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-slow test-platforms lint bench soak conformance engine-conformance reference clean
+.PHONY: help demo test test-slow test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +39,14 @@ test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite o
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(ON_THE_STORE)
 	PYTHONPATH=tests/fips $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" -k "not earlier_release" $(ON_DIGESTS)
+
+test-pythons: ## all tests but the slow ones, under each of the other Pythons that it runs with (PYTHONS="...")
+	@for python in $(PYTHONS); do \
+	    version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') || { \
+	        echo "There is no $$python here; PYTHONS=\"...\" names others." >&2; exit 2; }; \
+	    echo "Python $$version:"; \
+	    $(MAKE) PYTHON="$$python" VENV=.work/venv-$$version test || exit 1; \
+	done
 
 lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/ruff check .

@@ -45,6 +45,11 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     #: How long one request may take.
     timeout_seconds: Seconds = 30.0
 
+    @property
+    def label(self) -> str:
+        """Its name where several engines have one; empty else."""
+        return "" if self.name == DEFAULT_ENGINE else self.name
+
 
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Where snapshots are published; of an engine with a name, the folder of that name there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 from prometheus_client import (
     CollectorRegistry,
     Gauge,
+    Metric,
     ProcessCollector,
     disable_created_metrics,
     make_wsgi_app,
@@ -29,17 +30,31 @@ _log = logging.getLogger(__name__)
 Page = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-def new_registry(prefix: str) -> CollectorRegistry:
+def new_registry(prefix: str, engine: str = "") -> CollectorRegistry:
     """A registry that tells of the process itself already: its version, memory, processor time, open files.
 
-    Nothing has a second series that tells when counting began: `process_start_time_seconds` does.
+    Nothing has a second series that tells when counting began: `process_start_time_seconds` does. With
+    `engine`, which one of several a process is for, all that it tells has that as a label.
     """
     disable_created_metrics()
-    registry = CollectorRegistry()
+    registry = _OfEngine(engine) if engine else CollectorRegistry()
     ProcessCollector(registry=registry)
     build = Gauge(f"{prefix}_build_info", "The release that runs; always 1", ["version"], registry=registry)
     build.labels(version("ovirt-placement")).set(1)
     return registry
+
+
+class _OfEngine(CollectorRegistry):
+    def __init__(self, engine: str) -> None:
+        super().__init__()
+        self._engine = engine
+
+    def collect(self) -> Iterator[Metric]:
+        for family in super().collect():
+            family.samples = [
+                sample._replace(labels={"engine": self._engine, **sample.labels}) for sample in family.samples
+            ]
+            yield family
 
 
 def serve(

@@ -11,6 +11,13 @@ import pytest
 
 from tests.paths import CHECKOUT
 
+DAEMONS = (
+    "ovirt-simulator run",
+    "ovirt-placement inventory run",
+    "ovirt-scheduler-proxy run",
+    "ovirt-enforcer run",
+)
+
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -36,8 +43,13 @@ def test_what_fips_mode_refuses_is_refused_here(digest: str) -> None:
 
 def test_the_story_of_all_daemons_comes_out_as_ever(tmp_path: Path) -> None:
     """The simulator, the inventory, the proxy with our plugins, the enforcer and commands, by their names."""
-    told = run("-m", "demo", "--seed", "3", TMPDIR=str(tmp_path))
+    processes = tmp_path / "processes"
+    processes.mkdir()
+    told = run("-m", "demo", "--seed", "3", TMPDIR=str(tmp_path), FIPS_PROCESSES=str(processes))
     assert (told.returncode, told.stderr) == (0, "")
     before, after = told.stdout.split("=== The enforcer")
     assert before.count("BROKEN") == 2
     assert "BROKEN" not in after
+    ran = "\n".join(file.read_text() for file in processes.iterdir())
+    for daemon in DAEMONS:
+        assert daemon in ran

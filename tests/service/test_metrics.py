@@ -34,6 +34,14 @@ def test_what_is_counted_can_be_read_beside_what_the_process_takes(caplog: pytes
     assert samples["process_resident_memory_bytes"] > 0
 
 
+def test_one_of_several_engines_is_a_label_of_all() -> None:
+    registry = metrics.new_registry("part", "red")
+    Counter("things", "Things", ["kind"], registry=registry).labels("small").inc()
+    found = [sample for family in registry.collect() for sample in family.samples]
+    assert {sample.labels.get("engine") for sample in found} == {"red"}
+    assert registry.get_sample_value("things_total", {"engine": "red", "kind": "small"}) == 1
+
+
 def test_nowhere_is_the_default() -> None:
     metrics.serve(metrics.new_registry("part"), "", "[part] metrics")
 

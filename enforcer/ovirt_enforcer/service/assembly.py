@@ -70,7 +70,7 @@ class Service:
         self._reading = Reading(config)
         self._planners = PlannersBeside()
         self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
-        metrics = Metrics()
+        metrics = Metrics(engine=config.engine.label)
         self._stores = _Stores(config, lambda: self._daemon.epoch)
         notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
         name = own_name()

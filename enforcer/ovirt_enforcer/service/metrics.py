@@ -22,8 +22,8 @@ _HARDNESS = {True: "hard", False: "soft"}
 class Metrics:
     """Counts, times and states; each is moved where it happens."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.registry = new_registry(_PREFIX)
+    def __init__(self, clock: Callable[[], float] = time.monotonic, engine: str = "") -> None:
+        self.registry = new_registry(_PREFIX, engine)
         self._clock = clock
         self._read_at = -math.inf
         #: What is told of each cluster's violations: family and hardness, by the cluster's name.

@@ -19,8 +19,8 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 class Metrics:
     """Counts and times; each is moved where it happens."""
 
-    def __init__(self) -> None:
-        registry = self.registry = new_registry(_PREFIX)
+    def __init__(self, engine: str = "") -> None:
+        registry = self.registry = new_registry(_PREFIX, engine)
         self.versions = Counter(f"{_PREFIX}_versions", "Versions published", registry=registry)
         self.age = Gauge(
             f"{_PREFIX}_snapshot_age_seconds",

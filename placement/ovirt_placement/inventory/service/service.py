@@ -64,7 +64,7 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     """
     directory = config.inventory.directory
     sys.setswitchinterval(_SWITCH_SECONDS)
-    metrics = Metrics()
+    metrics = Metrics(config.engine.label)
     metrics.follow_expected(config)
     with owned(directory), connections(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
