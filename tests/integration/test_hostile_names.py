@@ -153,9 +153,7 @@ def test_names_of_a_state_file(command: str, tmp_path: Path, capsys: pytest.Capt
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setenv("SUDO_USER", name_of("root"))
-    with benches.bench(tmp_path, hostile(), mode="approve") as made:
-        with (tmp_path / "placement.toml").open("a") as file:
-            file.write('[enforcer]\nmode = "approve"\n')
+    with benches.bench(tmp_path, hostile(), {"mode": "approve"}) as made:
         yield made
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,15 +24,20 @@ STATE = snapshot(
     host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
 )
 STEP = step(groups="pair")
+#: Of the section [enforcer].
+Settings = Mapping[str, str | float]
+ENFORCE: Settings = {"mode": "enforce"}
 
 
 class Bench:
     """One simulated engine, its server, and a store; time passes by `now`."""
 
-    def __init__(self, folder: Path, state: Snapshot = STATE, mode: str = "enforce") -> None:
+    def __init__(self, folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> None:
         self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
         self.server = serve(self.engine)
-        self.config = configured(folder, self.server.api_url, {"mode": mode})
+        self.config = configured(folder, self.server.api_url, {**settings})
+        with (folder / "placement.toml").open("a") as file:  # for commands
+            file.writelines(["[enforcer]\n", *(f"{key} = {json.dumps(settings[key])}\n" for key in settings)])
         self.now = 0.0
         #: How far the database's clock was set back.
         self.set_back = 0.0
@@ -79,8 +85,8 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path, state: Snapshot = STATE, mode: str = "enforce") -> Iterator[Bench]:
-    made = Bench(folder, state, mode)
+def bench(folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> Iterator[Bench]:
+    made = Bench(folder, state, settings)
     with simulated_time(lambda: made.now - made.set_back):
         yield made
     made.store.close()
