@@ -1,0 +1,67 @@
+"""Threads ask side by side: a slow answer holds up nobody else, and sessions are used again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
+from tests.placement.engine_server import PASSWORD, EngineServer, serving
+
+
+class Slow:
+    """An engine that answers for /hosts only when a test lets it."""
+
+    def __init__(self) -> None:
+        self.asked, self.released = threading.Event(), threading.Event()
+        self.server = EngineServer(answer=self._answer)
+
+    def _answer(self, path: str) -> None:
+        if path == "/hosts":
+            self.asked.set()
+            self.released.wait(60)
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    made = Slow()
+    with serving(made.server):
+        yield made
+        made.released.set()
+
+
+def connected(server: EngineServer) -> EngineConnection:
+    settings = EngineSettings(url=server.url, username="admin@internal")
+    return EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD})
+
+
+def test_who_waits_for_a_slow_answer_holds_up_nobody(slow: Slow) -> None:
+    answers: list[bytes] = []
+    with connected(slow.server) as connection:
+        waiting = threading.Thread(target=lambda: answers.append(connection.get("/hosts")))
+        waiting.start()
+        assert slow.asked.wait(30)
+        assert connection.get("/vms")
+        assert not answers
+        slow.released.set()
+        waiting.join(30)
+        assert len(answers) == 1
+        for _ in range(5):
+            connection.get("/vms")
+        assert slow.server.logins == 2  # one for each of those who asked at once
+
+
+def test_a_refusal_costs_no_session_and_a_loss_costs_it(slow: Slow) -> None:
+    with connected(slow.server) as connection:
+        connection.get("/vms")
+        with pytest.raises(EngineFault):
+            connection.get("/nothing")
+        connection.get("/vms")
+        assert slow.server.logins == 1
+        with pytest.raises(EngineAway), connection.session():
+            raise EngineAway("it broke", request_sent=True)
+        connection.get("/vms")
+        assert slow.server.logins == 2
