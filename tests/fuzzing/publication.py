@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Damaged, Moments, Publication, Writer
+from ovirt_placement.inventory.published.publication import Damaged, Moments, Publication
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 from tests import builders as build
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Moments, Writer
+from ovirt_placement.inventory.published.publication import Moments
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 
 #: Nothing of the past counts: each question of a test is one by itself.

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.cli.plan import MENDS_ALL
 from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Moments, Writer
+from ovirt_placement.inventory.published.publication import Moments
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_simulator.http.application import Application
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import APART, cluster, group, host, snapshot, vm

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from ovirt_placement.cli.main import main
 from ovirt_placement.inventory.published import publication
-from ovirt_placement.inventory.published.publication import Moments, Writer
+from ovirt_placement.inventory.published.publication import Moments
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
 from tests.builders import APART, SOFT_APART, TOGETHER, group, host, snapshot, vm
 from tests.placement.cli.documents import plain

@@ -54,7 +54,10 @@ def _inventory(config: Config) -> Iterator[Finding]:
             remedy=f"look into its log: journalctl -u {unit}",
         )
         return
-    published = publication.read(directory)
+    try:
+        published = publication.read(directory)
+    except publication.Damaged:
+        published = None
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
     if published is None:
         yield Finding(

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import threading
 import time
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from msgspec.structs import replace
+
 from ovirt_placement import config as configuration
 from ovirt_placement.config import Config, EngineSettings, StoreSettings
+from ovirt_placement.inventory.client.asking import Services
 from ovirt_placement.inventory.client.direct import DirectReader
 from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.client.overlay import IntentOverlay, KeyOverlay
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.on_demand.statistics import Measured
-from ovirt_placement.inventory.published import protocol, publication
-from ovirt_placement.inventory.published.protocol import (
-    Hangs,
-    NoAnswer,
-    NoService,
-    Question,
-    Refresh,
-    Reply,
-    Wake,
-)
+from ovirt_placement.inventory.published import publication
+from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Refresh, Wake
 from ovirt_placement.inventory.published.publication import Damaged, Publication
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.index import share
@@ -36,10 +30,8 @@ from ovirt_service.saying import Said
 
 #: How long a caller who names no deadline waits for a snapshot.
 DEFAULT_DEADLINE_SECONDS = 10.0
-#: A service that hangs is asked again after this time.
-_HANGING_SECONDS = 5.0
-#: One that has not heard a short question for so long hangs.
-_HEARD_SECONDS = 1.0
+#: What cannot be read is reported, and read once more.
+_READINGS = 2
 
 _log = logging.getLogger(__name__)
 _said = Said()
@@ -73,10 +65,7 @@ class _Process:
         self.lock = threading.Lock()
         self.config: Config | None = None
         self.publications: dict[Path, Publication] = {}
-        #: Services that hang, and until when they are not asked.
-        self.hanging: dict[Path, float] = {}
-        #: Services that did not hear a question, and since when.
-        self.unheard: dict[Path, float] = {}
+        self.services = Services()
         #: By engine, and whether the tags of hosts are read.
         self.direct_readers: dict[tuple[EngineSettings, bool], DirectReader] = {}
         #: By store and engine: several engines may share a store.
@@ -192,7 +181,7 @@ def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     directory = config.inventory.directory
     seen = _process.publications.get(directory)
     try:
-        _ask(directory, Wake(0 if seen is None else seen.version), timeout)
+        _process.services.ask(directory, Wake(0 if seen is None else seen.version), timeout)
     except (NoService, NoAnswer):
         return False
     return True
@@ -221,34 +210,26 @@ def _published(directory: Path) -> tuple[Publication | None, int | None]:
         return found, None
 
 
-def _ask(directory: Path, question: Question, timeout: float) -> Reply:
-    """Ask the service; one that hangs is not asked again for a while. Raises what `protocol.ask` raises."""
-    if _process.hanging.get(directory, -math.inf) > time.monotonic():
-        raise NoService
-    try:
-        reply = protocol.ask(directory, question, timeout)
-    except Hangs:
-        first = _process.unheard.setdefault(directory, time.monotonic())
-        if time.monotonic() - first < _HEARD_SECONDS and timeout < DEFAULT_DEADLINE_SECONDS / 2:
-            raise NoAnswer from None  # who waits for a moment only cannot tell that from a busy machine
-        _process.hanging[directory] = time.monotonic() + _HANGING_SECONDS
-        if _said.is_news(directory):
-            _log.warning("the inventory at %s hangs: the engine is read without it", directory)
-        raise
-    _process.unheard.pop(directory, None)
-    if _said.is_over(directory):
-        _log.warning("the inventory at %s answers again", directory)
-    return reply
-
-
 def _refreshed(directory: Path, question: Refresh, until: float) -> Publication:
-    try:
-        reply = _ask(directory, question, until - time.monotonic())
-    except NoAnswer:
-        raise NoSnapshot(
-            f"no fresh snapshot in time: the inventory at {directory} is still reading"
-        ) from None
-    published, _ = _published(directory)
+    """What the service has published once it has answered.
+
+    Raises `NoService` if that cannot be read, even after the service was asked to repair it.
+    """
+    for _ in range(_READINGS):
+        try:
+            reply = _process.services.ask(directory, question, until - time.monotonic())
+        except NoAnswer:
+            raise NoSnapshot(
+                f"no fresh snapshot in time: the inventory at {directory} is still reading"
+            ) from None
+        published, broken = _published(directory)
+        if published is not None or reply.error is not None:
+            break
+        question = replace(question, broken=broken or 0)
+    else:
+        if _said.is_news((directory, "unreadable")):
+            _log.warning("what the inventory at %s publishes cannot be read: the engine is", directory)
+        raise NoService
     if reply.error is not None or published is None or published.moments.as_of < question.not_before:
         last = "" if published is None else f"; the last one is {published.age_seconds:.0f} s old"
         raise NoSnapshot(f"no fresh snapshot: {reply.error or 'the inventory has published none'}{last}")

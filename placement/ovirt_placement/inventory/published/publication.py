@@ -1,38 +1,25 @@
-"""The published file: written whole and renamed into place, decoded by a reader only where it has changed."""
+"""The published file as readers find it: decoded where it has changed, believed where it is whole."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import struct
-import threading
 import time
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from ovirt_placement.inventory.published import sections
+from ovirt_placement.inventory.published import layout, sections
 from ovirt_placement.inventory.published.boot import boot_id
-from ovirt_placement.inventory.published.sections import Decoded, Section
+from ovirt_placement.inventory.published.sections import Decoded
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
+from ovirt_service.regular_files import open_regular
 
 FILE_NAME = "snapshot"
 SOCKET_NAME = "socket"
 
-_MAGIC = b"OVPLACE6"
-#: Magic, the machine's boot, the version, the checksum of the table.
-_HEADER = struct.Struct(">8s16sQQ")
-#: The moments, which move on while the content stays; their checksum follows.
-_MOMENTS = struct.Struct(">6d")
-_CHECKSUM = struct.Struct(">Q")
-_MOMENTS_OFFSET = _HEADER.size
-_TABLE_OFFSET = _MOMENTS_OFFSET + _MOMENTS.size + _CHECKSUM.size
-#: Of all sections the versions, then the lengths, then the checksums; their contents follow.
-_TABLE = struct.Struct(f">{3 * sections.COUNT}Q")
 #: Moments are overwritten while they are read: a reader who finds half of them looks again.
 _LOOKS = 5
 _NEVER = float("-inf")
@@ -120,140 +107,44 @@ def now() -> float:
 
 
 class Damaged(UserError):
-    """What is published is not what was written: it was cut off, or changed."""
+    """What is published cannot be believed: it was cut off or changed, or is of another run or release."""
 
     def __init__(self, version: int) -> None:
-        super().__init__("what the inventory has published is damaged: it mends that when it is asked again")
-        #: The version that the file says it has.
+        super().__init__(
+            "what the inventory has published is damaged: it repairs that when it is asked again"
+        )
+        #: The version that the file says it has; 0 if it does not say.
         self.version = version
-
-
-class Writer:
-    """Publishes one snapshot after the other in a directory, from any thread, until it withdraws them."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._encoder = sections.Encoder()
-        self._published: tuple[Section, ...] = ()
-        self._version = 0
-        self._withdrawn = False
-        self._lock = threading.Lock()
-
-    def publish(self, snapshot: Snapshot, moments: Moments) -> int:
-        """Publish a snapshot, or just its moments if it says the same as the last; return its version.
-
-        Raises `OSError` if that cannot be written.
-        """
-        with self._lock:
-            version = max(self._version + 1, int(now() * 1_000_000))
-            encoded = self._encoder.encode(snapshot, version)
-            if self._withdrawn or (encoded == self._published and confirm(self._directory, moments)):
-                return self._version
-            _write(self._directory, version, moments, encoded)
-            self._published, self._version = encoded, version
-            return version
-
-    def mend(self, moments: Moments) -> int | None:
-        """Publish anew what was published if the file does not hold it any more; return its version then.
-
-        Raises `OSError` if that cannot be written.
-        """
-        with self._lock:
-            if self._withdrawn or not self._published or _holds(self._directory, self._published):
-                return None
-            self._version = max(self._version + 1, int(now() * 1_000_000))
-            _write(self._directory, self._version, moments, self._published)
-            return self._version
-
-    def withdraw(self) -> None:
-        """Take away what is published, and publish no more."""
-        with self._lock:
-            self._withdrawn = True
-            (self._directory / FILE_NAME).unlink(missing_ok=True)
-
-
-def _write(directory: Path, version: int, moments: Moments, encoded: Sequence[Section]) -> None:
-    """Write all of it anew: readers find the file before or after, never in between."""
-    temporary = directory / f"{FILE_NAME}.new"
-    table = _table(encoded)
-    try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
-            file.write(_HEADER.pack(_MAGIC, boot_id(), version, zlib.crc32(table)))
-            file.write(_packed(moments))
-            file.write(table)
-            file.writelines(each.content for each in encoded)
-        temporary.rename(directory / FILE_NAME)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)  # it takes the room that others need
-        raise
-
-
-def _table(encoded: Sequence[Section]) -> bytes:
-    return _TABLE.pack(
-        *(each.version for each in encoded),
-        *(len(each.content) for each in encoded),
-        *(each.checksum for each in encoded),
-    )
-
-
-def _packed(moments: Moments) -> bytes:
-    packed = _MOMENTS.pack(*moments)
-    return packed + _CHECKSUM.pack(zlib.crc32(packed))
-
-
-def _holds(directory: Path, encoded: Sequence[Section]) -> bool:
-    """Whether the file holds these sections, byte for byte."""
-    try:
-        with (directory / FILE_NAME).open("rb") as file:
-            if _head(file.fileno()) is None:
-                return False
-            file.seek(_TABLE_OFFSET)
-            found = file.read()
-    except (OSError, Damaged):
-        return False
-    return found == _table(encoded) + b"".join(each.content for each in encoded)
-
-
-def confirm(directory: Path, moments: Moments) -> bool:
-    """Say that what is published still holds, without writing it again; false if somebody took it away.
-
-    A reader who sees them half written finds that their checksum is wrong, and looks again.
-    """
-    try:
-        file = os.open(directory / FILE_NAME, os.O_WRONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        os.pwrite(file, _packed(moments), _MOMENTS_OFFSET)
-    finally:
-        os.close(file)
-    return True
 
 
 def read(directory: Path, known: Publication | None = None) -> Publication | None:
     """Read what is published; the known publication spares the decoding of what has not changed.
 
-    None if there is nothing, or nothing of this run of the machine and of this release. Raises `Damaged`.
+    None if there is nothing. Raises `Damaged`, also for what was left by an earlier run of the machine or is
+    of another release: only the service that publishes here can tell that from damage.
     """
     try:
-        with (directory / FILE_NAME).open("rb", buffering=0) as file:
-            return _read(file.fileno(), known)
+        file = open_regular(directory / FILE_NAME, os.O_RDONLY | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError:
-        return None
+        raise Damaged(0) from None
+    try:
+        return _read(file, known)
+    except OSError:
+        raise Damaged(0) from None
+    finally:
+        os.close(file)
 
 
-def _read(file: int, known: Publication | None) -> Publication | None:
-    head = _head(file)
-    if head is None:
-        return None
-    version, checksum, moments = head
+def _read(file: int, known: Publication | None) -> Publication:
+    version, checksum, moments = _head(file)
     if moments.as_of > now():
         raise Damaged(version)  # nothing can be known of what is still to come
     if known is not None and known.version == version:
         return Publication(version, moments, known.decoded)
-    table = os.pread(file, _TABLE.size, _TABLE_OFFSET)
-    if len(table) != _TABLE.size or zlib.crc32(table) != checksum:
+    table = os.pread(file, layout.TABLE.size, layout.TABLE_OFFSET)
+    if len(table) != layout.TABLE.size or zlib.crc32(table) != checksum:
         raise Damaged(version)
     try:
         return Publication(version, moments, _decoded(file, table, None if known is None else known.decoded))
@@ -261,28 +152,28 @@ def _read(file: int, known: Publication | None) -> Publication | None:
         raise Damaged(version) from None
 
 
-def _head(file: int) -> tuple[int, int, Moments] | None:
-    """Read the version, the checksum of the table, and the moments; None if it is not for us."""
+def _head(file: int) -> tuple[int, int, Moments]:
+    """Read the version, the checksum of the table, and the moments."""
     for _ in range(_LOOKS):
-        head = os.pread(file, _TABLE_OFFSET, 0)
-        if len(head) != _TABLE_OFFSET:
+        head = os.pread(file, layout.TABLE_OFFSET, 0)
+        if len(head) != layout.TABLE_OFFSET:
             raise Damaged(0)
-        magic, boot, version, checksum = _HEADER.unpack_from(head)
-        if magic != _MAGIC or boot != boot_id():
-            return None
-        moments = Moments(*_MOMENTS.unpack_from(head, _MOMENTS_OFFSET))
-        if head[_MOMENTS_OFFSET:] == _packed(moments):
+        magic, boot, version, checksum = layout.HEADER.unpack_from(head)
+        if magic != layout.MAGIC or boot != boot_id():
+            raise Damaged(0)
+        moments = Moments(*layout.MOMENTS.unpack_from(head, layout.MOMENTS_OFFSET))
+        if head[layout.MOMENTS_OFFSET :] == layout.packed_moments(moments):
             return version, checksum, moments
     raise Damaged(version)
 
 
 def _decoded(file: int, table: bytes, known: Decoded | None) -> Decoded:
     """Decode the sections that have changed; raises `ValueError` where one is not what was written."""
-    numbers = _TABLE.unpack(table)
+    numbers = layout.TABLE.unpack(table)
     versions, lengths, checksums = (
         numbers[start : start + sections.COUNT] for start in range(0, len(numbers), sections.COUNT)
     )
-    starts = tuple(accumulate(lengths, initial=_TABLE_OFFSET + _TABLE.size))
+    starts = tuple(accumulate(lengths, initial=layout.CONTENTS_OFFSET))
     if os.fstat(file).st_size != starts[-1]:
         raise ValueError("the file is not as long as its sections")
 

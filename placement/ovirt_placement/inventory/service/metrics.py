@@ -22,6 +22,11 @@ class Metrics:
     def __init__(self, engine: str = "") -> None:
         registry = self.registry = new_registry(_PREFIX, engine)
         self.versions = Counter(f"{_PREFIX}_versions", "Versions published", registry=registry)
+        self.repairs = Counter(
+            f"{_PREFIX}_repairs",
+            "Times that what is published was found damaged, and was written again",
+            registry=registry,
+        )
         self.age = Gauge(
             f"{_PREFIX}_snapshot_age_seconds",
             "Since when something may be missing in what is published; +Inf before anything is",

@@ -15,7 +15,8 @@ from pathlib import Path
 from ovirt_placement.inventory.client.keys import as_recorded, levels
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
-from ovirt_placement.inventory.published.publication import Moments, Writer, now
+from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.key_watch import WatchedKeys
 from ovirt_placement.inventory.service.metrics import Metrics
@@ -27,6 +28,8 @@ from ovirt_service.saying import Complaint
 #: may put a VM where it must not be, but without a publication there is none.
 _FIRST_DETAILS_SECONDS = 10.0
 _NEVER = float("-inf")
+#: How often the file is compared with what was written: nobody decides without it for longer.
+_COMPARE_SECONDS = 0.25
 #: What may be over soon, and is no mistake of who set the service up.
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM}
 
@@ -93,15 +96,22 @@ class Publisher:
             self._published = as_recorded(state.snapshot, keys.records)
             await self._write(self._published, moments)
 
-    async def mend(self, broken: int | None) -> None:
-        """Publish anew what a reader has found damaged, if it is."""
-        if broken is None:
-            return
+    async def keep_whole(self) -> None:
+        """Compare the file with what was written again and again, and publish it again where it differs."""
+        while True:
+            await self.repair()
+            await asyncio.sleep(_COMPARE_SECONDS)
+
+    async def repair(self, *, reported: bool = False) -> None:
+        """Publish again what is damaged, if it is; `reported` if a reader has found that."""
         async with self._publishing:
+            if self.unwritable:
+                return  # what is published next is written whole
+            repaired = partial(self._writer.repair, self.moments, reported=reported)
             with self._writing():
-                if (version := await in_thread(partial(self._writer.mend, self.moments))) is not None:
+                if (version := await in_thread(repaired)) is not None:
                     self.version = version
-                    _log.warning("what was published was damaged: it is published anew")
+                    self._metrics.versions.inc()
 
     async def _write(self, snapshot: Snapshot, moments: Moments) -> None:
         before = self.version

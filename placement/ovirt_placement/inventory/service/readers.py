@@ -105,7 +105,8 @@ class Readers:
 
     async def _refreshed(self, question: Refresh) -> Reply:
         """Answer all who wait after one turn, look and reading that began late enough for each of them."""
-        await self._publisher.mend(question.broken)
+        if question.broken is not None:
+            await self._publisher.repair(reported=True)
         while not self._holds(question):
             if (error := self._failure(question)) is not None:
                 return Reply(self._publisher.version, error)

@@ -16,7 +16,8 @@ from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.published.protocol import Refresh, address
-from ovirt_placement.inventory.published.publication import SOCKET_NAME, Writer, now
+from ovirt_placement.inventory.published.publication import SOCKET_NAME, now
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
 from ovirt_placement.inventory.service.connections import Connections, connections
 from ovirt_placement.inventory.service.directory import owned
@@ -68,7 +69,7 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     metrics.follow_expected(config)
     with owned(directory), connections(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
-        writer = Writer(directory)
+        writer = Writer(directory, metrics.repairs.inc)
         try:
             asyncio.run(_serve(config, engine, writer, ready, metrics))
         finally:
@@ -129,8 +130,8 @@ class _Service:
         self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
         self._said = Said()
-        self._following, self._reading, self._detailing = Attempts(), Attempts(), Attempts()
-        self._looking = Attempts()
+        self._following, self._looking = Attempts(), Attempts()
+        self._reading, self._detailing = Attempts(), Attempts()
         self._sought = asyncio.Event()
         #: When the turn began that is under way.
         self._turning_since = _NEVER
@@ -146,13 +147,11 @@ class _Service:
         except OSError as error:
             raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
         (self._directory / SOCKET_NAME).chmod(0o660)
-        loops = [
-            asyncio.create_task(self._keep_following()),
-            asyncio.create_task(self._keep_looking()),
-            asyncio.create_task(self._keep_seeking()),
-            asyncio.create_task(self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)),
-            asyncio.create_task(self._keep_reading(self._engine.slow, self._detailing, self._details)),
-        ]
+        reading = self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)
+        detailing = self._keep_reading(self._engine.slow, self._detailing, self._details)
+        following = self._keep_following(), self._keep_looking(), self._keep_seeking()
+        whole = self._publisher.keep_whole()
+        loops = [asyncio.create_task(each) for each in (*following, reading, detailing, whole)]
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.config import PATH_VARIABLE
 from ovirt_placement.inventory.client import current, decision
-from ovirt_placement.inventory.published.publication import Moments, Writer, now
+from ovirt_placement.inventory.published.publication import Moments, now
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 from tests.builders import host, snapshot, vm
 

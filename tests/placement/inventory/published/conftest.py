@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.inventory.published.publication import Writer
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 from tests.placement.model.test_state_file import full_state, loaded
 

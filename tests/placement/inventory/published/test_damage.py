@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.inventory.published import publication, sections
-from ovirt_placement.inventory.published.publication import Damaged, Moments, Writer
+from ovirt_placement.inventory.published.publication import Damaged, Moments
+from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 
 #: Where the first section begins, which is the frame.
@@ -25,13 +26,14 @@ CONTENTS = 80 + 2 * 8 * sections.COUNT
     ],
     ids=["no magic", "older", "another boot"],
 )
-def test_what_is_not_for_us_is_as_nothing(
+def test_what_is_not_for_us_is_not_believed(
     tmp_path: Path, writer: Writer, snapshot: Snapshot, change: Callable[[bytes], bytes]
 ) -> None:
     writer.publish(snapshot, Moments(1.0))
     file = tmp_path / "snapshot"
     file.write_bytes(change(file.read_bytes()))
-    assert publication.read(tmp_path) is None
+    with pytest.raises(Damaged):
+        publication.read(tmp_path)
 
 
 @pytest.mark.parametrize("length", [0, 20, CONTENTS, -1])
@@ -67,18 +69,18 @@ def test_moments_that_are_still_to_come_are_damaged(
         publication.read(tmp_path)
 
 
-def test_what_is_damaged_is_published_anew_for_old_readers_and_new_ones(
+def test_what_is_damaged_is_published_again_for_old_readers_and_new_ones(
     tmp_path: Path, writer: Writer, snapshot: Snapshot
 ) -> None:
     version = writer.publish(snapshot, Moments(1.0))
     known = publication.read(tmp_path)
-    assert writer.mend(Moments(1.0)) is None
+    assert writer.repair(Moments(1.0)) is None
     file = tmp_path / "snapshot"
     file.write_bytes(file.read_bytes()[:-1] + b"?")
-    mended = writer.mend(Moments(1.0))
-    assert mended is not None
-    assert mended > version
+    repaired = writer.repair(Moments(1.0))
+    assert repaired is not None
+    assert repaired > version
     for reader in (known, None):
         found = publication.read(tmp_path, reader)
         assert found is not None
-        assert (found.version, found.snapshot) == (mended, snapshot)
+        assert (found.version, found.snapshot) == (repaired, snapshot)
