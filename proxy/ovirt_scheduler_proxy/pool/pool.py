@@ -257,14 +257,17 @@ class Pool:
         self._fill_up()
 
     def _replace_zygote(self) -> None:
-        """The zygote has ended, and the kernel has ended its workers with it: start all anew."""
+        """The zygote has ended, and the kernel has ended its workers with it: start all again."""
         log.error("the process that starts the workers of %s has ended; restarting it", self.settings.folder)
         self._loop.remove_reader(self._zygote.control)
         self._restarting = self._loop.create_task(self._restart_zygote(self._zygote))
         if self._coming:
             self._next_try.failed()  # it may have been the start of a worker that ended it
-        for worker in list(self._known.values()):
+        dead = list(self._known.values())
+        for worker in dead:  # all of them first: a call that starts over must not be given one
             worker.kill()
+            self.restarts += self._forget(worker) and worker.ended_for is None
+        for worker in dead:
             self._ended(worker.pid, None)
         self._coming = 0
 
