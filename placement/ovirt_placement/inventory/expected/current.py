@@ -10,7 +10,8 @@ from pathlib import Path
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected import places
 from ovirt_placement.inventory.expected.overlay import ExpectedOverlay
-from ovirt_placement.inventory.expected.traces import Outcomes, Trace, Traces, packed
+from ovirt_placement.inventory.expected.ranks import packed
+from ovirt_placement.inventory.expected.traces import Outcomes, Trace, Traces
 from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.model import Snapshot, Vm
 

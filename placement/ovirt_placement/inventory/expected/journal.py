@@ -7,8 +7,11 @@ is passed over: each begins with a mark and says how long it is and what its byt
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import logging
 import os
+import stat
 import struct
 import time
 import weakref
@@ -17,18 +20,30 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ovirt_placement.inventory.expected import places
+from ovirt_service.regular_files import open_regular
+from ovirt_service.saying import Said
 
 _NAME = "journal"
-#: What is begun anew is renamed when it is whole; what a killed process left of it is overwritten.
+#: What is begun anew is renamed when it is whole; what a killed process left of it is removed.
 _NEW = "journal.new"
 _MARK = b"\xf5\x0aOV"
 _HEAD = struct.Struct(">4sII")
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 _MODE = 0o660
+#: A plugin can write here whatever it likes, and reading that must hold up nobody. Thousands of VMs that are
+#: outstanding at once need less than this; a list of hosts is the longest record; and only a writer that is
+#: killed leaves a broken one.
+_LONGEST = 32 << 20
+_LONGEST_RECORD = 1 << 20
+_MOST_BROKEN = 100
 #: Others hold the lock for microseconds, or some ms to begin the journal anew; who is stopped meanwhile must
 #: hold up nobody's decision.
 _PATIENCE_SECONDS = 0.1
 _PAUSE_SECONDS = 0.0005
+_QUIET_SECONDS = 600.0
+
+_log = logging.getLogger(__name__)
+_said = Said(_QUIET_SECONDS)
 
 
 class Journal:
@@ -44,24 +59,33 @@ class Journal:
         self._identity = (-1, -1)
         #: How much of it was looked at, and the end of the last whole record in that.
         self._seen = self._at = 0
+        #: Whether what stands there was not to be read: it is to be begun again.
+        self.damaged = False
 
     def news(self) -> tuple[bool, list[bytes]]:
         """Return what was appended since the last call, and whether all told before is to be forgotten."""
+        known = self._file is not None
         try:
-            found = os.stat(self._path)
+            found = os.lstat(self._path)
             if (found.st_dev, found.st_ino) == self._identity and found.st_size >= self._seen:
                 return False, self._read(found.st_size)
             self._open()
-        except OSError:
-            known = self._file is not None
+            return True, self._read(None)
+        except FileNotFoundError:
             self._forget()
-            return known, []
-        return True, self._read(None)
+        except OSError as error:
+            self._forget()
+            self.damaged = True
+            if _said.is_news(self._path):
+                _log.warning(
+                    "%s cannot be read (%s): what it expects is forgotten", self._path, error.strerror
+                )
+        return known, []
 
     def is_current(self) -> bool:
         """Whether no other file has taken the place of the one that was read."""
         try:
-            found = os.stat(self._path)
+            found = os.lstat(self._path)
         except OSError:
             return False
         return (found.st_dev, found.st_ino) == self._identity
@@ -82,9 +106,9 @@ class Journal:
     def append(self, *records: bytes) -> int:
         """Append records, which come together or not at all; return how long the journal is now.
 
-        For who holds the lock. Raises `FileNotFoundError` if there is no journal yet.
+        For who holds the lock. Raises `OSError` if there is no journal yet, or something else in its place.
         """
-        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | _FLAGS)
+        file = open_regular(self._path, os.O_WRONLY | os.O_APPEND | _FLAGS)
         try:
             os.write(file, b"".join(map(_framed, records)))
             return os.lseek(file, 0, os.SEEK_END)
@@ -92,15 +116,17 @@ class Journal:
             os.close(file)
 
     def begin(self) -> None:
-        """Make a journal if there is none. Raises `OSError` if that cannot be."""
+        """Make a journal if there is none, or none that can be read. Raises `OSError` if that cannot be."""
         places.make(self._folder)
         with self.locked(alone=True):
-            if not os.path.exists(self._path):
+            if not self._is_usable():
                 self.begin_anew(())
 
     def begin_anew(self, records: Iterable[bytes]) -> None:
         """Let these records be all that there is; for who holds the lock alone."""
-        file = os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, _MODE)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._new)
+        file = os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
         try:
             os.fchmod(file, _MODE)
             os.write(file, b"".join(map(_framed, records)))
@@ -112,9 +138,16 @@ class Journal:
         """Leave nothing; for who holds the lock alone."""
         os.unlink(self._path)
 
+    def _is_usable(self) -> bool:
+        try:
+            found = os.lstat(self._path)
+        except OSError:
+            return False
+        return stat.S_ISREG(found.st_mode) and found.st_size <= _LONGEST and os.access(self._path, os.W_OK)
+
     def _open(self) -> None:
         self._forget()
-        self._file = os.open(self._path, os.O_RDONLY | _FLAGS)
+        self._file = open_regular(self._path, os.O_RDONLY | _FLAGS)
         self._close = weakref.finalize(self, os.close, self._file)
         found = os.fstat(self._file)
         self._identity = found.st_dev, found.st_ino
@@ -122,11 +155,14 @@ class Journal:
     def _forget(self) -> None:
         self._close()
         self._file, self._identity, self._seen, self._at = None, (-1, -1), 0, 0
+        self.damaged = False
 
     def _read(self, size: int | None) -> list[bytes]:
         if self._file is None or size == self._seen:
             return []
         size = os.fstat(self._file).st_size
+        if size > _LONGEST:
+            raise OSError(errno.EFBIG, "too long")
         content = os.pread(self._file, size - self._at, self._at)
         self._seen = self._at + len(content)
         records, end = _whole(content)
@@ -157,15 +193,21 @@ def _framed(record: bytes) -> bytes:
 
 
 def _whole(content: bytes) -> tuple[list[bytes], int]:
-    """The whole records, and where the last of them ends: what follows may still be under way."""
+    """The whole records, and where the last of them ends: what follows may still be under way.
+
+    Raises `OSError` if too many are broken: nobody but us writes records, and who is killed breaks one.
+    """
     records: list[bytes] = []
-    end = at = 0
+    end = at = broken = 0
     while (at := content.find(_MARK, at)) >= 0 and at + _HEAD.size <= len(content):
         _, length, total = _HEAD.unpack_from(content, at)
-        record = content[at + _HEAD.size : at + _HEAD.size + length]
+        record = content[at + _HEAD.size : at + _HEAD.size + min(length, _LONGEST_RECORD)]
         if len(record) == length and zlib.crc32(record) == total:
             records.append(record)
             end = at = at + _HEAD.size + length
-        else:
-            at += 1
+            continue
+        at += 1
+        broken += 1
+        if broken > _MOST_BROKEN:
+            raise OSError(errno.EBADMSG, "damaged")
     return records, end

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,9 @@ from typing import NamedTuple
 import msgspec
 
 from ovirt_placement.inventory.expected.journal import Journal
+from ovirt_placement.inventory.expected.ranks import are_packed, unpacked
 from ovirt_service.digests import digest
+from ovirt_service.regular_files import open_regular
 
 #: Whether expected hosts were the real ones: a byte each, the oldest first.
 _OUTCOMES = "outcomes"
@@ -61,24 +62,11 @@ class Trace(msgspec.Struct, frozen=True):
     @property
     def numbers(self) -> Sequence[int]:
         """The ranks as they were packed."""
-        code, numbers = self.ranks[:1], self.ranks[1:]
-        return numbers if code == _BYTES else array(code.decode(), numbers)
+        return unpacked(self.ranks)
 
     def by_host(self) -> Mapping[str, int]:
         """The ranks by host."""
         return dict(zip(self.hosts, self.numbers, strict=True))
-
-
-_BYTES, _LARGER = b"B", b"I"
-
-
-def packed(ranks: Iterable[int]) -> bytes:
-    """Ranks as a trace holds them: each a byte, mostly."""
-    numbers = list(ranks)
-    try:
-        return _BYTES + bytes(numbers)
-    except ValueError:
-        return _LARGER + array(_LARGER.decode(), numbers).tobytes()
 
 
 class Outcomes(NamedTuple):
@@ -145,10 +133,12 @@ class Traces:
         with contextlib.suppress(OSError):
             try:
                 length = self._append(vm, trace)
-            except FileNotFoundError:
+            except BlockingIOError:
+                return  # who holds the lock must hold up nobody
+            except OSError:
                 self._journal.begin()
                 length = self._append(vm, trace)
-            if length > _LONG:
+            if length > _LONG or self._journal.damaged:
                 self._shorten()
 
     def read(self) -> set[str]:
@@ -181,16 +171,16 @@ class Traces:
     def outcomes(self) -> Outcomes:
         """How the latest expectations ended."""
         try:
-            with open(self._folder / _OUTCOMES, "rb") as file:
+            with open(open_regular(self._folder / _OUTCOMES, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_OUTCOMES))
-                told = file.read()
+                told = file.read(_MOST_OUTCOMES)
         except OSError:
             return Outcomes(0, 0, 0)
         return Outcomes(*(told.count(outcome.value) for outcome in Outcome))
 
     def _note(self, outcome: Outcome) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(self._folder / _OUTCOMES, flags, 0o660)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        file = open_regular(self._folder / _OUTCOMES, flags, 0o660)
         try:
             os.write(file, outcome.value)
         finally:
@@ -273,7 +263,7 @@ class Traces:
 
     def _add(self, left: _Left) -> None:
         hosts = self._hosts.get(left.hosts)
-        if hosts is not None:
+        if hosts is not None and (not left.ranks or are_packed(left.ranks, len(hosts))):
             trace = Trace(left.unit, left.at, left.present, hosts, left.ranks, left.factor)
             before = self.found.get(left.vm, ())
             of_one_call = (one for one in before if trace.at - one.at <= ONE_CALL_SECONDS)

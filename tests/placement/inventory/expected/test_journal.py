@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from ovirt_placement.inventory.expected import journal
 from ovirt_placement.inventory.expected.journal import Journal
-from ovirt_placement.inventory.expected.traces import Outcome, Outcomes, Trace, Traces, packed
+from ovirt_placement.inventory.expected.ranks import packed
+from ovirt_placement.inventory.expected.traces import Outcome, Outcomes, Trace, Traces
 
 PROCESSES, RECORDS = 4, 300
 #: A process of its own, not a fork of one that runs threads.

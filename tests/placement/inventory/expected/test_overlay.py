@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.expected.overlay import ExpectedOverlay
-from ovirt_placement.inventory.expected.traces import Outcomes, Trace, Traces, packed
+from ovirt_placement.inventory.expected.ranks import packed
+from ovirt_placement.inventory.expected.traces import Outcomes, Trace, Traces
 from ovirt_placement.model import Snapshot
 from tests.builders import TOGETHER, cluster, group, host, pending, snapshot, vm
 
