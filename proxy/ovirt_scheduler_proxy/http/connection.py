@@ -39,6 +39,9 @@ class Connection(asyncio.Protocol):
         self._answering: Head | None = None
         self._checked: Head | None = None
         self._all_sent = False
+        #: Whether the client reads too slowly for further answers.
+        self._paused = False
+        self._last = False
         #: Whether a request of this client was answered.
         self.has_called = False
         #: Since when the client has been expected to do something; None while it waits for us.
@@ -57,10 +60,10 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        if self.idle:
+            self.waiting_since = time.monotonic()
         self._parser.feed(data)
-        if self._answering is None:
-            if self.idle or not self._parser.pending:
-                self.waiting_since = time.monotonic()
+        if self._answering is None and not self._paused:
             self._proceed()
         elif self._parser.held > self._longest_body + _MOST_AHEAD:
             self.abort()
@@ -71,8 +74,23 @@ class Connection(asyncio.Protocol):
         encrypted = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
         return self._answering is not None and not encrypted
 
+    def pause_writing(self) -> None:
+        """The client does not read its answers: it gets no others, which would take ever more memory."""
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._answering is None and (self._parser.pending or self._all_sent):
+            asyncio.get_running_loop().call_soon(self._proceed)
+
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
+
+    def end(self) -> None:
+        """Answer no more than the request that has begun, if one has."""
+        self._last = True
+        if self.idle:
+            self.close()
 
     def close(self) -> None:
         """Let what is written go out, then end."""
@@ -86,6 +104,8 @@ class Connection(asyncio.Protocol):
 
     def _proceed(self) -> None:
         """Answer the next request if it is there."""
+        if self._answering is not None or self._paused:
+            return
         request = None
         try:
             request = self._parser.next()
@@ -118,7 +138,7 @@ class Connection(asyncio.Protocol):
         self._answering = None
         self.has_called = True
         self.waiting_since = time.monotonic()
-        stays = head.keeps_alive
+        stays = head.keeps_alive and not self._last
         self._write(render(response, head, stays))
         if not stays:
             self.close()

@@ -26,6 +26,12 @@ _SWEEP_INTERVAL = 0.5
 #: So many connections are accepted before others are heard again.
 _AT_ONCE = 16
 
+#: Seconds that clients have at the end to send what they began, and to read what is theirs.
+_LAST_SECONDS = 1.0
+
+#: A client that wants TLS has so long before others may take its place.
+_BEFORE_TLS = 1.0
+
 #: Seconds until the next try where there is no room, or no file descriptor.
 _PAUSE = 0.01
 _LONG_PAUSE = 0.5
@@ -54,7 +60,8 @@ class Listener:
         self._room = Room(limits.connections)
         self._context: ssl.SSLContext | None = None
         self._loop = asyncio.get_running_loop()
-        self._entering: set[asyncio.Task[None]] = set()
+        #: Connections that are being made, and since when.
+        self._entering: dict[asyncio.Task[None], float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._scarce = Complaint(
             log, "connections wait, for the proxy cannot accept them", "connections are accepted again"
@@ -70,22 +77,36 @@ class Listener:
         return f"{'https' if context else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
     async def close(self, grace: float) -> None:
-        """Accept no more, let calls under way end for `grace` seconds, then close every connection."""
+        """Accept no more, let calls under way end for `grace` seconds, then close every connection.
+
+        Who has made no call by now, or does not read its answer, is waited for much shorter.
+        """
         for timer in self._timers.values():
             timer.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
-        expires = time.monotonic() + grace
-        while (self._room or self._entering) and time.monotonic() < expires:
+        began = time.monotonic()
+        while (self._room or self._entering) and time.monotonic() < began + grace:
             for connection in self._room.all():
-                if connection.idle:
-                    connection.close()
+                connection.end()
+            self._cut_off(began)
             await asyncio.sleep(0.01)
         for connection in self._room.all():
             connection.abort()
         for task in self._entering:
             task.cancel()
         self._gate.close()
+
+    def _cut_off(self, began: float) -> None:
+        """Cut off whom the end, which began at that moment, waits for in vain."""
+        past = time.monotonic() - _LAST_SECONDS
+        for connection in self._room.all():
+            since = connection.waiting_since
+            if since is not None and max(since, began) < past:
+                connection.abort()
+        if began < past:
+            for task in self._entering:
+                task.cancel()
 
     def _resume(self) -> None:
         self._loop.add_reader(self._socket, self._accept)
@@ -98,6 +119,7 @@ class Listener:
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             if not self._room.make(len(self._entering)):
+                self._give_up_entering()
                 self._pause(_PAUSE)
                 return
             try:
@@ -119,8 +141,15 @@ class Listener:
         may_call = self._gate.may_call(accepted, address)
         connection = _Standing(self._room, self._gate, may_call, self._answer, self._limits.body)
         task = self._loop.create_task(self._connect(connection, accepted))
-        self._entering.add(task)
-        task.add_done_callback(self._entering.discard)
+        self._entering[task] = time.monotonic()
+        task.add_done_callback(self._entering.pop)
+
+    def _give_up_entering(self) -> None:
+        """Let nobody keep others out who says too little of TLS."""
+        past = time.monotonic() - _BEFORE_TLS
+        for task, since in self._entering.items():
+            if since < past:
+                task.cancel()
 
     async def _connect(self, connection: Connection, accepted: socket.socket) -> None:
         patience = self._limits.request_seconds if self._context else None
