@@ -9,7 +9,7 @@ from functools import partial
 from .contract.answer import Answer
 from .contract.arguments import read_question, take_none
 from .contract.scheduler import Scheduler
-from .http.access import METRICS, check_content
+from .http.access import asks_for_metrics, check_content
 from .http.connection import Respond
 from .http.request import HttpError, HttpRequest
 from .http.response import Response
@@ -39,7 +39,7 @@ class Endpoint:
     def answer(self, request: HttpRequest, respond: Respond) -> None:
         """Raises `HttpError` for what is no call."""
         head = request.head
-        if head.method == "GET" and head.path == METRICS:
+        if asks_for_metrics(head):
             respond(self._reporter.metrics_page())
             return
         if head.method != "POST":

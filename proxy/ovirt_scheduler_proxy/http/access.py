@@ -92,7 +92,7 @@ class Gate:
 
     def check(self, head: Head, may_call: bool) -> None:
         """Refuse what a web page in somebody's browser, or a stranger, has sent. Raises `HttpError`."""
-        if not may_call and (head.method, head.path) != ("GET", METRICS):
+        if not may_call and not asks_for_metrics(head):
             raise HttpError(403, "this user may not call; [server] allowed_users of the proxy names who may")
         host = head.headers.get("host")
         if host is None:
@@ -125,6 +125,11 @@ def _uids(names: Iterable[str]) -> Iterable[int]:
             yield int(name) if name.isdecimal() else pwd.getpwnam(name).pw_uid
         except KeyError:
             log.info("[server] allowed_users: there is no user %s on this machine", name)
+
+
+def asks_for_metrics(head: Head) -> bool:
+    """Whether a request is no call, but wants to know how the proxy does."""
+    return head.method in {"GET", "HEAD"} and head.path == METRICS
 
 
 def check_content(head: Head) -> None:

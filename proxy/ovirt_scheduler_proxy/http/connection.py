@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
         head = self._answering
         if head is None:
             return
-        self._answering = None
+        self._answering = self._checked = None
         self.has_called = True
         self.waiting_since = time.monotonic()
         stays = head.keeps_alive and not self._last
@@ -147,7 +147,9 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, error: HttpError) -> None:
         self._answering = None
-        self._write(render(Response(f"{error.sentence}\n".encode(), TEXT, error.status), None, False))
+        self._write(
+            render(Response(f"{error.sentence}\n".encode(), TEXT, error.status), self._checked, False)
+        )
         self.close()
 
     def _write(self, written: bytes) -> None:

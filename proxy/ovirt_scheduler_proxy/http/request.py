@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 
 import msgspec
 
 _LONGEST_HEAD = 32 << 10
 _END_OF_HEAD = b"\r\n\r\n"
+
+#: An address as clients send it to a proxy of HTTP, and some to every server.
+_ABSOLUTE = re.compile(r"https?://([^/?#]+)(/.*)?", re.IGNORECASE)
+#: Control characters but the tab: RFC 9110, 5.5.
+_NO_TEXT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class HttpError(Exception):
@@ -135,7 +141,7 @@ class RequestParser:
         return True
 
     def _content_length(self, head: Head) -> int:
-        text = head.headers.get("content-length", "0" if head.method == "GET" else "")
+        text = head.headers.get("content-length", "0" if head.method in {"GET", "HEAD"} else "")
         if not text:
             raise HttpError(411, "the request has neither a Content-Length nor chunks")
         if not text.isascii() or not text.isdigit() or len(text) > 12:
@@ -166,7 +172,10 @@ class RequestParser:
 
 def parse_head(head: bytes) -> Head:
     """Read the first line and the headers. Raises `HttpError`."""
-    first, *lines = head.decode("latin-1").split("\r\n")
+    text = head.decode("latin-1")
+    if _NO_TEXT.search(text.replace("\r\n", "")):
+        raise HttpError(400, "the head holds a character that no head may hold")
+    first, *lines = text.split("\r\n")
     parts = first.split(" ")
     if len(parts) != 3 or parts[2] not in {"HTTP/1.1", "HTTP/1.0"}:
         raise HttpError(400, "the first line is no HTTP/1.1 request")
@@ -179,9 +188,13 @@ def parse_head(head: bytes) -> Head:
         if name in headers and name in {"content-length", "host", "transfer-encoding"}:
             raise HttpError(400, f"the header {name} stands there twice")
         headers[name] = value.strip()
+    path = parts[1]
+    if absolute := _ABSOLUTE.fullmatch(path):
+        # RFC 9112, 3.2.2: the address counts, and not what the header says.
+        headers["host"], path = absolute[1], absolute[2] or "/"
     if "transfer-encoding" in headers and "content-length" in headers:
         raise HttpError(400, "a body cannot have both a Content-Length and chunks")
-    return Head(parts[0], parts[1], parts[2], headers)
+    return Head(parts[0], path, parts[2], headers)
 
 
 def _chunk_size(line: bytes) -> int:

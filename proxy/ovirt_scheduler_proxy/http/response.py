@@ -25,7 +25,7 @@ class Response(msgspec.Struct, frozen=True):
 
 
 def render(response: Response, head: Head | None, keep_alive: bool) -> bytes:
-    """The bytes of a response; packed with gzip where the client asks for that."""
+    """The bytes of a response; packed with gzip where the client asks for that, and no body for `HEAD`."""
     body = response.body
     packed = ""
     if len(body) >= _PACK_FROM and head is not None and _accepts_gzip(head):
@@ -37,7 +37,8 @@ def render(response: Response, head: Head | None, keep_alive: bool) -> bytes:
         f"Content-Length: {len(body)}\r\n{packed}"
         f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
     )
-    return lines.encode("latin-1") + body
+    without = head is not None and head.method == "HEAD"
+    return lines.encode("latin-1") + (b"" if without else body)
 
 
 def _accepts_gzip(head: Head) -> bool:

@@ -52,8 +52,10 @@ def read(folders: Iterable[Folder]) -> Registry:
 
 
 def _units(folder: Path, module: str, described: dict[str, Any]) -> list[Unit]:
+    # The engine drops a unit with such parameters, or ends its discovery: it is offered without any.
+    offered = "" if properties.problems(described["properties"]) else described["properties"]
     return [
-        Unit(described["name"], UnitKind(kind), folder, module, description, described["properties"])
+        Unit(described["name"], UnitKind(kind), folder, module, description, offered)
         for kind, description in described["kinds"].items()
     ]
 

@@ -73,6 +73,8 @@ def balance_answer(answer: Any, hosts: Sequence[str]) -> bytes:
         raise InvalidAnswer(f"it named the VM {_shown(vm)}, which is no VM id")
     accepted = filter_answer(targets, hosts)
     named = list(compress(hosts, accepted))
+    if not named and targets:
+        raise InvalidAnswer(f"it was not asked about any of the hosts that it named: {_shown(targets)}")
     # A VM without a target is no migration: an empty list of targets must not read as "anywhere".
     return json.dumps([vm, named] if named else ["", []], ensure_ascii=False).encode("utf-8", "replace")
 

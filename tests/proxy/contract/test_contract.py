@@ -18,6 +18,7 @@ def test_discovery_has_exactly_the_keys_that_the_engine_knows(proxy: RunningProx
     assert set(found) == {"filters", "scores", "balance"}
     assert found["filters"]["KeepOdd"] == ["Behält ungerade Hosts — 保持", "odd_limit=[0-9]*;odd_mode=a|b"]
     assert found["filters"]["KeepFirst"] == ["", ""]
+    assert found["filters"]["Parametrized"] == ["keeps all", ""], "the engine takes no such key"
     assert found["balance"]["Move"] == ["moves", ""]
     assert "Move" not in found["filters"]
 
@@ -64,6 +65,12 @@ def test_balance_always_has_two_fields(proxy: RunningProxy) -> None:
         assert proxy.balance(unit, HOSTS)["result"] == ["", []]
     assert proxy.balance("Silent", HOSTS)["result_code"] == 0
     assert proxy.balance("Raising", HOSTS)["result_code"] == 1
+
+
+def test_a_balance_to_hosts_that_it_was_not_asked_about_is_reported(proxy: RunningProxy) -> None:
+    answer = proxy.balance("MoveAbroad", HOSTS)
+    assert answer["result_code"] == 1
+    assert "was not asked about any of the hosts that it named" in answer["plugin_errors"]["MoveAbroad"][0]
 
 
 def test_a_property_without_a_value_is_empty(proxy: RunningProxy) -> None:

@@ -10,6 +10,12 @@ class KeepOdd:
         """Behält ungerade Hosts — 保持"""
         return [host for host in reversed(hosts) if host[-1] in "13"] * 2 + ["stranger"]
 
+class Parametrized:
+    properties_validation = "grenze=[0-9]*;\u0433\u0440=[0-9]*"
+    def do_filter(self, hosts, vm, args):
+        """keeps all"""
+        return hosts
+
 class KeepFirst:
     def do_filter(self, hosts, vm, args):
         print("thinking aloud")
@@ -67,6 +73,9 @@ class Move:
 class MoveNowhere:
     def do_balance(self, hosts, args):
         return ("11111111-2222-3333-4444-555555555555", ["stranger"])
+
+class MoveAbroad(MoveNowhere):
+    pass
 
 class MoveOddly:
     def do_balance(self, hosts, args):

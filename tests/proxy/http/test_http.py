@@ -169,6 +169,9 @@ def test_expect_continue(wire: Wire) -> None:
         ("POST / HTTP/1.1", "Content-Type: application/xml; charset=utf-8", False),
         ("POST / HTTP/1.1", "Host: engine.example:18781", False),
         ("POST / HTTP/1.1", "Host: [::1]:18781", False),
+        ("POST http://127.0.0.1:18781/ HTTP/1.1", "X: y", False),
+        ("POST HTTP://localhost HTTP/1.1", "Host: evil.example", False),
+        ("POST https://engine.example/RPC2 HTTP/1.1", "X: a\tb", False),
     ],
 )
 def test_well_formed_variants(wire: Wire, first: str, header: str, closes: bool) -> None:
@@ -201,6 +204,12 @@ def test_well_formed_variants(wire: Wire, first: str, header: str, closes: bool)
         ("POST / HTTP/1.1", ["Content-Encoding: br"], b"", 415),
         ("POST / HTTP/1.1", ["Long: " + "x" * 40_000], b"", 431),
         ("POST / HTTP/1.1", ["No header at all"], b"", 400),
+        ("POST / HTTP/1.1", ["X: a\0b"], b"", 400),
+        ("POST / HTTP/1.1", ["X: a\rHost: evil.example"], b"", 400),
+        ("POST / HTTP/1.1", ["X: a\nHost: evil.example"], b"", 400),
+        ("POST /\x7f HTTP/1.1", [], BODY, 400),
+        ("POST http://evil.example/ HTTP/1.1", ["Host: localhost"], BODY, 421),
+        ("POST http://localhost/other HTTP/1.1", [], BODY, 404),
         ("POST / HTTP/2", [], b"", 400),
         ("POST /", [], b"", 400),
         ("POST /other HTTP/1.1", [], BODY, 404),
@@ -214,6 +223,21 @@ def test_what_is_refused(wire: Wire, first: str, headers: list[str], body: bytes
     assert received.status == status
     assert b"Traceback" not in received.body
     assert wire.closed()
+
+
+def test_head_of_the_metrics_has_the_length_of_their_page_and_no_page(wire: Wire) -> None:
+    wire.send(b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    head = b"".join(iter(wire._stream.readline, b"\r\n"))
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert b"Content-Length: 0" not in head
+    wire.post(BODY)
+    assert wire.receive().value["result"] == ["h1", "h2"]
+
+
+def test_a_refusal_of_head_has_no_body_either(wire: Wire) -> None:
+    wire.send(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert wire._stream.readline().startswith(b"HTTP/1.1 405 ")
+    assert wire._stream.read().endswith(b"\r\n\r\n")
 
 
 def test_too_many_elements_are_a_fault(wire: Wire) -> None:

@@ -84,6 +84,10 @@ def test_balance_names_hosts_that_were_asked_or_moves_nothing(
     asked: list[str], vm: str, targets: list[str]
 ) -> None:
     named = [host for host in asked if host in targets]
+    if targets and not named:
+        with pytest.raises(answers.InvalidAnswer, match="was not asked about"):
+            answers.balance_answer((vm, targets), asked)
+        return
     found = json.loads(answers.balance_answer((vm, targets), asked))
     assert found == ([vm, named] if named else ["", []])
 
