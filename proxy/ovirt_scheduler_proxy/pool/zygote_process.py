@@ -22,8 +22,8 @@ from .worker import Worker
 _START = Path(__file__).parent.parent / "worker" / "start.py"
 _LONGEST_MESSAGE = 1 << 20
 
-#: What belongs to the proxy's own relation with systemd and must not reach plugins.
-_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID")
+#: What belongs to the proxy's own relation with systemd, and a secret: neither must reach plugins.
+_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "OVIRT_PASSWORD")
 #: Tells plugins that what they return is taken, so that they need not print it as for the old proxy.
 _RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 
@@ -51,7 +51,8 @@ class ZygoteProcess:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _LONGEST_MESSAGE)
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LONGEST_MESSAGE)
             try:
-                self.process = _start([python, str(_START), str(theirs.fileno())], theirs.fileno())
+                command = [python, str(_START), str(theirs.fileno()), str(os.getpid())]
+                self.process = _start(command, theirs.fileno())
             except OSError as error:
                 ours.close()
                 raise UserError(

@@ -26,6 +26,13 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
+def be_told_of_end(parent: int, number: int) -> None:
+    """Get a signal as soon as the thread of the parent ends that has started us; at once if it has ended."""
+    _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), number)
+
+
 def children() -> list[int]:
     """The living and the unreaped children of the calling process."""
     found: list[int] = []

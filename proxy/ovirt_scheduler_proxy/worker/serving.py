@@ -212,7 +212,7 @@ def start(settings: Settings, connection: socket.socket, stdout: int, stderr: in
     """
     os.setsid()
     kernel.adopt_orphans()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1):
         signal.signal(number, signal.SIG_DFL)
     # Should the machine run out of memory, a worker is easier to replace than anything else here.
     with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:

@@ -1,4 +1,7 @@
-"""What a plugin folder's interpreter is started with; the argument is the control socket's descriptor."""
+"""What a plugin folder's interpreter is started with.
+
+Arguments: the control socket's descriptor, and the process id of the proxy.
+"""
 
 import os
 import socket
@@ -11,4 +14,4 @@ if __name__ == "__main__":
     from ovirt_scheduler_proxy.worker import zygote
 
     sys.path.remove(home)
-    zygote.main(socket.socket(fileno=int(sys.argv[1])))
+    zygote.main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]))

@@ -19,6 +19,9 @@ from .loading import load, module_names
 from .probing import Report, probe
 from .text import told
 
+#: Sent by the kernel when the proxy has ended.
+_PROXY_ENDED = signal.SIGUSR1
+
 
 class Zygote:
     """Loads the folder once, then forks a worker for every request that comes over the control socket."""
@@ -120,6 +123,16 @@ class Zygote:
             message = json.dumps({"event": "spawned", "pid": child}).encode()
             socket.send_fds(self._control, [message], handles)
 
+    def end_with(self, parent: int) -> None:
+        """End with the proxy at once, whatever is being loaded; nothing may then swallow an exception."""
+
+        def end(*_: object) -> None:
+            self.end_all()
+            os._exit(1)
+
+        signal.signal(_PROXY_ENDED, end)
+        kernel.be_told_of_end(parent, _PROXY_ENDED)
+
     def _become_worker(self, connection: socket.socket, stdout: int, stderr: int, eager: bool) -> None:
         """The fork's part. Never returns."""
         try:
@@ -168,11 +181,13 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def main(control: socket.socket) -> None:
+def main(control: socket.socket, parent: int) -> None:
+    """Serve the proxy, which is the process `parent`, until it closes the control socket or ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # only the proxy ends its zygote, by closing the control socket
     kernel.adopt_orphans()
     zygote = Zygote(control)
+    zygote.end_with(parent)
     try:
         zygote.load()
         zygote.serve()

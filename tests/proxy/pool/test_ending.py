@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import os
 import signal
+import threading
 from pathlib import Path
 
 import psutil
+import pytest
 
-from ..running import eventually, running, write_plugins
+from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY
+
+LINGERING = """
+import subprocess
+class Lingering:
+    def do_filter(self, hosts, vm, args):
+        subprocess.run(["sleep", "600"])
+"""
+
+CURIOUS = """
+import os
+class Curious:
+    def do_filter(self, hosts, vm, args):
+        return [name for name in hosts if name in os.environ]
+"""
 
 
 def test_ending_while_plugins_are_loaded_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -32,6 +50,53 @@ def test_ending_while_a_parent_is_replaced_leaves_nothing_behind(tmp_path: Path)
         eventually(lambda: "has ended; restarting it" in proxy.log)
         proxy.stop()
         assert _marked(mark) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "while True: pass",
+        "import time; time.sleep(600)",
+        "import subprocess; subprocess.run(['sleep', '600'])",
+    ],
+    ids=["busy", "asleep", "waiting"],
+)
+def test_a_proxy_that_is_killed_while_plugins_are_loaded_leaves_nothing_behind(
+    tmp_path: Path, module: str
+) -> None:
+    mark = {"MARK_OF_THIS_TEST": os.urandom(8).hex()}
+    folder = write_plugins(tmp_path / "plugins", healthy=HEALTHY)
+    config = "[workers]\nload_seconds = 600\n[reload]\nwatch_seconds = 0.05\n"
+    with running(folder, config=config, environment=mark) as proxy:
+        before = len(proxy.descendants())
+        write_plugins(folder, hanging=module)
+        eventually(lambda: len(proxy.descendants()) > before + 1)
+        proxy.kill()
+        eventually(lambda: _marked(mark) == [])
+
+
+def test_a_proxy_that_is_killed_leaves_nothing_behind_of_what_units_do(tmp_path: Path) -> None:
+    mark = {"MARK_OF_THIS_TEST": os.urandom(8).hex()}
+    folder = write_plugins(tmp_path / "plugins", units=LINGERING)
+    with running(folder, environment=mark) as proxy:
+        before = len(proxy.descendants())
+        asking = threading.Thread(target=_in_vain, args=(proxy,))
+        asking.start()
+        eventually(lambda: len(proxy.descendants()) > before)
+        proxy.kill()
+        eventually(lambda: _marked(mark) == [])
+        asking.join()
+
+
+def test_plugins_do_not_see_the_password(tmp_path: Path) -> None:
+    folder = write_plugins(tmp_path / "plugins", units=CURIOUS)
+    with running(folder, environment={"OVIRT_PASSWORD": "secret", "OTHER": "known"}) as proxy:
+        assert proxy.filters(["Curious"], ["OTHER", "OVIRT_PASSWORD"])["result"] == ["OTHER"]
+
+
+def _in_vain(proxy: RunningProxy) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        proxy.filters(["Lingering"], ["h1"])
 
 
 def _marked(mark: dict[str, str]) -> list[psutil.Process]:

@@ -10,8 +10,10 @@ from typing import IO, NamedTuple
 from ovirt_placement.config import EngineSettings
 from ovirt_service.digests import digest_name
 from ovirt_service.errors import UserError
+from ovirt_service.regular_files import open_regular
 
 _ROOT = 0
+_LONGEST = 4096
 
 
 class Password(NamedTuple):
@@ -33,13 +35,15 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
             return Password(password, digest_name(password, 8))
         raise UserError("no password: set password_file under [engine], or the variable OVIRT_PASSWORD")
     try:
-        with path.open(encoding="utf-8") as file:
+        with open(open_regular(path), encoding="utf-8") as file:
             mark = _mark(file, str(path))
-            password = file.read().rstrip("\r\n")
+            password = file.read(_LONGEST + 1).rstrip("\r\n")
     except OSError as error:
         raise UserError(f"{path}: cannot read the password: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: the password is not UTF-8 text") from None
+    if len(password) > _LONGEST:
+        raise UserError(f"{path}: is longer than {_LONGEST} characters, which no password is")
     if not password:
         raise UserError(f"{path}: is empty; write the password into it, alone on one line")
     return Password(password, mark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -199,6 +200,20 @@ def test_a_password_that_others_may_touch_is_refused_with_what_to_do(tmp_path: P
     with pytest.raises(UserError) as refusal:
         read_password(EngineSettings(password_file=file), {})
     assert str(refusal.value) == f"{file}: others may read the password: chmod 600 {file}"
+
+
+def test_a_password_file_that_is_none_keeps_nobody_waiting(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    os.mkfifo(file, 0o600)
+    with pytest.raises(UserError, match="cannot read the password: not a regular file"):
+        read_password(EngineSettings(password_file=file), {})
+    with pytest.raises(UserError, match="cannot read the password: not a regular file"):
+        read_password(EngineSettings(password_file=Path("/dev/zero")), {})
+    file.unlink()
+    file.write_text("x" * 5000)
+    file.chmod(0o600)
+    with pytest.raises(UserError, match="is longer than 4096 characters"):
+        read_password(EngineSettings(password_file=file), {})
 
 
 def test_a_password_file_that_is_absent_empty_or_binary_is_refused(tmp_path: Path) -> None:
