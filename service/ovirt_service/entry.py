@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from typing import TextIO
 
 from ovirt_service.errors import EXIT_STATUS, UserError
+from ovirt_service.exhaustion import end, end_when_exhausted, is_exhaustion
 from ovirt_service.legible import legible
 from ovirt_service.log_lines import one_line
 
@@ -42,6 +43,7 @@ def complain(command: str, text: str) -> None:
 
 
 def _guarded(command: str, run: Callable[[], int]) -> int:
+    end_when_exhausted()
     try:
         status = run()
         if sys.stdout is not None:
@@ -49,6 +51,10 @@ def _guarded(command: str, run: Callable[[], int]) -> int:
     except UserError as error:
         complain(command, str(error))
         return EXIT_STATUS
+    except (MemoryError, RuntimeError) as error:
+        if is_exhaustion(error):
+            end()
+        raise
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

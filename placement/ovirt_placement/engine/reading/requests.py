@@ -31,6 +31,8 @@ def whole_answers(connection: EngineConnection) -> Iterator[None]:
     try:
         yield
     except etree.XMLSyntaxError as error:
+        if not error.lineno:  # no line was read: libxml2 has no other way to say that memory ran out
+            raise MemoryError from error
         raise EngineSetupError(f"{connection.url}: what answers there sends broken XML: {error}") from None
     except xml.Unexpected as error:
         raise EngineAway(

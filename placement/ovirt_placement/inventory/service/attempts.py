@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ovirt_placement.inventory.published.publication import now
 from ovirt_service.back_off import BackOff
+from ovirt_service.exhaustion import guarded
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
@@ -62,11 +63,11 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
 
     def run() -> None:
         try:
-            done = partial(result.set_result, work())
+            done = partial(result.set_result, guarded(work))
         except Exception as error:  # told to the loop
             done = partial(result.set_exception, error)
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, done)
 
-    threading.Thread(target=run, daemon=True).start()
+    guarded(threading.Thread(target=run, daemon=True).start)
     return await result
