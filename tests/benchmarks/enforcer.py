@@ -53,13 +53,12 @@ def _rows(hosts: int, names: list[StrategyName]) -> Iterator[dict[str, str]]:
 
 def _planned(snapshot: Snapshot, cluster: str, name: StrategyName) -> tuple[Plan, float]:
     began = time.monotonic()
-    until = began + DEADLINE_SECONDS[name]
     plan = make_plan(
         snapshot,
         cluster,
         wishes=WISHES,
         strategy=catalogue.strategy(name),
-        deadline=Deadline(lambda: until - time.monotonic()),
+        deadline=Deadline.after(DEADLINE_SECONDS[name]),
     )
     return plan, time.monotonic() - began
 

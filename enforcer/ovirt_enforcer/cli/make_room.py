@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
 from ovirt_enforcer.cli.documents import RefusingHost, RoomFound
@@ -56,8 +55,7 @@ def run(args: argparse.Namespace) -> int:
     vm = find(args.vm, "VM", snapshot.vms)
     if vm.host is not None:
         raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")
-    until = time.monotonic() + _SECONDS
-    room = make_room(snapshot, vm.id, deadline=Deadline(lambda: until - time.monotonic()))
+    room = make_room(snapshot, vm.id, deadline=Deadline.after(_SECONDS))
     if args.json:
         show_json(_data(room, snapshot))
     else:

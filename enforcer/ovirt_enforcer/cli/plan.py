@@ -113,8 +113,7 @@ def _plan(found: Asked, cluster: str, strategy: Strategy, deadline: Deadline) ->
 
 def _share(until: float, clusters: int) -> Deadline:
     """What each of so many clusters that are left may take of the time that is left."""
-    ends = time.monotonic() + (until - time.monotonic()) / clusters
-    return Deadline(lambda: ends - time.monotonic())
+    return Deadline.after((until - time.monotonic()) / clusters)
 
 
 def _status(plans: Iterable[Plan], repair: frozenset[Repair]) -> int:

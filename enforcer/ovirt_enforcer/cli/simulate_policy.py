@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             cluster.id,
             found.held,
             wishes=found.wishes,
-            deadline=_within(args.deadline or _SECONDS),
+            deadline=Deadline.after(args.deadline or _SECONDS),
         )
         for cluster in clusters_of(args, found.snapshot)
     ]
@@ -71,8 +70,3 @@ def run(args: argparse.Namespace) -> int:
     if Outcome.LOOP in outcomes:
         return LOOP
     return NOT_SETTLED if Outcome.UNSETTLED in outcomes else 0
-
-
-def _within(seconds: float) -> Deadline:
-    until = time.monotonic() + seconds
-    return Deadline(lambda: until - time.monotonic())

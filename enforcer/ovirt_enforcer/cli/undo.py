@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 
 import msgspec
 
@@ -66,13 +65,12 @@ def run(args: argparse.Namespace) -> int:
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     if record.cluster not in snapshot.cluster_by_id:
         raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
-    until = time.monotonic() + _DEADLINE_SECONDS
     undoing = plan_back(
         snapshot,
         record.cluster,
         moved_by(record),
         _held(config, snapshot),
-        Deadline(lambda: until - time.monotonic()),
+        Deadline.after(_DEADLINE_SECONDS),
     )
     if args.json:
         show_json(_data(record, undoing, snapshot))

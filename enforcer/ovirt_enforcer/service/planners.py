@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,7 +86,7 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
         refused=question.left_out.keys(),
         wishes=question.wishes,
         strategy=catalogue.strategy(question.strategy),
-        deadline=_ends_in(question.deadline),
+        deadline=Deadline.after(question.deadline),
     )
     if question.rehearse and (plan.steps or question.restless):
         plan = replace(plan, loop=_loop(snapshot, question))
@@ -95,14 +94,9 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
 
 
 def _loop(snapshot: Snapshot, question: Question) -> str:
-    deadline = _ends_in(_REHEARSAL_SECONDS)
+    deadline = Deadline.after(_REHEARSAL_SECONDS)
     rehearsal = rehearse(snapshot, question.cluster, question.held, wishes=question.wishes, deadline=deadline)
     return telling.text(rehearsal, snapshot) if rehearsal.loop is not None else ""
-
-
-def _ends_in(seconds: float) -> Deadline:
-    until = time.monotonic() + seconds
-    return Deadline(lambda: until - time.monotonic())
 
 
 class PlannersBeside:

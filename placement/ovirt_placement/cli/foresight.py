@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +82,7 @@ def planning(args: argparse.Namespace) -> dict[str, Any]:
     """How migrations are planned, for `foresee`."""
     from ovirt_placement.planning.deadline import Deadline
 
-    until = time.monotonic() + _SECONDS
-    return {"repair": args.repair, "deadline": Deadline(lambda: until - time.monotonic())}
+    return {"repair": args.repair, "deadline": Deadline.after(_SECONDS)}
 
 
 def _conditions(text: str) -> Any:
