@@ -35,17 +35,22 @@ class Room:
         self._leaving: dict[str, list[str]] = {}
         for vm in sorted(domains):
             self._leaving.setdefault(self._problem.where[vm], []).append(vm)
-        self.targets = [host for host in self._problem.hosts if self._arrivals.get(host)]
+        # Where others have come, what left for them may come back.
+        returned_to = self._fixed_targets & self._leaving.keys()
+        self.targets = [
+            host for host in self._problem.hosts if self._arrivals.get(host) or host in returned_to
+        ]
 
     def limit(self) -> None:
         """What arrives must fit, with what leaves reckoned off."""
         for host in self.targets:
             room = self._problem.free_mb[host] - self._brought_mb.get(host, 0)
-            arriving = sum(self._problem.memory_mb[vm] for vm in self._arrivals[host])
+            arriving = sum(self._problem.memory_mb[vm] for vm in self._arrivals.get(host, ()))
             if arriving <= room:
                 continue
             limit = self._model.cp.add(self._taken(host, self._problem.memory_mb) <= room)
-            if room < 0:  # overfull already: nobody need leave as long as nobody comes
+            if room < 0 and host not in self._fixed_targets:
+                # Overfull already: nobody need leave as long as nobody comes.
                 limit.only_enforce_if(self._arrives(host))
 
     def crowding(self) -> tuple[Term, int]:
@@ -84,7 +89,7 @@ class Room:
         return fullest
 
     def _crowd(self, terms: list[Term], host: str, need: Mapping[str, float], spare: float) -> int:
-        arriving = sum(need[vm] for vm in self._arrivals[host])
+        arriving = sum(need[vm] for vm in self._arrivals.get(host, ()))
         most = max(0, round(arriving - spare))
         if not most:
             return 0
