@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ovirt_placement.planning.choosing.choice import Choice, Routing, Strategy
+from ovirt_placement.planning.choosing.least import least_migrations
 from ovirt_placement.planning.choosing.spread import spread
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.order import OrderedMove
@@ -14,6 +15,7 @@ from ovirt_placement.planning.ordering.waits import waits
 from ovirt_placement.planning.problem.gathering import meeting_first
 from ovirt_placement.planning.problem.onwards import after
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.planning.stepwise.search import improved
 from ovirt_placement.planning.value import Value, value, value_of
 
@@ -28,6 +30,8 @@ _ORDERING_SHARE = 0.2
 _STEPWISE_SHARE = 0.6
 #: The same for other ends, where no straight way leads to the one chosen.
 _OTHERS_SHARE = 0.2
+#: The same for making an end better; the rest is for the way to it.
+_IMPROVING_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +41,79 @@ class Solution:
     moves: tuple[OrderedMove, ...]
     #: No legal sequence leaves less broken, and none as little with fewer migrations.
     proven: bool
-    #: Migrations that any plan needs that mends as much.
+    #: Migrations that every legal sequence has that leaves no more broken.
     at_least: int
 
 
 def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     """The best moves that a strategy comes to before the deadline."""
-    choice = strategy.choose(problem, deadline.within(_CHOOSING_SHARE))
+    choice = _well_bounded(problem, strategy.choose(problem, deadline.within(_CHOOSING_SHARE)))
     bound = value_of(choice.bound)
     moves = _best_moves(problem, choice, deadline)
     worth = value(problem, moves)
     proven = worth <= bound
     if not proven and isinstance(strategy, Routing):
         share = _SHORTENING_SHARE if worth[:-1] <= bound[:-1] else _ROUTING_SHARE
-        route = strategy.route(problem, choice, deadline.within(share))
+        route = strategy.route(problem, choice, worth, deadline.within(share))
         if route is not None and (route.proven or value(problem, route.moves) < worth):
             moves, proven = route.moves, route.proven or value(problem, route.moves) <= bound
     if not proven and strategy.goes_on:
-        moves = _further(problem, moves, bound, strategy, deadline)
+        moves = _improved(problem, moves, choice, strategy, deadline)
     worth = value(problem, moves)
     proven = proven or worth <= bound
-    at_least = worth[-1] if proven else bound[-1] if worth[:-1] <= bound[:-1] else 0
+    known = None if problem.guessed else bound
+    at_least = worth[-1] if proven else least_migrations(problem, worth, known)
     return Solution(tuple(map(OrderedMove, moves, waits(problem, moves))), proven, at_least)
+
+
+def _well_bounded(problem: Problem, choice: Choice) -> Choice:
+    bound = value_of(choice.bound)
+    migrations = least_migrations(problem, bound, bound)
+    return replace(choice, bound=choice.bound._replace(migrations=migrations))
+
+
+def _improved(
+    problem: Problem, moves: _Moves, choice: Choice, strategy: Strategy, deadline: Deadline
+) -> _Moves:
+    """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
+    bound = value_of(choice.bound)
+    while True:
+        mended = _further(problem, moves, bound, strategy, deadline)
+        better = _to_better_ends(problem, mended, choice, deadline)
+        if better == moves or value(problem, better)[:-1] <= bound[:-1] or deadline.over:
+            return better
+        moves = better
+
+
+def _to_better_ends(problem: Problem, moves: _Moves, choice: Choice, deadline: Deadline) -> _Moves:
+    """The end that the moves lead to is made better, and a way is looked for to where that leads."""
+    worth = value(problem, moves)
+    while choice.further is not None and worth > value_of(choice.bound) and not deadline.over:
+        where = choice.further(_end(problem, moves), deadline.within(_IMPROVING_SHARE))
+        tried = _moves(problem, where, deadline)
+        reached = value(problem, tried)
+        if reached >= worth:
+            break
+        moves, worth = tried, reached
+    return moves
+
+
+def _end(problem: Problem, moves: _Moves) -> Mapping[str, str]:
+    standing = Standing(problem)
+    for move in moves:
+        standing.move(move.vms, move.host)
+    return dict(standing.moved)
 
 
 def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
     """Rule by rule, and by the strategy again from there, as long as that mends something."""
-    while True:
+    while value(problem, moves)[:-1] > bound[:-1]:
         mended = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
         longer = _onwards(problem, mended, strategy, deadline)
         if longer == moves or deadline.over:
             return longer
         moves = longer
+    return moves
 
 
 def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:

@@ -130,6 +130,10 @@ class BruteForce:
 
     def best(self) -> tuple[Violations, int]:
         """The best worth that can be reached, and the fewest migrations that reach it."""
+        return min((self.worth(at), cost) for at, cost in self.cheapest().items())
+
+    def cheapest(self) -> dict[Assignment, int]:
+        """Every placement that can be reached, with the fewest migrations that reach it."""
         cheapest = {self.start: 0}
         queue = deque([self.start])
         while queue:
@@ -138,7 +142,7 @@ class BruteForce:
                 if cheapest[at] + cost < cheapest.get(after, 10**9):
                     cheapest[after] = cheapest[at] + cost
                     queue.append(after)
-        return min((self.worth(at), cost) for at, cost in cheapest.items())
+        return cheapest
 
     def migrations(self, at: Assignment) -> Iterator[tuple[Assignment, int]]:
         """Placements one request away: of one VM, or of all that must run with it on its host at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -20,6 +21,7 @@ from ovirt_placement.planning.solving import solve
 from ovirt_placement.planning.value import value
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.choosing.clusters import drawn
+from tests.placement.planning.clocks import Clock
 
 #: Both stand wrong, neither host has room for another, and on h3 there is room for one.
 STATE = snapshot(
@@ -71,3 +73,61 @@ def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None
         solution = solve(problem, Greedy(), Deadline(partial(next, left)))
         values.append(value(problem, [ordered.move for ordered in solution.moves]))
     assert values == sorted(values, reverse=True)
+
+
+#: Three stand wrong, and there is room everywhere. Groups without a common VM alone would need two.
+WRONG = snapshot(
+    *(host(f"h{number}") for number in range(3)), *(vm(name, "h0") for name in "abcxyz"),
+    *(group(name, vms=name, hosts_rule=TOGETHER, hosts="h1") for name in ("a b", "b c")),
+)  # fmt: skip
+RIGHT = dict.fromkeys("abc", "h1")
+#: Of these each is better than the one before: fewer move who need not.
+ENDS = [RIGHT | dict.fromkeys(idle, "h2") for idle in ("xyz", "xy", "x", "")]
+
+
+class Improving(Found):
+    """Begins with the first end, and knows a better one each time it is asked, which takes it a second."""
+
+    goes_on = True
+
+    def __init__(self, clock: Clock, *ends: Mapping[str, str], migrations: int) -> None:
+        """No end has fewer migrations than so many, as far as it knows."""
+        first, *self._better = ends
+        super().__init__(first)
+        self._clock = clock
+        self._migrations = migrations
+        self.asked = 0
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        choice = super().choose(problem, deadline)
+        known = choice.bound._replace(migrations=self._migrations)
+        return replace(choice, bound=known, further=self._further)
+
+    def _further(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:
+        assert not deadline.over
+        self.asked += 1
+        self._clock.run(1.0)
+        return self._better.pop(0) if self._better else where
+
+
+@pytest.mark.parametrize(
+    ("at_least", "seconds", "asked", "migrations"),
+    [
+        pytest.param(3, 100.0, 3, 3, id="ends as soon as the bound is reached"),
+        pytest.param(2, 100.0, 4, 3, id="goes on while the bound is open, until nothing better is known"),
+        pytest.param(3, 3.0, 3, 3, id="no share of the time ends what still makes it better"),
+        pytest.param(3, 1.5, 2, 4, id="and the deadline does"),
+    ],
+)
+@pytest.mark.parametrize("busy", [1.0, 0.25])
+def test_the_time_is_used_as_long_as_it_helps(
+    busy: float, at_least: int, seconds: float, asked: int, migrations: int
+) -> None:
+    clock = Clock(busy)
+    strategy = Improving(clock, *ENDS, migrations=at_least)
+    deadline = Deadline.after(seconds, lambda: clock.now, lambda: clock.worked)
+    solution = solve(pose(WRONG, CLUSTER), strategy, deadline)
+    assert strategy.asked == asked
+    assert sum(len(one.move.vms) for one in solution.moves) == migrations
+    assert solution.proven is (migrations == at_least)
+    assert solution.at_least == at_least

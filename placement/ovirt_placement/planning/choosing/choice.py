@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Score
+from ovirt_placement.planning.value import Value
 
 #: Ends beside the best that are worth the time it takes to find ways to them.
 MOST_OTHERS = 8
@@ -27,6 +28,9 @@ class Choice:
     #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
     #: Not more than `MOST_OTHERS`.
     others: tuple[Mapping[str, str], ...] = ()
+    #: Makes another end better, as far as the strategy knows how, given its VMs that are elsewhere than at
+    #: the start; what it has tried is not tried again. None where the strategy knows nothing more.
+    further: Callable[[Mapping[str, str], Deadline], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,9 @@ class Strategy(Protocol):
 class Routing(Protocol):
     """A strategy that can also look for the way itself, where no way leads to the end that it chose."""
 
-    def route(self, problem: Problem, choice: Choice, deadline: Deadline) -> Route | None:
-        """Legal migrations, one after the other, to the best that can be reached; None if none were found."""
+    def route(self, problem: Problem, choice: Choice, worth: Value, deadline: Deadline) -> Route | None:
+        """Legal migrations, one after the other, to the best that can be reached; None if none were found.
+
+        `worth` is that of those that are known.
+        """
         ...

@@ -53,12 +53,15 @@ class Construction:
         self.reach = reach
         self.standing = Standing(problem)
         self.built: list[Built] = []
+        #: Of each VM of a part all VMs of the part.
+        self.part_of: dict[str, tuple[str, ...]] = {}
         self._start = Standing(problem)
         self.untouched = self._untouchable()
 
     def run(self, deadline: Deadline) -> None:
         for part in parts_of(self.problem, self.reach):
             self.built.append(self._build(part, deadline.within(_PART_SHARE)))
+            self.part_of |= dict.fromkeys(part.vms, part.vms)
         parted = {goal.number for built in self.built for goal in built.part.goals}
         self.untouched = self._untouchable(parted)
 
@@ -66,6 +69,13 @@ class Construction:
     def bound(self) -> Value:
         """No end is better than this."""
         return total([self.untouched, *(built.bound for built in self.built)], self.problem)
+
+    def value_of(self, part: Part) -> Value:
+        """What a part is worth as things stand, but for what it takes of headroom."""
+        sought = (goal for goal in part.goals if goal.wanted or goal.held)
+        counts = counted(filter(self.standing.broken, sought), self.standing)
+        counts[-1] = sum(vm in self.standing.moved for vm in part.vms)
+        return tuple(counts)
 
     def _untouchable(self, parted: frozenset[int] | set[int] = frozenset()) -> Value:
         """What is broken where nobody can move, as far as a model can tell."""
@@ -106,10 +116,8 @@ class Construction:
         return () if solved is None else solved.bounds[: length_of_value(self.problem)]
 
     def _value(self, part: Part, solved: Solved | None) -> Value:
-        sought = (goal for goal in part.goals if goal.wanted or goal.held)
-        counts = counted(filter(self.standing.broken, sought), self.standing)
-        if solved is not None:
-            counts[1], counts[-1] = solved.values[1], value_of(solved, self.problem)[-1]
-        else:
-            counts[-1] = sum(vm in self.standing.moved for vm in part.vms)
-        return tuple(counts)
+        value = self.value_of(part)
+        if solved is None:
+            return value
+        # With headroom and detours, as the model counts them.
+        return (value[0], solved.values[1], *value[2:-1], value_of(solved, self.problem)[-1])

@@ -23,25 +23,34 @@ def reduced(
     Of hosts that are alike the first in `order` are kept. Without regard to room nothing is lost by it.
     """
     problem = standing.problem
-    moving = sorted(vm for vm in vms if len(reach.of(vm)) > 1)
-    goals = goals_of(problem, moving)
-    needed = _needed(goals, moving) + more
-    marks = _marks(standing, goals, moving)
-    kinds: defaultdict[object, int] = defaultdict(int)
-    kept: set[str] = set()
-    reaches = list({id(one): one for one in map(frozenset, {reach.of(vm)[1:] for vm in moving})}.values())
-    for host in order:
-        mark = marks.get(host)
-        kind = (mark, tuple(host in one for one in reaches), tuple(_listed(goals, host)))
-        kinds[kind] += 1
-        if kinds[kind] <= needed:
-            kept.add(host)
+    moving = movable(reach, vms)
+    kept = {host for host, _ in kinds(standing, reach, moving, order, more)}
     return {
         vm: tuple(
             host for host in reach.of(vm) if host in kept or host in (problem.where[vm], standing.where(vm))
         )
         for vm in moving
     }
+
+
+def movable(reach: Reach, vms: Collection[str]) -> list[str]:
+    return sorted(vm for vm in vms if len(reach.of(vm)) > 1)
+
+
+def kinds(
+    standing: Standing, reach: Reach, moving: Collection[str], order: Sequence[str], more: int
+) -> list[tuple[str, bool]]:
+    """Enough hosts of each kind, and of each whether it stands for others that are left out."""
+    problem = standing.problem
+    goals = goals_of(problem, moving)
+    needed = _needed(goals, moving) + more
+    marks = _marks(standing, goals, moving)
+    reaches = list({id(one): one for one in map(frozenset, {reach.of(vm)[1:] for vm in moving})}.values())
+    alike: defaultdict[object, list[str]] = defaultdict(list)
+    for host in order:
+        kind = (marks.get(host), tuple(host in one for one in reaches), tuple(_listed(goals, host)))
+        alike[kind].append(host)
+    return [(host, len(hosts) > needed) for hosts in alike.values() for host in hosts[:needed]]
 
 
 def _needed(goals: Collection[Goal], moving: Collection[str]) -> int:

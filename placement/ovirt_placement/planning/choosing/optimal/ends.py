@@ -70,9 +70,10 @@ def solve(
     evenly: bool = True,
     workers: int = 1,
     least: Sequence[int] = (),
+    work: float | None = None,
 ) -> Solved | None:
     """The best end of the VMs that have domains, all others staying where they are."""
     if not domains:
         return None
     model = Model(Scope(standing, reach, domains, room))
-    return Stages(model, workers=workers, evenly=evenly).solve(deadline, least)
+    return Stages(model, workers=workers, evenly=evenly, work=work).solve(deadline, least)

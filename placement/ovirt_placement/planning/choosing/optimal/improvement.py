@@ -1,87 +1,143 @@
-"""What did not reach its bound is decided anew, together with what is in its way."""
+"""What did not reach its bound is decided again, together with what is in its way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ovirt_placement.planning.choosing.optimal.construction import Built, Construction
-from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
+from ovirt_placement.planning.choosing.optimal.construction import Construction
 from ovirt_placement.planning.choosing.optimal.ends import Value, length_of_value, put, solve, value_at
+from ovirt_placement.planning.choosing.optimal.neighbourhood import NO_AIMS, Neighbourhood
+from ovirt_placement.planning.choosing.optimal.relaxation import relaxed
+from ovirt_placement.planning.choosing.spread import spread
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.score import score
+from ovirt_placement.planning.problem.score import crowded, score
 
 #: A cluster with no more places to choose from is decided as one.
 _MOST_PLACES = 12_000
-#: Bystanders of a neighbourhood, and the hosts that each of them is offered.
-_MOST_BYSTANDERS = 150
-_BYSTANDER_HOSTS = 6
-_ROUNDS = 4
-_NEIGHBOURHOOD_SHARE = 0.2
+#: Neighbourhoods grow as long as none of them makes the end better, up to this size.
+_SIZES = 6
+#: The work that a neighbourhood of size 1 may take; it grows with the square of the size.
+_WORK = 0.1
+#: The size of that of all parts that found too little room, as long as each of them aims at one host.
+_AIMING = 3
+#: Parts with more VMs are left as they are.
+_MOST_VMS = 150
 
 
-def improve(construction: Construction, deadline: Deadline) -> Value:
-    """Make the end of a construction better; the bound that no end passes is what is returned."""
-    bound = construction.bound
-    if all(built.perfect for built in construction.built):
-        return bound
-    problem, reach = construction.problem, construction.reach
-    places = {vm: hosts for vm in problem.memory_mb if len(hosts := reach.of(vm)) > 1}
-    if sum(map(len, places.values())) <= _MOST_PLACES:
-        return _whole(construction, places, bound, deadline)
-    for number in range(1, _ROUNDS + 1):
-        improved = [
-            _neighbourhood(construction, built, number, deadline.within(_NEIGHBOURHOOD_SHARE))
+class Improvement:
+    """Makes the end of a construction better, until it reaches the bound or nothing more can be tried."""
+
+    def __init__(self, construction: Construction) -> None:
+        self._construction = construction
+        self._standing = construction.standing
+        #: No end is better than this.
+        self.bound = construction.bound
+        self._places = None if self.value <= self.bound else self._decided_whole()
+        self._followed = False
+        self._size = 1
+
+    @property
+    def value(self) -> Value:
+        """What the end is worth now."""
+        return value_at(self._standing, self._construction.reach)
+
+    @property
+    def where(self) -> Mapping[str, str]:
+        """The end: VMs that are elsewhere than at the start, with their hosts."""
+        return dict(self._standing.moved)
+
+    def run(self, deadline: Deadline) -> None:
+        """Improve the end as it stands; what was begun goes on where a deadline ended it."""
+        if self.value <= self.bound:
+            return
+        if self._places is not None:
+            self._whole(self._places, deadline)
+            return
+        if not self._followed:
+            self._followed = True
+            self._follow(deadline)
+        while self._size <= _SIZES and self.value > self.bound and not deadline.over:
+            if not self._sweep(deadline) and not deadline.over:
+                self._size += 1
+        put(self._standing, spread(self._construction.problem, self.where))
+
+    def run_from(self, where: Mapping[str, str], deadline: Deadline) -> Mapping[str, str]:
+        """The same from another end."""
+        standing, homes = self._standing, self._construction.problem.where
+        if where != standing.moved:
+            put(standing, {vm: homes[vm] for vm in standing.moved.keys() - where.keys()})
+            put(standing, where)
+            self._size = 1
+        self.run(deadline)
+        return self.where
+
+    def _decided_whole(self) -> Mapping[str, tuple[str, ...]] | None:
+        """All VMs that may move, with their hosts; None if these are too many to be decided as one."""
+        reach = self._construction.reach
+        places = {vm: hosts for vm in self._construction.problem.memory_mb if len(hosts := reach.of(vm)) > 1}
+        return places if sum(map(len, places.values())) <= _MOST_PLACES else None
+
+    def _whole(self, places: Mapping[str, tuple[str, ...]], deadline: Deadline) -> None:
+        construction = self._construction
+        fixed = construction.untouched
+        least = tuple(one - other for one, other in zip(self.bound, fixed, strict=True))
+        before = self._merit
+        solved = solve(self._standing, construction.reach, places, deadline, workers=2, least=least)
+        if solved is None:
+            return
+        self._put_if_better(solved.where, before)
+        length = length_of_value(construction.problem)
+        self.bound = max(self.bound, tuple(map(sum, zip(solved.bounds[:length], fixed, strict=True))))
+
+    def _follow(self, deadline: Deadline) -> None:
+        """Take the parts that found too little room to where they would cost least if others made way."""
+        found = relaxed(self._construction, deadline)
+        self.bound = max(self.bound, found.bound)
+        if found.where:
+            self._decide(tuple(found.where), _AIMING, deadline, found.where)
+
+    def _sweep(self, deadline: Deadline) -> bool:
+        """Whether any neighbourhood made the end better."""
+        better = False
+        for seed in self._seeds():
+            if deadline.over or self.value <= self.bound:
+                break
+            better = self._decide(seed, self._size, deadline) or better
+        return better
+
+    def _seeds(self) -> list[tuple[str, ...]]:
+        """Parts that could be better, and bystanders that moved."""
+        construction, standing = self._construction, self._standing
+        full = set(crowded(standing)) if self.value[1] > self.bound[1] else set()
+        parts = [
+            built.part.vms
             for built in construction.built
-            if not built.perfect and not deadline.over and len(built.part.vms) <= _MOST_BYSTANDERS
+            if len(built.part.vms) <= _MOST_VMS
+            and (
+                construction.value_of(built.part) > built.bound
+                or any(standing.moved.get(vm) in full for vm in built.part.vms)
+            )
         ]
-        if not any(improved):
-            break
-    return bound
+        return [*parts, *((vm,) for vm in sorted(standing.moved) if vm not in construction.part_of)]
 
+    def _decide(
+        self, seed: tuple[str, ...], size: int, deadline: Deadline, aims: Mapping[str, str] = NO_AIMS
+    ) -> bool:
+        construction, standing = self._construction, self._standing
+        domains = Neighbourhood(construction, seed, size, aims).domains()
+        before = self._merit
+        work = _WORK * size * size
+        solved = solve(standing, construction.reach, domains, deadline, evenly=False, work=work)
+        return solved is not None and self._put_if_better(solved.where, before)
 
-def _whole(
-    construction: Construction, places: Mapping[str, tuple[str, ...]], bound: Value, deadline: Deadline
-) -> Value:
-    standing = construction.standing
-    fixed = construction.untouched
-    least = tuple(one - other for one, other in zip(bound, fixed, strict=True))
-    solved = solve(standing, construction.reach, places, deadline, workers=2, least=least)
-    if solved is None:
-        return bound
-    put(standing, solved.where)
-    length = length_of_value(construction.problem)
-    return max(bound, tuple(map(sum, zip(solved.bounds[:length], fixed, strict=True))))
+    @property
+    def _merit(self) -> tuple[Value, int]:
+        return self.value, score(self._standing).memory_mb
 
-
-def _neighbourhood(construction: Construction, built: Built, number: int, deadline: Deadline) -> bool:
-    """Decide a part anew, with all that stands or is to stand on the hosts that it might use."""
-    problem, reach, standing = construction.problem, construction.reach, construction.standing
-    order = roomiest(standing)
-    hosts = {problem.where[vm] for vm in built.part.vms} | {standing.where(vm) for vm in built.part.vms}
-    hosts |= set(order[: 2 * number])
-    vms = set(built.part.vms)
-    for other in construction.built:
-        if len(other.part.vms) <= _MOST_BYSTANDERS and any(
-            standing.where(vm) in hosts and vm in standing.moved for vm in other.part.vms
-        ):
-            vms.update(other.part.vms)
-    domains = dict(reduced(standing, reach, vms, order, more=number))
-    offered = set(order[: _BYSTANDER_HOSTS * number])
-    bystanders = sorted(
-        (vm for host in sorted(hosts) for vm in problem.on.get(host, ()) if vm not in vms),
-        key=lambda vm: (bool(problem.goals_of.get(vm)), problem.memory_mb.get(vm, 0), vm),
-    )
-    for vm in bystanders[: _MOST_BYSTANDERS * number]:
-        if vm in problem.memory_mb and len(reach.of(vm)) > 1:
-            own = {problem.where[vm], standing.where(vm)}
-            domains[vm] = tuple(host for host in reach.of(vm) if host in offered or host in own)
-    before = (value_at(standing, reach), score(standing))
-    earlier = {vm: standing.where(vm) for vm in domains}
-    solved = solve(standing, reach, domains, deadline, workers=2)
-    if solved is None:
-        return False
-    put(standing, solved.where)
-    reached = (value_at(standing, reach), score(standing))
-    if reached > before:
-        put(standing, earlier)
-    return reached < before
+    def _put_if_better(self, where: Mapping[str, str], before: tuple[Value, int]) -> bool:
+        """Whether it was better by more than the memory that moves."""
+        earlier = {vm: self._standing.where(vm) for vm in where}
+        put(self._standing, where)
+        if self._merit > before:
+            put(self._standing, earlier)
+        return self.value < before[0]

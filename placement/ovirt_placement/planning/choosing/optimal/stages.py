@@ -57,10 +57,13 @@ class Stages:
         workers: int,
         evenly: bool,
         asked: Mapping[str, cp_model.IntVar] = NOTHING_ASKED,
+        work: float | None = None,
     ) -> None:
+        """`work` limits each run in the solver's own units, so that it ends alike on every machine."""
         self._model = model
         self._asked = asked
         self._workers = workers
+        self._work = work
         self._solver = cp_model.CpSolver()
         crowding: tuple[Term, int] = (0, 0)
         room = Room(model)
@@ -180,8 +183,8 @@ class Stages:
         parameters.random_seed = _SEED
         if left < math.inf:
             parameters.max_time_in_seconds = left
-        else:
-            parameters.max_deterministic_time = _WORK
+        if self._work is not None or left == math.inf:
+            parameters.max_deterministic_time = self._work or _WORK
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(deadline, ended), daemon=True)
         watch.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.planning.choosing.choice import Choice, Route
 from ovirt_placement.planning.choosing.optimal.construction import Construction
-from ovirt_placement.planning.choosing.optimal.improvement import improve
+from ovirt_placement.planning.choosing.optimal.improvement import Improvement
 from ovirt_placement.planning.choosing.optimal.joint import Joint
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.exact.search import shortest
@@ -12,7 +12,7 @@ from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.score import Score, score
-from ovirt_placement.planning.value import value_of
+from ovirt_placement.planning.value import Value, value_of
 
 #: The share of the time in which every part gets its first end.
 _FIRST_SHARE = 0.6
@@ -29,12 +29,13 @@ class Optimal:
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
         construction = Construction(problem, Reach(problem))
         construction.run(deadline.within(_FIRST_SHARE))
-        bound = improve(construction, deadline)
-        standing = construction.standing
-        reached = score(standing)
-        hard, crowding, *soft, pairs, migrations = bound
+        improvement = Improvement(construction)
+        improvement.run(deadline)
+        where = improvement.where
+        reached = score(construction.standing)
+        hard, crowding, *soft, pairs, migrations = improvement.bound
         return Choice(
-            dict(standing.moved),
+            where,
             reached,
             Score(
                 hard=hard,
@@ -46,14 +47,16 @@ class Optimal:
                 memory_mb=0,
                 fullest=0,
             ),
+            further=improvement.run_from,
         )
 
-    def route(self, problem: Problem, choice: Choice, deadline: Deadline) -> Route | None:
+    def route(self, problem: Problem, choice: Choice, worth: Value, deadline: Deadline) -> Route | None:
         """For good where the problem is small; else straight to an end as good as the bound, or nearly so."""
         moves = shortest(problem, value_of(choice.bound)[:-1], deadline)
         if moves is not None:
             return Route(moves, proven=True)
-        if any(goal.shape is Shape.OTHER for goal in problem.goals):
+        reached = worth <= value_of(choice.score)
+        if reached or any(goal.shape is Shape.OTHER for goal in problem.goals):
             return None
         joint = Joint(problem, choice.where)
         moves = joint.reach(deadline.within(_REACHING_SHARE))
