@@ -111,7 +111,8 @@ class Plan(Struct, frozen=True, dict=True):
     #: No plan breaks fewer hard rules, none of these fewer soft ones by priority, and none of these has fewer
     #: migrations.
     proven: bool = True
-    #: Migrations that any plan needs that mends as much.
+    #: Migrations that any plan has that leaves no more broken than this one: hard rules first, then what is
+    #: taken of headroom, then soft rules by priority. Never too many; equal to `migrations` if `proven`.
     at_least: int = 0
     #: How long it is thought to take, in seconds, with two migrations from and to each host at once.
     seconds: float = 0.0

@@ -11,18 +11,20 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.certifying import Certified, apply, certify, refusal
 from ovirt_placement.planning.choosing import catalogue
 from ovirt_placement.planning.choosing.choice import Strategy
+from ovirt_placement.planning.choosing.least import least_migrations
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.ordering.schedule import Limits, schedule
 from ovirt_placement.planning.plan import Plan, Refused, Step
 from ovirt_placement.planning.problem.posing import DEFAULT_WISHES, NOTHING_REFUSED, Wishes, pose
-from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
 from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.planning.remains import End, remains
 from ovirt_placement.planning.reservation import safe_part, worse
 from ovirt_placement.planning.restoring.restore import Asked, restored
 from ovirt_placement.planning.solving import Solution, solve
+from ovirt_placement.planning.value import value
 
 #: Which VMs are to be left alone for now: with the reason of each, where it is known.
 Held = Mapping[str, str] | Collection[str]
@@ -140,7 +142,7 @@ class _Asking(NamedTuple):
             refused=dropped,
             crowded=_crowded(problem, steps),
             proven=proven,
-            at_least=solution.at_least if whole and not dropped_any else 0,
+            at_least=solution.at_least if whole and not dropped_any else _at_least(problem, steps),
             seconds=schedule(steps, Limits()).makespan,
         )
 
@@ -156,6 +158,12 @@ def holds(snapshot: Snapshot, plan: Plan, held: Held = (), wishes: Wishes = DEFA
         (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in problem.goals if not goal.held
     }
     return left == {(one.family, one.groups, one.hard) for one in plan.remaining}
+
+
+def _at_least(problem: Problem, steps: Sequence[Step]) -> int:
+    """Of a plan that was cut short, or made without what was only just refused."""
+    moves = [Move(step.vms, step.target) for step in steps]
+    return least_migrations(problem, value(problem, moves), None)
 
 
 def _crowded(problem: Problem, steps: Sequence[Step]) -> tuple[str, ...]:
