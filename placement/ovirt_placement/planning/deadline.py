@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-#: Of the time by the clock that is left after a stage, the part that the stage may use up on a busy machine.
+#: Of the time by the clock that is left after a stage, the part that it may use up on a busy machine.
 _LENT = 0.5
 
 
@@ -45,16 +45,17 @@ class Deadline:
     def over(self) -> bool:
         return self.seconds_left() <= 0.0 or (self.work_left is not None and self.work_left() <= 0.0)
 
-    def within(self, share: float) -> Deadline:
+    def within(self, share: float, lent: float = _LENT) -> Deadline:
         """A deadline that ends once this share, 0 to 1, of the time that is left now is used.
 
-        Where work is counted it is the share of that, and by the clock it leaves half of the rest at least.
+        Where work is counted it is the share of that, and `lent` is how much of the rest by the clock it may
+        use up, too; 0 where what comes after it must be done.
         """
         rest = self.seconds_left() * (1.0 - share)
         if self.work_left is None:
             return Deadline(lambda: self.seconds_left() - rest)
         work_left, unworked = self.work_left, self.work_left() * (1.0 - share)
-        return Deadline(lambda: self.seconds_left() - rest * (1.0 - _LENT), lambda: work_left() - unworked)
+        return Deadline(lambda: self.seconds_left() - rest * (1.0 - lent), lambda: work_left() - unworked)
 
 
 NEVER = Deadline(lambda: math.inf)

@@ -116,7 +116,7 @@ class _Asking(NamedTuple):
         return pose(self.snapshot, self.cluster, self.held, {*self.refused, *refused}, self.wishes)
 
     def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
-        solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE))
+        solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE, lent=0.0))
         return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
 
     def plan(

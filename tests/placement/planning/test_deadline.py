@@ -45,6 +45,13 @@ def test_a_stage_leaves_half_of_the_rest_by_the_clock_to_those_after_it() -> Non
     assert deadline.seconds_left() == 6.0
 
 
+def test_nothing_is_lent_to_a_stage_after_which_there_is_work_to_be_done() -> None:
+    clock = Clock(busy=0.1)
+    deadline = ending(clock, 32.0)
+    worked_in(clock, deadline.within(0.75, lent=0.0))
+    assert deadline.seconds_left() == 8.0
+
+
 def test_threads_that_work_side_by_side_do_not_shorten_a_stage() -> None:
     clock = Clock(busy=2.0)
     deadline = ending(clock, 30.0)

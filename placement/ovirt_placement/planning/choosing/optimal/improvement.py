@@ -17,9 +17,9 @@ _MOST_PLACES = 12_000
 #: Neighbourhoods grow as long as none of them makes the end better, up to this size.
 _SIZES = 6
 #: The work that a neighbourhood of size 1 may take; it grows with the square of the size.
-_WORK = 0.1
+_WORK = 0.2
 #: The size of that of all parts that found too little room, as long as each of them aims at one host.
-_AIMING = 3
+_AIMING = 2
 #: Parts with more VMs are left as they are.
 _MOST_VMS = 150
 
@@ -106,19 +106,22 @@ class Improvement:
         return better
 
     def _seeds(self) -> list[tuple[str, ...]]:
-        """Parts that could be better, and bystanders that moved."""
+        """Parts that could be better, those for which bystanders made way, and these bystanders."""
         construction, standing = self._construction, self._standing
-        full = set(crowded(standing)) if self.value[1] > self.bound[1] else set()
+        bystanders = sorted(vm for vm in standing.moved if vm not in construction.part_of)
+        busy = {construction.problem.where[vm] for vm in bystanders}
+        if self.value[1] > self.bound[1]:
+            busy.update(crowded(standing))
         parts = [
             built.part.vms
             for built in construction.built
             if len(built.part.vms) <= _MOST_VMS
             and (
                 construction.value_of(built.part) > built.bound
-                or any(standing.moved.get(vm) in full for vm in built.part.vms)
+                or any(standing.moved.get(vm) in busy for vm in built.part.vms)
             )
         ]
-        return [*parts, *((vm,) for vm in sorted(standing.moved) if vm not in construction.part_of)]
+        return [*parts, *((vm,) for vm in bystanders)]
 
     def _decide(
         self, seed: tuple[str, ...], size: int, deadline: Deadline, aims: Mapping[str, str] = NO_AIMS

@@ -59,12 +59,19 @@ class Stages:
         asked: Mapping[str, cp_model.IntVar] = NOTHING_ASKED,
         work: float | None = None,
     ) -> None:
-        """`work` limits each run in the solver's own units, so that it ends alike on every machine."""
+        """`work` limits each run in the solver's own units, so that it ends alike on every machine.
+
+        With it, only what is compared with bounds is made small: neither the memory that moves nor evenness.
+        """
         self._model = model
         self._asked = asked
         self._workers = workers
         self._work = work
         self._solver = cp_model.CpSolver()
+        if work is not None:
+            # Room and counts are sums: where the work is limited, their linear relaxation leads to most.
+            self._solver.parameters.linearization_level = 2
+            self._search_at_once()
         crowding: tuple[Term, int] = (0, 0)
         room = Room(model)
         if model.scope.room:
@@ -79,8 +86,9 @@ class Stages:
             *(Stage(tuple(model.broken[level]), len(model.broken[level])) for level in levels if level),
             Stage(tuple(model.pairs), model.most_pairs),
             Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
-            Stage(tuple(memory), sum(model.problem.memory_mb[vm] for vm in moved)),
         ]
+        if work is None:
+            self._stages.append(Stage(tuple(memory), sum(model.problem.memory_mb[vm] for vm in moved)))
         if evenly and model.scope.room:
             self._stages.append(Stage((room.fullest(),), 1_000_000))
 
@@ -124,12 +132,15 @@ class Stages:
             self._model.cp.add(sum(stage.terms) == value)
         where = {vm: self._model.scope.standing.where(vm) for vm in self._model.scope.domains}
         self._hint(where, {})
-        # Of little use where any solution will do, and they take longer than finding one.
-        self._solver.parameters.symmetry_level = 0
-        self._solver.parameters.cp_model_probing_level = 0
+        self._search_at_once()
         if self._run(deadline) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
         return Solved(*self._read(), len(values), tuple(values), tuple(values))
+
+    def _search_at_once(self) -> None:
+        """Without what takes longer than finding a solution, where any or a good one will do."""
+        self._solver.parameters.symmetry_level = 0
+        self._solver.parameters.cp_model_probing_level = 0
 
     def _read(self) -> tuple[dict[str, str], dict[str, int]]:
         """Where VMs are in the last solution, and what was asked for besides."""
