@@ -108,7 +108,7 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     migrations: int
     #: Whether no plan mends more, or as much with fewer migrations.
     proven: bool
-    #: Migrations that any plan needs that mends as much.
+    #: Migrations that any plan has that leaves no more broken than this one.
     at_least: int
     #: How long it is thought to take.
     seconds: float
