@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -10,6 +12,10 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning.choosing.choice import Strategy
+from ovirt_placement.planning.choosing.greedy.strategy import Greedy
+from ovirt_placement.planning.choosing.random import Random
+from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import holds, make_plan
 from ovirt_placement.planning.problem.posing import Repair, Wishes
@@ -47,6 +53,21 @@ def test_no_plan_mends_more_or_needs_fewer_migrations(cluster: Snapshot) -> None
     assert plan.proven
     assert end_of(cluster, plan) == BruteForce(cluster).best()
     assert plan.at_least == plan.migrations
+
+
+@settings(max_examples=60, deadline=None)
+@given(tiny_clusters(), st.sampled_from([None, Greedy(), Random()]), st.integers(0, 200))
+def test_no_plan_that_leaves_no_more_broken_has_fewer_migrations_than_are_said_to_be_needed(
+    cluster: Snapshot, strategy: Strategy | None, questions: int
+) -> None:
+    """Time is counted in questions for it: most plans are cut short."""
+    left = count(questions, -1)
+    deadline = Deadline(partial(next, left))
+    plan = make_plan(cluster, CLUSTER, wishes=ALL, strategy=strategy, deadline=deadline)
+    oracle = BruteForce(cluster)
+    worth, migrations = end_of(cluster, plan)
+    fewest = min(cost for at, cost in oracle.cheapest().items() if oracle.worth(at) <= worth)
+    assert plan.at_least <= fewest <= migrations
 
 
 @settings(max_examples=30, deadline=None)
