@@ -7,12 +7,13 @@ its traps: what cannot be followed, or is absent on one entity, fails the whole 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import quote
 
 from ovirt_simulator.http import markup
 
-#: What to expand: names with what to expand below them.
+#: What to expand: names, without underscores and in lower case, with what to expand below them.
 Follow: TypeAlias = "dict[str, Follow]"
 
 #: Renders the resource at an address: given the tag it gets, and what to follow below it.
@@ -26,13 +27,33 @@ class FollowError(Exception):
 
 
 def parse_follow(text: str) -> Follow:
-    """Read `nics,disk_attachments.disk` as names with names below them; empty text follows nothing."""
-    tree: Follow = {}
-    for chain in filter(None, (chain.strip() for chain in text.split(","))):
-        level = tree
-        for name in chain.split("."):
+    """Read `nics,disk_attachments.disk` as names with names below them; empty text follows nothing.
+
+    Underscores and capitals do not count: the engine's LinkFollower finds links without them, and looks for
+    setters ignoring case. Of two spellings of one name the later one is what it leaves in the entity.
+    """
+    spelled: Follow = {}
+    for chain in _split(text, ",") if text else ():
+        level = spelled
+        for name in _split(chain, "."):
             level = level.setdefault(name, {})
-    return tree
+    return _plainly(spelled)
+
+
+def _plainly(spelled: Follow) -> Follow:
+    return {_plain(name): _plainly(below) for name, below in spelled.items()}
+
+
+@lru_cache(maxsize=1024)
+def _plain(name: str) -> str:
+    """Give a name as it is compared; the empty word, which nothing is called, for one the engine fails on."""
+    words = _split(name, "_")
+    return "".join(words).lower() if all(words) else ""
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split as Java does, which drops what is empty at the end."""
+    return text.rstrip(separator).split(separator) if text.strip(separator) or not text else []
 
 
 class Links:
@@ -45,15 +66,14 @@ class Links:
         self._met: set[str] = set()
 
     def follows(self, attribute: str) -> bool:
-        return attribute in self._follow
+        return _plain(attribute) in self._follow
 
     def link(self, rel: str, attribute: str | None = None) -> str:
         """Give the link to a sub-collection; `attribute` is what `follow` calls it, if it can be followed."""
         address = f"{self.href}/{rel}"
-        if attribute is None or attribute not in self._follow:
+        if attribute is None or not self.follows(attribute):
             return f'<link href="{address}" rel="{rel}"/>'
-        self._met.add(attribute)
-        return self._expand(address, attribute, self._follow[attribute])
+        return self._followed(address, attribute)
 
     def links(self, attributes: Mapping[str, str | None]) -> str:
         """Give all links, from rel to what `follow` calls it."""
@@ -68,9 +88,8 @@ class Links:
         if entity_id is None:
             return ""
         address = f"{markup.API}/{collection}/{quote(entity_id, safe='')}"
-        if tag in self._follow:
-            self._met.add(tag)
-            return self._expand(address, tag, self._follow[tag])
+        if self.follows(tag):
+            return self._followed(address, tag)
         return f'<{tag} href="{address}" id="{markup.attribute(entity_id)}"/>'
 
     def entity(self, tag: str, entity_id: str, *children: str) -> str:
@@ -78,3 +97,8 @@ class Links:
         if missing := self._follow.keys() - self._met:
             raise FollowError(f"cannot follow {', '.join(sorted(missing))} of {self.href}")
         return markup.entity(tag, self.href, entity_id, *children)
+
+    def _followed(self, address: str, attribute: str) -> str:
+        name = _plain(attribute)
+        self._met.add(name)
+        return self._expand(address, attribute, self._follow[name])

@@ -67,8 +67,44 @@ def test_max_and_search_are_the_outer_collections_own(sdk: Connection) -> None:
     assert len(vm.tags) == 2
 
 
-def test_empty_follow_is_ignored(server: Server) -> None:
-    assert request(f"{server.api_url}/vms?follow=").body == request(f"{server.api_url}/vms").body
+@pytest.mark.parametrize("follow", ["", ",", "."])
+def test_empty_follow_is_ignored(server: Server, follow: str) -> None:
+    assert request(f"{server.api_url}/vms?follow={follow}").body == request(f"{server.api_url}/vms").body
+
+
+@pytest.mark.parametrize(
+    ("path", "follow", "plain"),
+    [
+        ("vms", "disk_attachments.disk,graphics_consoles", "diskattachments.disk,graphicsconsoles"),
+        ("vms", "disk_attachments", "Disk_Attachments_"),
+        ("vms/db1/nics", "reported_devices,vnic_profile", "reporteddevices,vnicprofile"),
+        ("vms/db1", "instance_type,affinity_labels", "instanceType,affinityLabels"),
+        ("clusters", "affinity_groups.vm_labels", "affinitygroups.VMLABELS"),
+    ],
+)
+def test_underscores_and_capitals_do_not_count(server: Server, path: str, follow: str, plain: str) -> None:
+    """The engine's LinkFollower drops underscores for links, and ignores case for setters."""
+    expected, given = (request(f"{server.api_url}/{path}?follow={names}") for names in (follow, plain))
+    assert (given.status, given.body) == (200, expected.body)
+    assert given.body != request(f"{server.api_url}/{path}").body
+
+
+def test_the_name_of_a_link_brings_what_is_behind_it(sdk: Connection) -> None:
+    """What the VM portal sends."""
+    vm = sdk.system_service().vms_service().vm_service("db1")
+    assert [disk.disk.id for disk in vm.get(follow="diskattachments").disk_attachments] == ["disk1", "disk2"]
+    assert [each.protocol.value for each in vm.get(follow="graphicsconsoles").graphics_consoles] == ["vnc"]
+    (nic,) = vm.nics_service().list(follow="reporteddevices")
+    assert list(nic.reported_devices) == []
+
+
+def test_the_later_of_two_spellings_counts(sdk: Connection) -> None:
+    """Each is followed by itself, and put in the place of what was there."""
+    vm = sdk.system_service().vms_service().vm_service("db1")
+    first, *_ = vm.get(follow="disk_attachments.disk,diskattachments").disk_attachments
+    assert first.disk.name is None
+    first, *_ = vm.get(follow="diskattachments,disk_attachments.disk").disk_attachments
+    assert first.disk.name == "disk1"
 
 
 def test_sub_collections_that_the_state_lacks_are_empty(sdk: Connection) -> None:
@@ -86,13 +122,17 @@ def test_sub_collections_that_the_state_lacks_are_empty(sdk: Connection) -> None
     [
         ("vms", "nonsense"),
         ("vms", "host"),  # absent on VMs that are down
-        ("vms", "diskattachments"),  # finds the link, but no attribute
         ("vms", "statistics.nonsense"),
         ("vms", "cpu_profile"),
         ("hosts", "storages"),
         ("hosts", "fenceagents"),
         ("schedulingpolicies", "weights"),
         ("schedulingpolicies", "weight"),
+        ("vms", "nics,%20tags"),  # a name that begins with a space
+        ("vms", "nics,,tags"),
+        ("vms", "nics..statistics"),
+        ("vms", "_nics"),
+        ("vms", "disk__attachments"),
     ],
 )
 def test_what_cannot_be_followed_fails_the_whole_request(
