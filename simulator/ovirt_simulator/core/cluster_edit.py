@@ -14,7 +14,10 @@ class ClusterEdit(Record, frozen=True):
 
     description: str | None = None
     comment: str | None = None
+    #: The id of its data center.
+    data_center: str | None = None
     compatibility: str | None = None
+    cpu_type: str | None = None
     ha_reservation: bool | None = None
     count_threads_as_cores: bool | None = None
     memory_overcommit_percent: int | None = None

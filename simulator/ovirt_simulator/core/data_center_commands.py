@@ -9,13 +9,12 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from . import cluster_refusals, compatibility, data_center_version
 from .backend import Backend
 from .entities import ADMIN, Caller, DataCenter, Record
 from .event_codes import EventCode, EventType
 from .refusals import conflict
 from .rejections import existing
-
-_VERSION = "4.7"
 
 
 class DataCenterEdit(Record, frozen=True):
@@ -25,6 +24,7 @@ class DataCenterEdit(Record, frozen=True):
     description: str | None = None
     comment: str | None = None
     local_storage: bool | None = None
+    compatibility: str | None = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -41,13 +41,25 @@ class DataCenterCommands:
     def add(self, edit: DataCenterEdit, *, caller: Caller = ADMIN) -> DataCenter:
         """Add a data center that nothing belongs to yet."""
         with self._backend.lock:
-            plain = DataCenter(id=self._backend.new_id(), name="", status="uninitialized")
-            return self._kept(replace(plain, **edit.given), "add", EventCode.USER_ADD_STORAGE_POOL, caller)
+            plain = DataCenter(
+                id=self._backend.new_id(),
+                name="",
+                status="uninitialized",
+                compatibility=compatibility.LATEST,
+            )
+            added = replace(plain, **edit.given)
+            self._check_name(added, "create")
+            if added.compatibility not in compatibility.LEVELS:
+                raise compatibility.unsupported("create", "Data Center")
+            return self._kept(added, EventCode.USER_ADD_STORAGE_POOL, caller)
 
     def edit(self, data_center_id: str, edit: DataCenterEdit, *, caller: Caller = ADMIN) -> DataCenter:
         with self._backend.lock:
-            changed = replace(self._known(data_center_id), **edit.given)
-            return self._kept(changed, "edit", EventCode.USER_UPDATE_STORAGE_POOL, caller)
+            before = self._known(data_center_id)
+            changed = replace(before, **edit.given)
+            self._check_name(changed, "edit")
+            data_center_version.check_changed(self._state, before, changed)
+            return self._kept(changed, EventCode.USER_UPDATE_STORAGE_POOL, caller)
 
     def remove(self, data_center_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a data center that is not active; its clusters stay, and belong to none."""
@@ -66,13 +78,12 @@ class DataCenterCommands:
             self._state.drop(self._state.data_centers, data_center_id)
             self._log(EventCode.USER_REMOVE_STORAGE_POOL, data_center, caller)
 
-    def _kept(self, data_center: DataCenter, action: str, code: EventType, caller: Caller) -> DataCenter:
+    def _check_name(self, data_center: DataCenter, action: str) -> None:
         known = self._state.data_centers.values()
         if any(each.name == data_center.name and each.id != data_center.id for each in known):
-            raise conflict(
-                "ACTION_TYPE_FAILED_STORAGE_POOL_NAME_ALREADY_EXIST",
-                f"Cannot {action} Data Center. The Data Center name is already in use.",
-            )
+            raise cluster_refusals.data_center_name_used(action)
+
+    def _kept(self, data_center: DataCenter, code: EventType, caller: Caller) -> DataCenter:
         self._state.put(self._state.data_centers, data_center)
         self._log(code, data_center, caller)
         return data_center
@@ -81,5 +92,5 @@ class DataCenterCommands:
         return existing(self._state.data_centers, data_center_id)
 
     def _log(self, code: EventType, data_center: DataCenter, caller: Caller) -> None:
-        words = {"data_center": data_center.name, "version": _VERSION}
+        words = {"data_center": data_center.name, "version": data_center.compatibility}
         self._backend.audit_log.log(code, caller, data_center=data_center, words=words)

@@ -39,6 +39,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class DataCenter(model.DataCenter, frozen=True):
     #: A new one is uninitialized: it has no storage.
     status: str = "up"
+    #: What its clusters have at least.
+    compatibility: str = "4.7"
     description: str = ""
     comment: str = ""
 
@@ -46,6 +48,8 @@ class DataCenter(model.DataCenter, frozen=True):
 class Cluster(model.Cluster, frozen=True):
     description: str = ""
     comment: str = ""
+    #: The name of its CPU type; the empty word for one that nobody has chosen.
+    cpu_type: str = ""
     #: The markup of elements on which nothing here depends, as clients gave them, by their paths.
     others: Mapping[str, str] = MappingProxyType({})
     #: The id of the scheduling policy; what it enables stands there, not in `scheduling_policy`.

@@ -39,12 +39,6 @@ def host_has_pinned_vms(names: Iterable[str]) -> Rejected:
     )
 
 
-def cluster_name_used(verb: str) -> Rejected:
-    return conflict(
-        "CLUSTER_CANNOT_DO_ACTION_NAME_IN_USE", f"Cannot {verb} Cluster. Cluster name is already in use."
-    )
-
-
 def host_name_used(action: str) -> Rejected:
     return conflict(
         "ACTION_TYPE_FAILED_NAME_ALREADY_USED",

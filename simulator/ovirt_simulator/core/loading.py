@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 from ovirt_placement import model
 
 from . import built_in_policies as built_in
-from . import ownership
+from . import compatibility, cpu_types, ownership
 from .affinity import shown_priority
 from .entities import (
     AffinityGroup,
@@ -95,16 +95,27 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
 
 
 def _data_centers(snapshot: model.Snapshot) -> list[DataCenter]:
-    known = [_widened(DataCenter, data_center) for data_center in snapshot.data_centers]
-    if known:
-        return known
-    return [DataCenter(id=stable_id("data_center", "Default"), name="Default")]
+    known = [_widened(DataCenter, data_center) for data_center in snapshot.data_centers] or [
+        DataCenter(id=stable_id("data_center", "Default"), name="Default")
+    ]
+    return [replace(each, compatibility=_lowest(snapshot, each.id, known[0].id)) for each in known]
+
+
+def _lowest(snapshot: model.Snapshot, data_center_id: str, first: str) -> str:
+    """Give the lowest version of a data center's clusters; those of none belong to the first one."""
+    versions = [
+        cluster.compatibility
+        for cluster in snapshot.clusters
+        if (cluster.data_center or first) == data_center_id
+    ]
+    return min(versions, key=compatibility.ordered, default=compatibility.USUAL)
 
 
 def _cluster(state: State, cluster: model.Cluster) -> Cluster:
     policy = _policy_of(state, cluster)
     data_center = cluster.data_center or next(iter(state.data_centers))
-    return replace(_widened(Cluster, cluster), data_center=data_center, policy_id=policy.id)
+    cpu = cpu_types.of_hosts(cluster.compatibility).name
+    return replace(_widened(Cluster, cluster), data_center=data_center, policy_id=policy.id, cpu_type=cpu)
 
 
 def _policy_of(state: State, cluster: model.Cluster) -> SchedulingPolicy:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import built_in_policies as built_in
-from . import cluster_removal, host_refusals, refusals
+from . import cluster_cpu, cluster_refusals, cluster_removal, cluster_rules, cpu_types, refusals
 from .backend import Backend
 from .cluster_edit import ClusterEdit
 from .entities import (
@@ -57,13 +57,14 @@ class PolicyCommands:
         `changes` are of `ClusterEdit`.
         """
         with self._backend.lock:
-            existing(self._state.data_centers, data_center_id)
-            self._check_name("add", name)
+            data_center = existing(self._state.data_centers, data_center_id)
+            self._check_name("create", name)
             cluster = Cluster(
                 id=self._backend.new_id(),
                 name=name,
                 ha_reservation=False,
                 data_center=data_center_id,
+                compatibility=data_center.compatibility,
                 policy_id=self._find(policy_id, policy_name).id,
                 networks={
                     network.id: True
@@ -71,10 +72,14 @@ class PolicyCommands:
                     if network.name == MANAGEMENT_NETWORK
                 },
             )
-            cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
             cluster = ClusterEdit(**changes).applied(cluster)
+            cluster_rules.check_added(self._state, cluster)
+            cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
+            cluster_rules.check_added_at_last(cluster)
+            if not cluster.cpu_type:
+                cluster = replace(cluster, cpu_type=cpu_types.of_hosts(cluster.compatibility).name)
             self._state.put_cluster(cluster)
-            self._backend.audit_log.log(EventCode.USER_ADD_CLUSTER, caller, cluster=cluster)
+            self._log_cluster(EventCode.USER_ADD_CLUSTER, cluster, caller)
             return cluster
 
     def update_cluster(
@@ -95,17 +100,22 @@ class PolicyCommands:
         `changes` are of `ClusterEdit`.
         """
         with self._backend.lock:
-            cluster = existing(self._state.clusters, cluster_id)
+            before = existing(self._state.clusters, cluster_id)
+            if name is not None and name != before.name:
+                self._check_name("edit", name)
+            cluster = replace(ClusterEdit(**changes).applied(before), name=name or before.name)
+            cluster_rules.check_changed(self._state, before, cluster)
             if policy_id is not None or policy_name is not None:
                 cluster = replace(cluster, policy_id=self._find(policy_id, policy_name).id)
-            cluster = self._with_properties(cluster, properties)
-            if name is not None and name != cluster.name:
-                self._check_name("edit", name)
-            cluster = ClusterEdit(**changes).applied(self._with_mac_pool(cluster, mac_pool))
-            cluster = replace(cluster, name=name or cluster.name)
-            self._state.put_cluster(cluster)
-            self._backend.audit_log.log(EventCode.USER_UPDATE_CLUSTER, caller, cluster=cluster)
-            return cluster
+            cluster = self._with_mac_pool(self._with_properties(cluster, properties), mac_pool)
+            cluster_rules.check_changed_at_last(self._state, before, cluster)
+            after = cluster_cpu.upgraded(self._state, before, cluster)
+            self._state.put_cluster(after)
+            if after != cluster:
+                code = EventCode.CLUSTER_UPDATE_CPU_WHEN_DEPRECATED
+                self._log_cluster(code, after, caller, cpu=after.cpu_type)
+            self._log_cluster(EventCode.USER_UPDATE_CLUSTER, after, caller)
+            return after
 
     def remove_cluster(self, cluster_id: str, *, caller: Caller = ADMIN) -> None:
         """Remove a cluster in which nothing is; its affinity groups and permissions go with it."""
@@ -113,11 +123,11 @@ class PolicyCommands:
             cluster = existing(self._state.clusters, cluster_id)
             cluster_removal.check(self._state, cluster)
             cluster_removal.remove(self._state, cluster)
-            self._backend.audit_log.log(EventCode.USER_REMOVE_CLUSTER, caller, cluster=cluster)
+            self._log_cluster(EventCode.USER_REMOVE_CLUSTER, cluster, caller)
 
     def _check_name(self, verb: str, name: str) -> None:
         if any(known.name == name for known in self._state.clusters.values()):
-            raise host_refusals.cluster_name_used(verb)
+            raise cluster_refusals.cluster_name_used(verb)
 
     def _with_mac_pool(self, cluster: Cluster, mac_pool: str | None) -> Cluster:
         if mac_pool is None:
@@ -274,6 +284,9 @@ class PolicyCommands:
                 "Cannot update Scheduling Policy. Unknown Policy Unit.",
             )
         return unit
+
+    def _log_cluster(self, code: EventType, cluster: Cluster, caller: Caller, **words: str) -> None:
+        self._backend.audit_log.log(code, caller, cluster=cluster, words=words)
 
     def _log(self, code: EventType, policy: SchedulingPolicy, caller: Caller) -> None:
         self._backend.audit_log.log(code, caller, words={"policy": policy.name})

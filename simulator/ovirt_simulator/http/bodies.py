@@ -108,6 +108,13 @@ class Body:
             raise fault(400, f"{text} is not a valid {tag}", "Invalid value") from None
 
 
+def compatibility(body: Body) -> str | None:
+    """Give the compatibility version that a body names, `4.7`; half of one says nothing."""
+    version = body.child("version")
+    numbers = (None,) if version is None else (version.integer("major"), version.integer("minor"))
+    return None if None in numbers else "{}.{}".format(*numbers)
+
+
 def rule(body: Body, tag: str, present: Rule, *, legacy: bool = False) -> Rule | None:
     """Read a rule of an affinity group over the present one; None when the body says nothing of it.
 

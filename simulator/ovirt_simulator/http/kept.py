@@ -8,8 +8,6 @@ OF_CLUSTERS = frozenset(
     {
         "ballooning_enabled",
         "bios_type",
-        "cpu/architecture",
-        "cpu/type",
         "display/proxy",
         "error_handling/on_error",
         "fencing_policy/enabled",

@@ -74,11 +74,11 @@ _ELEMENTS = {
     "cluster": "description scheduling_policy scheduling_policy/name ha_reservation name "
     "custom_scheduling_policy_properties/property/name custom_scheduling_policy_properties/property/value "
     "data_center data_center/name mac_pool comment threads_as_cores version/major version/minor "
-    f"memory_policy/over_commit/percent {_kept(kept.OF_CLUSTERS)} "
-    "| management_network upgrade_in_progress upgrade_percent_complete",
+    f"cpu/type memory_policy/over_commit/percent {_kept(kept.OF_CLUSTERS)} "
+    "| cpu/architecture management_network upgrade_in_progress upgrade_percent_complete",
     "cdrom": "file",
     "graphics_console": "protocol",
-    "data_center": "name description comment local quota_mode | status",
+    "data_center": "name description comment local quota_mode version/major version/minor | status",
     "disk": "alias name description provisioned_size format sparse disk_profile "
     "storage_domains/storage_domain storage_domains/storage_domain/name "
     "| content_type shareable wipe_after_delete propagate_errors backup storage_type "

@@ -132,5 +132,5 @@ def test_a_cluster_is_made_with_a_policy_and_given_another_name(sdk: Connection)
     assert service.update(types.Cluster(name="renamed")).name == "renamed"
     with pytest.raises(Error, match="already in use"):
         service.update(types.Cluster(name="Default"))
-    with pytest.raises(Error, match="Not simulated"):
+    with pytest.raises(Error, match="Cannot change Data Center association"):
         service.update(types.Cluster(data_center=types.DataCenter(id="another")))

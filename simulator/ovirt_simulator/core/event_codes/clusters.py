@@ -14,6 +14,12 @@ class ClusterEvents:
     USER_ADD_CLUSTER = EventType(809, "normal", "Cluster {cluster} was added by {user}")
     USER_UPDATE_CLUSTER = EventType(811, "normal", "Host cluster {cluster} was updated by {user}")
     USER_REMOVE_CLUSTER = EventType(813, "normal", "Host cluster {cluster} was removed by {user}")
+    CLUSTER_UPDATE_CPU_WHEN_DEPRECATED = EventType(
+        9029,
+        "normal",
+        "Modified the CPU Type to {cpu} when upgrading the Compatibility Version of Cluster {cluster} because"
+        " the previous CPU Type was deprecated.",
+    )
     NETWORK_REMOVE_VM_INTERFACE = EventType(
         930,
         "normal",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ovirt_simulator.core.cluster_cpu import cpu_architecture
 from ovirt_simulator.core.entities import Cluster
 from ovirt_simulator.core.mac_pool import DEFAULT_POOL
 from ovirt_simulator.http.links import Links
@@ -26,7 +27,6 @@ _USUAL = Usual(
     {
         "ballooning_enabled": "true",
         "bios_type": "q35_sea_bios",
-        "cpu": "<architecture>x86_64</architecture><type>Intel Skylake Server Family</type>",
         "error_handling": "<on_error>migrate</on_error>",
         "fencing_policy": "<enabled>true</enabled>"
         "<skip_if_connectivity_broken><enabled>false</enabled><threshold>50</threshold></skip_if_connectivity_broken>"
@@ -81,7 +81,8 @@ def _configuration(record: Cluster) -> str:
     memory = element("over_commit", text("percent", record.memory_overcommit_percent))
     memory += "<transparent_hugepages><enabled>true</enabled></transparent_hugepages>"
     return lines(
-        _shown(record, "ballooning_enabled", "bios_type", "cpu"),
+        _shown(record, "ballooning_enabled", "bios_type"),
+        element("cpu", text("architecture", cpu_architecture(record)), text("type", record.cpu_type)),
         properties("custom_scheduling_policy_properties", record.scheduling_properties),
         _shown(record, "display", "error_handling", "fencing_policy", "fips_mode", "firewall_type"),
         _shown(record, "gluster_service"),

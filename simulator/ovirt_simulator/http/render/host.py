@@ -62,8 +62,8 @@ _VERSION = (
 )
 
 
-def host(record: Host, links: Links, summary: HostSummary, *, extra: str = "") -> str:
-    """Render a host; `extra` is what only `all_content` shows."""
+def host(record: Host, links: Links, summary: HostSummary, *, cpu_type: str, extra: str = "") -> str:
+    """Render a host, whose CPU its cluster's version calls so; `extra` is what only `all_content` shows."""
     return links.entity(
         "host",
         record.id,
@@ -71,7 +71,7 @@ def host(record: Host, links: Links, summary: HostSummary, *, extra: str = "") -
         text("name", record.name),
         text("comment", record.comment),
         links.links(LINKS),
-        _facts(record),
+        _facts(record, cpu_type),
         _state(record, summary),
         extra,
         links.reference("cluster", "clusters", record.cluster),
@@ -83,11 +83,11 @@ def outline(host_id: str, links: Links, *, name: str | None = None) -> str:
     return links.entity("host", host_id, links.actions(*_ACTIONS), text("name", name), links.links(LINKS))
 
 
-def _facts(record: Host) -> str:
+def _facts(record: Host, cpu_type: str) -> str:
     return lines(
         text("address", record.address),
         text("auto_numa_status", "unknown"),
-        element("cpu", _CPU, _topology(record), text("type", "Intel Skylake Server Family")),
+        element("cpu", _CPU, _topology(record), text("type", cpu_type)),
         "<device_passthrough><enabled>false</enabled></device_passthrough>",
         text("external_status", record.external_status),
         text("kdump_status", "disabled"),

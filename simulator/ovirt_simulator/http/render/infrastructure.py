@@ -26,7 +26,7 @@ NETWORK_LINKS = {
 VNIC_PROFILE_LINKS = {"permissions": "permissions"}
 
 
-def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
+def data_center(record: DataCenter, links: Links) -> str:
     return links.entity(
         "data_center",
         record.id,
@@ -38,8 +38,8 @@ def data_center(record: DataCenter, links: Links, *, compatibility: str) -> str:
         text("quota_mode", "disabled"),
         text("status", record.status),
         text("storage_format", "v5"),
-        element("supported_versions", version(compatibility)),
-        version(compatibility),
+        element("supported_versions", version(record.compatibility)),
+        version(record.compatibility),
     )
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from ovirt_simulator.core import cpu_types
+from ovirt_simulator.core.compatibility import LEVELS
+from ovirt_simulator.core.cpu_types import CpuType
 from ovirt_simulator.core.permits import PERMITS
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.markup import element, entity, text
 from ovirt_simulator.http.resources.find import present
 
-_LEVELS = ("4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8")
-#: The only one that clusters here have.
-_CPU_TYPE = (
-    "<cpu_type><architecture>x86_64</architecture><level>9</level>"
-    "<name>Intel Skylake Server Family</name></cpu_type>"
-)
-
 
 def list_all(call: Call) -> list[str]:
-    return [_render(call, level) for level in _LEVELS]
+    return [_render(call, level) for level in LEVELS]
 
 
 def get(call: Call, level: str) -> str:
-    return _render(call, present(level if level in _LEVELS else None))
+    return _render(call, present(level if level in LEVELS else None))
 
 
 def _render(call: Call, level: str) -> str:
@@ -37,6 +33,12 @@ def _render(call: Call, level: str) -> str:
     return call.links("clusterlevels", level).entity(
         "cluster_level",
         level,
-        "" if call.filtered else element("cpu_types", _CPU_TYPE),
+        "" if call.filtered else element("cpu_types", *map(_cpu_type, cpu_types.of_version(level))),
         element("permits", *permits),
+    )
+
+
+def _cpu_type(one: CpuType) -> str:
+    return element(
+        "cpu_type", text("architecture", one.architecture), text("level", one.level), text("name", one.name)
     )

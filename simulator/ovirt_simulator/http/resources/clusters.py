@@ -9,7 +9,7 @@ from werkzeug import Response
 from ovirt_simulator.core.entities import Cluster, Job
 from ovirt_simulator.http import answers, kept, markup
 from ovirt_simulator.http.answers import incomplete, not_simulated
-from ovirt_simulator.http.bodies import Body
+from ovirt_simulator.http.bodies import Body, compatibility
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import cluster as render
@@ -64,11 +64,13 @@ def put_cluster(call: Call, cluster_id: str) -> Response:
     body = call.body("cluster")
     call.need(Permit.EDIT_CLUSTER_CONFIGURATION)
     data_center = body.child("data_center")
-    if data_center and named(data_center, call.queries.data_centers()) != before.data_center:
-        raise not_simulated("clusters that change their data center")
+    wanted = data_center and named(data_center, call.queries.data_centers())
+    if wanted and before.data_center is None:
+        raise not_simulated("clusters that are given a data center")
     cluster = call.engine.policies.update_cluster(
         cluster_id,
         name=body.text("name") or None,
+        data_center=wanted,
         caller=call.caller,
         **_settings(body),
     )
@@ -83,12 +85,13 @@ def delete_cluster(call: Call, cluster_id: str) -> Response:
 
 
 def _settings(body: Body) -> dict[str, Any]:
-    policy, memory, version = (body.child(tag) for tag in ("scheduling_policy", "memory_policy", "version"))
+    policy, memory, cpu = (body.child(tag) for tag in ("scheduling_policy", "memory_policy", "cpu"))
     over_commit = memory and memory.child("over_commit")
     return {
         "description": body.text("description"),
         "comment": body.text("comment"),
-        "compatibility": version and _level(version),
+        "compatibility": compatibility(body),
+        "cpu_type": cpu and cpu.text("type"),
         "ha_reservation": body.boolean("ha_reservation"),
         "count_threads_as_cores": body.boolean("threads_as_cores"),
         "memory_overcommit_percent": over_commit and over_commit.integer("percent"),
@@ -98,12 +101,6 @@ def _settings(body: Body) -> dict[str, Any]:
         "properties": body.properties("custom_scheduling_policy_properties"),
         "mac_pool": body.child_id("mac_pool"),
     }
-
-
-def _level(version: Body) -> str | None:
-    """Give the compatibility version; half of one says nothing."""
-    numbers = version.integer("major"), version.integer("minor")
-    return None if None in numbers else "{}.{}".format(*numbers)
 
 
 def upgrade(call: Call, cluster_id: str) -> Response:

@@ -8,7 +8,7 @@ from ovirt_simulator.core.data_center_commands import DataCenterEdit
 from ovirt_simulator.core.entities import DataCenter
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import fault, incomplete, not_simulated
-from ovirt_simulator.http.bodies import Body
+from ovirt_simulator.http.bodies import Body, compatibility
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import infrastructure as render
@@ -17,8 +17,6 @@ from ovirt_simulator.http.resources.find import present, visible_data_centers
 from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
 
-#: Of a data center that no cluster belongs to.
-_COMPATIBILITY = "4.7"
 _QUOTA_MODES = ("audit", "disabled", "enabled")
 
 
@@ -69,6 +67,7 @@ def _edit(body: Body) -> DataCenterEdit:
         description=body.text("description"),
         comment=body.text("comment"),
         local_storage=body.boolean("local"),
+        compatibility=compatibility(body),
     )
 
 
@@ -78,5 +77,4 @@ def _shown(call: Call, data_center: DataCenter, status: int) -> Response:
 
 
 def _render(call: Call, data_center: DataCenter, links: Links) -> str:
-    versions = [each.compatibility for each in call.queries.clusters() if each.data_center == data_center.id]
-    return render.data_center(data_center, links, compatibility=min(versions, default=_COMPATIBILITY))
+    return render.data_center(data_center, links)

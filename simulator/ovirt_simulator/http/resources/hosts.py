@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from werkzeug import Response
 
+from ovirt_simulator.core import compatibility, cpu_types
 from ovirt_simulator.core.entities import Host
 from ovirt_simulator.http import answers, markup
 from ovirt_simulator.http.answers import incomplete
@@ -44,14 +45,16 @@ def visible_host(call: Call, host_id: str) -> Host:
 def render_host(call: Call, host: Host) -> str:
     """Render a host, following what this call asks to follow."""
     summary = call.queries.host_summary(host.id)
+    cluster = call.queries.cluster(host.cluster)
+    cpu_type = cpu_types.of_hosts(cluster.compatibility if cluster else compatibility.USUAL).name
 
     def fresh() -> str:
         extra = _all_content(call, host) if call.all_content else ""
-        return render.host(host, call.links("hosts", host.id), summary, extra=extra)
+        return render.host(host, call.links("hosts", host.id), summary, cpu_type=cpu_type, extra=extra)
 
     if call.follow or call.all_content:
         return fresh()
-    return call.cache.get(markup.path("hosts", host.id), (host, summary), fresh)
+    return call.cache.get(markup.path("hosts", host.id), (host, summary, cpu_type), fresh)
 
 
 def _all_content(call: Call, host: Host) -> str:

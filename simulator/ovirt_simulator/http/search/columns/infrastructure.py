@@ -33,7 +33,7 @@ def data_center(state: Lookup) -> Columns:
         "COMMENT": lambda data_center: data_center.comment,
         "LOCAL": lambda data_center: data_center.local_storage,
         "STATUS": lambda data_center: word(data_center.status),
-        "COMPATIBILITY_VERSION": state.lowest_compatibility,
+        "COMPATIBILITY_VERSION": lambda data_center: data_center.compatibility,
     }
     return columns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ovirt_simulator.core.entities import Cluster, DataCenter, Host, HostSummary, Vm
+from ovirt_simulator.core.entities import Cluster, Host, HostSummary, Vm
 from ovirt_simulator.core.images import BLANK_TEMPLATE, Template
 from ovirt_simulator.core.queries import Queries
 from ovirt_simulator.core.vm_pool import VmPool
@@ -81,12 +81,6 @@ class Lookup:
         """Give what the host's HA agent says of it; only where the hosted engine can run is there one."""
         clusters = {vm.cluster for vm in self._queries.vms() if vm.hosted_engine}
         return _HIGHEST_SCORE if host.cluster in clusters and host.status != "maintenance" else 0
-
-    def lowest_compatibility(self, data_center: DataCenter) -> str:
-        clusters = self._queries.clusters()
-        return min(
-            (one.compatibility for one in clusters if one.data_center == data_center.id), default="4.7"
-        )
 
     def first_data_center(self) -> str | None:
         return next((one.name for one in self._queries.data_centers()), None)
