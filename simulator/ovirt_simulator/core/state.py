@@ -23,7 +23,7 @@ from .entities import (
 )
 from .fence_agent import FenceAgent
 from .images import BLANK_TEMPLATE, DiskImage, Template, plain_template
-from .instance_type import InstanceType
+from .instance_type import PREDEFINED, InstanceType
 from .mac_pool import DEFAULT_POOL, MacPool
 from .occupancy import Occupancy
 from .storage_domain import StorageDomain
@@ -72,7 +72,7 @@ class State:
         self.images: dict[str, DiskImage] = {}
         #: Those that are no more as they were when the engine began.
         self.storage_domains: dict[str, StorageDomain] = {}
-        self.instance_types: dict[str, InstanceType] = {}
+        self.instance_types: dict[str, InstanceType] = dict(PREDEFINED)
         self.vm_pools: dict[str, VmPool] = {}
         self.vm_snapshots: dict[str, VmSnapshot] = {}
         self.mac_pools: dict[str, MacPool] = {DEFAULT_POOL.id: DEFAULT_POOL}

@@ -60,7 +60,7 @@ def test_what_other_objects_say(server: Server, collection: str, search: str, fo
         ("networks", "name=stor*", "net2"),
         ("networks", "vmnetwork=true sortby name desc", "net2 net1"),
         ("templates", "name=tpl1", "tpl1"),
-        ("instancetypes", "name=small", "small"),
+        ("instancetypes", "name=small", "small 00000005-0005-0005-0005-0000000002e6"),
         ("disks", "name=disk1", "disk1"),
         ("disks", "vm_names=db1 and number_of_vms=1", "disk1 disk2"),
         ("disks", "id=disk2", "disk2"),

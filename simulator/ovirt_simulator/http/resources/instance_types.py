@@ -1,4 +1,4 @@
-"""Instance types: those that were added, and those that VMs of the state file have, named like their ids."""
+"""Instance types: predefined, added, and those that VMs of the state file have, named like their ids."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
 
 _MIB = 1 << 20
+#: The memory of its VMs may grow to so many times as much.
+_GROWTH = 4
 
 
 def list_all(call: Call) -> list[str]:
@@ -38,7 +40,6 @@ def post(call: Call) -> Response:
 
 
 def delete(call: Call, type_id: str) -> Response:
-    """Remove one that was added."""
     present(_known(call).get(type_id))
     call.need(Permit.DELETE_TEMPLATE)
     call.engine.instance_types.remove(type_id, caller=call.caller)
@@ -68,7 +69,7 @@ def _read(body: Body) -> InstanceType:
 
 
 def _render(call: Call, one: InstanceType, links: Links) -> str:
-    """Render an instance type; of those that nobody has added no more is known than their names."""
+    """Render an instance type; of one that the state file knows by its id no more is known."""
     if all(known.id != one.id for known in call.queries.instance_types()):
         return links.entity("instance_type", one.id, text("name", one.name))
     topology = element(
@@ -83,7 +84,11 @@ def _render(call: Call, one: InstanceType, links: Links) -> str:
         text("name", one.name),
         text("description", one.description),
         element("cpu", topology),
-        element("high_availability", text("enabled", one.ha), "<priority>1</priority>"),
+        element("high_availability", text("enabled", one.ha), text("priority", one.priority)),
         text("memory", one.memory_mb * _MIB),
-        element("memory_policy", text("guaranteed", one.memory_mb * _MIB)),
+        element(
+            "memory_policy",
+            text("guaranteed", one.memory_mb * _MIB),
+            text("max", _GROWTH * one.memory_mb * _MIB),
+        ),
     )
