@@ -32,6 +32,59 @@ def mac_address_used(address: str, vm: str) -> Rejected:
     )
 
 
+def vm_neither_up_nor_down(action: str) -> Rejected:
+    return conflict(
+        "NETWORK_CANNOT_ADD_INTERFACE_WHEN_VM_STATUS_NOT_UP_DOWN_LOCKED",
+        f"Cannot {action} a Network Interface when VM is not Down, Up or Image-Locked.",
+    )
+
+
+def nic_unknown_to_system(action: str) -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_VM_INTERFACE_TYPE_IS_NOT_SUPPORTED_BY_OS",
+        f"Cannot {action} Interface."
+        " The network interface type is not compatible with the selected operating system.",
+    )
+
+
+def nic_unlike_profile(action: str) -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_VM_INTERFACE_TYPE_NOT_MATCH_PROFILE",
+        f"Cannot {action} Interface. The network interface type doesn't match the profile. Virtual machine"
+        " interface of type 'PCI Passthrough' should have 'Passthrough' profile and vice versa.",
+    )
+
+
+def nic_plugged_and_changed() -> Rejected:
+    return conflict(
+        "CANNOT_PERFORM_HOT_UPDATE",
+        "Cannot edit Interface. Updating some of the properties is not supported while the interface is"
+        " plugged into a running virtual machine. Please un-plug the interface, update the properties, and"
+        " then plug it back.",
+    )
+
+
+def nic_plugged_and_removed() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_CANNOT_REMOVE_ACTIVE_DEVICE",
+        "Cannot remove Interface. The VM Network Interface is plugged to a running VM.",
+    )
+
+
+def network_not_in_cluster() -> Rejected:
+    return conflict(
+        "NETWORK_NOT_EXISTS_IN_CURRENT_CLUSTER",
+        "The specified Logical Network doesn't exist in the current Cluster.",
+    )
+
+
+def hosted_engine_without_profile() -> Rejected:
+    return bad_parameters(
+        "HOSTED_ENGINE_VM_CANNOT_HAVE_NIC_WITH_EMPTY_PROFILE",
+        "Hosted Engine VM cannot have network interface with empty profile.",
+    )
+
+
 def vnic_profile_used(vms: Sequence[str]) -> Rejected:
     if len(vms) == 1:
         return conflict(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from . import image_refusals, storage_domains
+from . import disk_rules, image_refusals, storage_domains
 from .backend import Backend
 from .entities import ADMIN, Caller
 from .event_codes import EventCode, EventType
@@ -26,7 +26,8 @@ class DiskCommands:
         """Add a disk that is attached to nothing."""
         with self._backend.lock:
             disk_id = self._backend.new_id()
-            disk = edit.applied(DiskImage(id=disk_id, name=disk_id, active=False))
+            disk = edit.applied(DiskImage(id=disk_id, name=disk_id))
+            disk_rules.check_added(disk)
             self._state.put(self._state.images, disk)
             self._done(f"Adding Disk {disk.name}", caller)
             self._log(EventCode.USER_ADD_DISK_FINISHED_SUCCESS, disk, caller)
@@ -37,8 +38,7 @@ class DiskCommands:
         with self._backend.lock:
             before = self._known(disk_id)
             disk = edit.applied(before)
-            if disk.size < before.size:
-                raise image_refusals.disk_shrunk()
+            disk_rules.check_changed(self._state, before, disk)
             self._state.put(self._state.images, disk)
             self._done(f"Updating Disk {disk.name}", caller)
             self._log(EventCode.USER_UPDATE_DISK, disk, caller)
@@ -49,8 +49,8 @@ class DiskCommands:
         with self._backend.lock:
             disk = self._known(disk_id)
             for vm in self._state.disk_owners(disk_id):
-                if vm.status != "down" and disk.active:
-                    raise image_refusals.disk_of_running_vm()
+                if vm.status != "down" and disk_rules.sees(vm, disk_id):
+                    raise image_refusals.disk_changed_in_use("remove")
             if self._state.template_of_disk(disk_id) is not None:
                 raise image_refusals.disk_of_template()
             (domain, *_) = storage_domains.of_disk(disk, storage_domains.within_reach(self._state, disk_id))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Disk
-
 from . import storage_domains
 from .backend import Backend
+from .devices import Attachment
 from .images import DiskEdit
 from .rejections import NotFound
 
 
-def copied(backend: Backend, disk: Disk, cluster_id: str, edit: DiskEdit | None = None) -> Disk:
+def copied(backend: Backend, disk: Attachment, cluster_id: str, edit: DiskEdit | None = None) -> Attachment:
     """Copy a disk for what is in this cluster, at once and changed like this; give it as it is attached.
 
     It is on one storage domain, the first that the disk is on unless another is named.

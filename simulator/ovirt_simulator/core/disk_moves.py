@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from . import image_refusals, storage_domains
 from .backend import Backend
+from .disk_rules import sees
 from .entities import ADMIN, Caller, Job
 from .event_codes import EventCode, EventType
 from .images import DiskImage
@@ -32,7 +33,7 @@ class DiskMoves:
             disk = self._known(disk_id)
             target = self._domain(disk, domain_id, "copy")
             for vm in self._state.disk_owners(disk_id):
-                if vm.status != "down" and disk.active:
+                if vm.status != "down" and sees(vm, disk_id):
                     raise image_refusals.disk_plugged(disk.name, vm.name)
             sources = self._on(disk)
             if self._state.template_of_disk(disk_id) is None:
@@ -41,7 +42,6 @@ class DiskMoves:
                     id=self._backend.new_id(),
                     name=name or disk.name,
                     domains=(target.id,),
-                    active=False,
                 )
             elif target in sources:
                 raise image_refusals.disk_of_template_copied_already()

@@ -16,6 +16,7 @@ import msgspec
 
 from ovirt_placement import model
 
+from .devices import Attachment, Nic
 from .particulars import Particulars
 
 #: Ids of what the state file names without an id (tags, units, policies) are made from this and the name.
@@ -89,6 +90,8 @@ class Vm(model.Vm, frozen=True):
     """`status` and `host` are what the REST API shows; `migrating_to` is never shown there."""
 
     description: str = ""
+    disks: tuple[Attachment, ...] = ()
+    nics: tuple[Nic, ...] = ()
     #: The id of the disk that was put into the CD-ROM while it runs, if one was; the empty word for none.
     cdrom_now: str | None = None
     #: The id of the VM pool that it belongs to.

@@ -71,10 +71,10 @@ def disk_plugged(disk: str, vm: str) -> Rejected:
     )
 
 
-def disk_of_running_vm() -> Rejected:
+def disk_changed_in_use(action: str) -> Rejected:
     return conflict(
         "ACTION_TYPE_FAILED_VM_IS_NOT_DOWN",
-        "Cannot remove Virtual Disk. At least one of the VMs is not down.",
+        f"Cannot {action} Virtual Disk. At least one of the VMs is not down.",
     )
 
 
@@ -126,6 +126,51 @@ def vm_with_snapshots() -> Rejected:
     return conflict(
         "VM_CANNOT_REMOVE_WITH_DETACH_DISKS_SNAPSHOTS_EXIST",
         "Cannot remove VM with detaching disks, snapshots exist.",
+    )
+
+
+def shareable_only_raw(action: str) -> Rejected:
+    return conflict(
+        "SHAREABLE_DISK_IS_NOT_SUPPORTED_BY_VOLUME_FORMAT",
+        f"Cannot {action} Virtual Disk. Disk's volume format is not supported for shareable disk.",
+    )
+
+
+def shareable_without_snapshots() -> Rejected:
+    return conflict(
+        "SHAREABLE_DISK_IS_NOT_SUPPORTED_FOR_DISK",
+        "Cannot edit Virtual Disk. Disk cannot be shareable if it depends on a snapshot."
+        " In order to share it, remove the disk's snapshots.",
+    )
+
+
+def disk_is_shared() -> Rejected:
+    return conflict(
+        "DISK_IS_ALREADY_SHARED_BETWEEN_VMS",
+        "Cannot edit Virtual Disk. Disk is shared between VMs and cannot be made unshareable. Detach the disk"
+        " from the rest of the VMs it is attached to and then update the disk to be unshareable.",
+    )
+
+
+def disk_read_only() -> Rejected:
+    return conflict(
+        "ACTION_TYPE_FAILED_CANNOT_RESIZE_READ_ONLY_DISK",
+        "Cannot edit Virtual Disk. Read-only disk cannot be resized.",
+    )
+
+
+def never_read_only(action: str, interface: str) -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_INTERFACE_DOES_NOT_SUPPORT_READ_ONLY_ATTR",
+        f"Cannot {action} Virtual Disk. {interface} disks can't be read-only.",
+    )
+
+
+def discard_not_passed(action: str, disk: str) -> Rejected:
+    return bad_parameters(
+        "ACTION_TYPE_FAILED_PASS_DISCARD_NOT_SUPPORTED_BY_DISK_INTERFACE",
+        f"Cannot {action} Virtual Disk. Enable discard for {disk} is supported only by VirtIO-SCSI and IDE"
+        " disk interfaces.",
     )
 
 

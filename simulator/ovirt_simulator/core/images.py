@@ -18,7 +18,7 @@ _DISK_SIZE = 10 << 30
 
 
 class DiskImage(Record, frozen=True):
-    """A disk, attached to one VM or template or to none."""
+    """A disk, attached to a VM or template or to none; one that can be shared to several VMs."""
 
     id: str
     name: str
@@ -30,9 +30,9 @@ class DiskImage(Record, frozen=True):
     sparse: bool = True
     #: Of one that no VM has; else what the VM has of it counts.
     profile: str | None = None
-    #: Whether the VM that it is attached to sees it, and as what: the REST API's DiskInterface.
-    active: bool = True
-    interface: str = "virtio_scsi"
+    #: Whether several VMs may have it.
+    shareable: bool = False
+    wipe_after_delete: bool = False
     #: The ids of the storage domains that it is on; without any, it is on the master of its data center.
     domains: tuple[str, ...] = ()
 
@@ -47,7 +47,8 @@ class DiskEdit(Record, frozen=True):
     format: str | None = None
     sparse: bool | None = None
     profile: str | None = None
-    active: bool | None = None
+    shareable: bool | None = None
+    wipe_after_delete: bool | None = None
     #: The ids of storage domains.
     domains: tuple[str, ...] | None = None
 

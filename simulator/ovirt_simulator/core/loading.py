@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 from ovirt_placement import model
 
 from . import built_in_policies as built_in
-from . import compatibility, cpu_types, ownership
+from . import compatibility, cpu_types, devices, ownership
 from .affinity import shown_priority
 from .entities import (
     AffinityGroup,
@@ -88,7 +88,8 @@ def _load_vms(state: State, snapshot: model.Snapshot, now: datetime) -> None:
         if vm.status == "migrating" and target is None and vm.id in pending:
             target = pending.pop(vm.id).host
         started = None if vm.host is None else now
-        state.put_vm(_widened(Vm, vm, created=now, started=started, migrating_to=target))
+        more = devices.of_state_file(vm) | {"created": now, "started": started}
+        state.put_vm(_widened(Vm, vm, migrating_to=target, **more))
         ownership.grant(state, vm)
     for entry in pending.values():
         state.put_pending(entry)

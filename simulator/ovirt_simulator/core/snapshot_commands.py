@@ -59,7 +59,7 @@ class SnapshotCommands:
                 id=self._backend.new_id(),
                 description=description,
                 created=self._backend.now,
-                vm=vm,
+                vm=replace(vm, disks=self._state.disks_of_its_own(vm)),
                 memory=memory and vm.runs,
                 status="locked",
             )
@@ -104,7 +104,9 @@ class SnapshotCommands:
                     "ACTION_TYPE_FAILED_VM_IS_NOT_DOWN",
                     "Cannot preview Snapshot. At least one of the VMs is not down.",
                 )
-            disks = tuple(disk for disk in snapshot.vm.disks if self._state.image(disk.id) is not None)
+            held = tuple(disk for disk in snapshot.vm.disks if self._state.image(disk.id) is not None)
+            own = self._state.disks_of_its_own(vm)
+            disks = (*held, *(disk for disk in vm.disks if disk not in own))
             before = {name: getattr(snapshot.vm, name) for name in _RESTORED}
             self._state.put_vm(replace(vm, disks=disks, **before))
             for later in tuple(self._state.vm_snapshots.values()):

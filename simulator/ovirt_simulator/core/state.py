@@ -10,6 +10,7 @@ from ovirt_placement import model
 
 from .access import HoldersTags, Permission, Principal, Role
 from .built_in_roles import ROLES
+from .devices import Attachment
 from .entities import (
     AffinityGroup,
     AffinityLabel,
@@ -201,8 +202,14 @@ class State:
         templates = self.templates.values()
         return next((one for one in templates if any(disk.id == disk_id for disk in one.vm.disks)), None)
 
+    def disks_of_its_own(self, vm: Vm) -> tuple[Attachment, ...]:
+        """The disks of a VM that no other VM may have, which its snapshots and templates hold."""
+        return tuple(
+            disk for disk in vm.disks if disk.id not in self.images or not self.images[disk.id].shareable
+        )
+
     def disk_owners(self, disk_id: str) -> tuple[Vm, ...]:
-        """The VMs that have the disk attached: one, unless the state file says otherwise."""
+        """The VMs that have the disk attached: one, unless it is shared or the state file says otherwise."""
         return tuple(vm for vm in self.vms.values() if any(disk.id == disk_id for disk in vm.disks))
 
     def permissions_on(self, vm: Vm) -> tuple[Permission, ...]:

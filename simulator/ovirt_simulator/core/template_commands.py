@@ -44,7 +44,9 @@ class TemplateCommands:
             check_not_during(self._state.vm_snapshots.values(), vm, "add", "Template")
             plain = self._first(name, version_name) if base is None else self._next(base, version_name)
             template_id = self._backend.new_id()
-            copies = tuple(copied(self._backend, disk, vm.cluster) for disk in vm.disks)
+            copies = tuple(
+                copied(self._backend, disk, vm.cluster) for disk in self._state.disks_of_its_own(vm)
+            )
             template = replace(
                 plain,
                 id=template_id,

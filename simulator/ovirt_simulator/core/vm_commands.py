@@ -10,7 +10,7 @@ from ovirt_placement import model
 
 from ..scheduler.placing import Scheduler
 from ..scheduler.request import Request
-from . import next_run, ownership, refusals, vm_edit
+from . import devices, next_run, ownership, refusals, vm_edit
 from .backend import Backend
 from .change_cluster_command import ChangeClusterCommand
 from .entities import ADMIN, SYSTEM, Caller, Job, Vm
@@ -56,7 +56,7 @@ class VmCommands(PowerCommands):
             if any(vm.name == known.name for known in self._state.vms.values()):
                 raise refusals.vm_name_used("add")
             vm = replace(vm, host=None, status="down", migrating_to=None)
-            created = Vm(**asdict(vm), created=self._backend.now)
+            created = Vm(**asdict(vm) | devices.of_state_file(vm), created=self._backend.now)
             self._state.put_vm(created)
             ownership.grant(self._state, created)
             self._log(EventCode.USER_ADD_VM, created, caller)

@@ -80,7 +80,7 @@ class VmCreation:
             raise image_refusals.vm_with_snapshots()
         for disk in vm.disks:
             image = self._state.image(disk.id)
-            if disks:
+            if disks and not (image and image.shareable):
                 self._state.images.pop(disk.id, None)
             elif image is not None:
                 self._state.put(self._state.images, image)

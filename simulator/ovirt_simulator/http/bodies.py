@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from lxml import etree
@@ -106,6 +106,14 @@ class Body:
             return convert(text)
         except (ValueError, KeyError):
             raise fault(400, f"{text} is not a valid {tag}", "Invalid value") from None
+
+
+def member(body: Body, tag: str, kind: str, members: Collection[str]) -> str | None:
+    """Give a word that must be one of an enumeration; None where the body says nothing of it."""
+    word = body.text(tag)
+    if word is not None and word not in members:
+        raise fault(400, f"'{word}' is not a member of {kind}", "Invalid Enum value")
+    return word
 
 
 def compatibility(body: Body) -> str | None:

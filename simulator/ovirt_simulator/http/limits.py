@@ -81,10 +81,11 @@ _ELEMENTS = {
     "data_center": "name description comment local quota_mode version/major version/minor | status",
     "disk": "alias name description provisioned_size format sparse disk_profile "
     "storage_domains/storage_domain storage_domains/storage_domain/name "
-    "| content_type shareable wipe_after_delete propagate_errors backup storage_type "
+    "shareable wipe_after_delete "
+    "| content_type propagate_errors backup storage_type "
     "initial_size qcow_version active bootable interface actual_size total_size status",
-    "disk_attachment": "active bootable interface disk/@disk "
-    "| pass_discard read_only uses_scsi_reservation vm template",
+    "disk_attachment": "active bootable interface pass_discard read_only uses_scsi_reservation disk/@disk "
+    "| vm template",
     "event": "origin severity custom_id description cluster data_center host vm user flood_rate custom_data "
     "time correlation_id "
     "| cluster/name code data_center/name host/name index name template/name user/user_name vm/name",
@@ -100,7 +101,7 @@ _ELEMENTS = {
     "job": "description | auto_cleared external status",
     "mac_pool": "name description allow_duplicates ranges/range/from ranges/range/to",
     "network": "name required",
-    "nic": "name vnic_profile mac/address | interface linked plugged description comment vm",
+    "nic": "name vnic_profile mac/address interface linked plugged | description comment vm",
     "permission": "role role/name user group cluster data_center host vm",
     "permit": "name | administrative role",
     "role": "name description administrative permits/permit | mutable",

@@ -41,6 +41,7 @@ def test_vnic_profiles_come_and_go(sdk: Connection, engine: Engine) -> None:
     with pytest.raises(Error, match="used by VM:  web1") as caught:
         profiles.profile_service(profile.id).remove()
     assert caught.value.code == 409
+    nics.nic_service(nic.id).deactivate()
     nics.nic_service(nic.id).remove()
     profiles.profile_service(profile.id).remove()
     assert codes(engine)[0] == 1122

@@ -23,17 +23,27 @@ class ClusterEvents:
     NETWORK_REMOVE_VM_INTERFACE = EventType(
         930,
         "normal",
-        "Interface {nic} (VirtIO) was removed from VM {vm}. (User: {user})",
+        "Interface {nic} ({type}) was removed from VM {vm}. (User: {user})",
     )
     NETWORK_ADD_VM_INTERFACE = EventType(
         932,
         "normal",
-        "Interface {nic} (VirtIO) was added to VM {vm}. (User: {user})",
+        "Interface {nic} ({type}) was added to VM {vm}. (User: {user})",
     )
     NETWORK_UPDATE_VM_INTERFACE = EventType(
         934,
         "normal",
-        "Interface {nic} (VirtIO) was updated for VM {vm}.  (User: {user})",
+        "Interface {nic} ({type}) was updated for VM {vm}. {link} (User: {user})",
+    )
+    NETWORK_ACTIVATE_VM_INTERFACE_SUCCESS = EventType(
+        1012,
+        "normal",
+        "Network Interface {nic} ({type}) was plugged to VM {vm}. (User: {user})",
+    )
+    NETWORK_DEACTIVATE_VM_INTERFACE_SUCCESS = EventType(
+        1014,
+        "normal",
+        "Network Interface {nic} ({type}) was unplugged from VM {vm}. (User: {user})",
     )
     NETWORK_ATTACH_NETWORK_TO_CLUSTER = EventType(
         946, "normal", "Network {network} attached to Cluster {cluster}"

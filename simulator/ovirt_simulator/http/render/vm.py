@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ovirt_placement.model import Disk, Nic
+from ovirt_simulator.core.devices import Attachment, Nic
 from ovirt_simulator.core.entities import Vm
-from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskImage
+from ovirt_simulator.core.images import BLANK_TEMPLATE
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
 from ovirt_simulator.http.render import hardware
@@ -204,16 +204,16 @@ def placement_policy(record: Vm) -> str:
     )
 
 
-def disk_attachment(record: Vm, disk: Disk, links: Links, image: DiskImage) -> str:
+def disk_attachment(record: Vm, disk: Attachment, links: Links) -> str:
     return links.entity(
         "disk_attachment",
         disk.id,
-        text("active", image.active),
+        text("active", disk.active),
         text("bootable", disk.bootable),
-        text("interface", image.interface),
-        text("pass_discard", False),
-        text("read_only", False),
-        text("uses_scsi_reservation", False),
+        text("interface", disk.interface),
+        text("pass_discard", disk.pass_discard),
+        text("read_only", disk.read_only),
+        text("uses_scsi_reservation", disk.scsi_reservation),
         links.reference("disk", "disks", disk.id),
         links.reference("vm", "vms", record.id),
     )
@@ -227,9 +227,9 @@ def nic(record: Vm, card: Nic, links: Links, *, mac: str) -> str:
         text("name", card.name),
         links.links(NIC_LINKS),
         links.reference("vm", "vms", record.id),
-        text("interface", "virtio"),
-        text("linked", True),
+        text("interface", card.interface),
+        text("linked", card.linked),
         element("mac", text("address", mac)),
-        text("plugged", True),
+        text("plugged", card.plugged),
         links.reference("vnic_profile", "vnicprofiles", card.vnic_profile),
     )

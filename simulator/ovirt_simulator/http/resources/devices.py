@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from werkzeug import Response
 
-from ovirt_placement.model import Disk, Nic
+from ovirt_simulator.core.devices import Attachment, Nic
 from ovirt_simulator.core.entities import Vm
+from ovirt_simulator.core.nic_rules import DESCRIPTIONS
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import incomplete
-from ovirt_simulator.http.bodies import Body
+from ovirt_simulator.http.bodies import Body, member
 from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.render import infrastructure
+from ovirt_simulator.http.render import vm as render
 from ovirt_simulator.http.resources.actions import done
 from ovirt_simulator.http.resources.find import present
 from ovirt_simulator.http.resources.storage import disk_edit, new_disk
-from ovirt_simulator.http.resources.vms import render_attachment, render_nic
+from ovirt_simulator.http.resources.vms import render_nic
 from ovirt_simulator.http.users import Permit
+
+_DISK_INTERFACES = ("ide", "sata", "spapr_vscsi", "virtio", "virtio_scsi")
 
 
 def post_nic(call: Call, vm_id: str) -> Response:
@@ -25,22 +30,49 @@ def post_nic(call: Call, vm_id: str) -> Response:
     if not name:
         raise incomplete("Nic", "name")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    profile = body.child_id("vnic_profile")
-    nic = call.engine.devices.add_nic(vm_id, name, vnic_profile=profile, mac=_mac(body), caller=call.caller)
+    nic = _like(body, Nic(id="", name=name))
+    nic = call.engine.devices.add_nic(vm_id, nic, mac=_mac(body), caller=call.caller)
     return answers.document(_nic(call, vm, nic), 201)
 
 
 def put_nic(call: Call, vm_id: str, nic_id: str) -> Response:
-    """Change the name, the MAC address, and the vNIC profile, which an empty one takes away."""
+    """Change what the body names; an empty vNIC profile takes the present one away."""
     vm = _vm(call, vm_id)
     nic = present(next((nic for nic in vm.nics if nic.id == nic_id), None))
     body = call.body("nic")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    profile = nic.vnic_profile if body.child("vnic_profile") is None else body.child_id("vnic_profile")
-    nic = call.engine.devices.edit_nic(
-        vm_id, nic_id, name=body.text("name"), vnic_profile=profile, mac=_mac(body), caller=call.caller
-    )
+    nic = call.engine.devices.edit_nic(vm_id, _like(body, nic), mac=_mac(body), caller=call.caller)
     return answers.document(_nic(call, vm, nic))
+
+
+def activate_nic(call: Call, vm_id: str, nic_id: str) -> Response:
+    return _plug(call, vm_id, nic_id, plugged=True)
+
+
+def deactivate_nic(call: Call, vm_id: str, nic_id: str) -> Response:
+    return _plug(call, vm_id, nic_id, plugged=False)
+
+
+def _plug(call: Call, vm_id: str, nic_id: str, *, plugged: bool) -> Response:
+    """Change nothing else, which is no job."""
+    nic = present(next((nic for nic in _vm(call, vm_id).nics if nic.id == nic_id), None))
+    call.body("action")
+    call.need(Permit.EDIT_VM_PROPERTIES)
+    call.engine.devices.edit_nic(vm_id, replace(nic, plugged=plugged), caller=call.caller)
+    return done()
+
+
+def _like(body: Body, nic: Nic) -> Nic:
+    """Give a NIC with what the body says of it."""
+    given = {
+        "name": body.text("name"),
+        "interface": member(body, "interface", "NicInterface", DESCRIPTIONS),
+        "linked": body.boolean("linked"),
+        "plugged": body.boolean("plugged"),
+    }
+    profile = nic.vnic_profile if body.child("vnic_profile") is None else body.child_id("vnic_profile")
+    known = {name: value for name, value in given.items() if value is not None}
+    return replace(nic, vnic_profile=profile, **known)
 
 
 def _mac(body: Body) -> str | None:
@@ -62,26 +94,36 @@ def post_disk_attachment(call: Call, vm_id: str) -> Response:
     if wanted is None or (wanted.id is None and not wanted.text("provisioned_size")):
         raise incomplete("DiskAttachment", "disk.id")
     call.need(Permit.EDIT_VM_PROPERTIES)
+    how = _attachment(body, Attachment(id="", bootable=False, active=False))
     disk_id = wanted.id or call.engine.disks.add(new_disk(call, wanted), caller=call.caller).id
-    disk = Disk(id=disk_id, bootable=bool(body.boolean("bootable")), profile=wanted.child_id("disk_profile"))
-    return answers.document(_attached(call, vm, disk, body), 201)
+    disk = replace(how, id=disk_id, profile=wanted.child_id("disk_profile"))
+    return answers.document(_attached(call, vm, disk), 201)
 
 
 def put_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
-    """Change whether the VM boots from the disk, whether it sees it, and the disk itself."""
+    """Change how the VM sees the disk, and the disk itself."""
     vm = _vm(call, vm_id)
     disk = present(next((disk for disk in vm.disks if disk.id == disk_id), None))
     body = call.body("disk_attachment")
     call.need(Permit.EDIT_VM_PROPERTIES)
-    bootable, wanted = body.boolean("bootable"), body.child("disk")
-    changed = Disk(
-        id=disk_id,
-        bootable=disk.bootable if bootable is None else bootable,
-        profile=(wanted.child_id("disk_profile") if wanted else None) or disk.profile,
-    )
+    wanted, changed = body.child("disk"), _attachment(body, disk)
     if wanted is not None:
         call.engine.disks.edit(disk_id, disk_edit(wanted), caller=call.caller)
-    return answers.document(_attached(call, vm, changed, body))
+        changed = replace(changed, profile=wanted.child_id("disk_profile") or disk.profile)
+    return answers.document(_attached(call, vm, changed))
+
+
+def _attachment(body: Body, disk: Attachment) -> Attachment:
+    """Give a disk as a VM has it, with what the body says of that."""
+    given = {
+        "active": body.boolean("active"),
+        "bootable": body.boolean("bootable"),
+        "interface": member(body, "interface", "DiskInterface", _DISK_INTERFACES),
+        "pass_discard": body.boolean("pass_discard"),
+        "read_only": body.boolean("read_only"),
+        "scsi_reservation": body.boolean("uses_scsi_reservation"),
+    }
+    return replace(disk, **{name: value for name, value in given.items() if value is not None})
 
 
 def delete_disk_attachment(call: Call, vm_id: str, disk_id: str) -> Response:
@@ -122,13 +164,6 @@ def _nic(call: Call, vm: Vm, nic: Nic) -> str:
     return render_nic(call, vm, nic, call.plain_links("vms", vm.id, "nics", nic.id))
 
 
-def _attached(call: Call, vm: Vm, disk: Disk, body: Body) -> str:
-    call.engine.devices.attach_disk(
-        vm.id,
-        disk,
-        active=body.boolean("active"),
-        interface=body.text("interface"),
-        caller=call.caller,
-    )
-    links = call.plain_links("vms", vm.id, "diskattachments", disk.id)
-    return render_attachment(call, vm, disk, links)
+def _attached(call: Call, vm: Vm, disk: Attachment) -> str:
+    call.engine.devices.attach_disk(vm.id, disk, caller=call.caller)
+    return render.disk_attachment(vm, disk, call.plain_links("vms", vm.id, "diskattachments", disk.id))

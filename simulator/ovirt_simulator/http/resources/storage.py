@@ -120,6 +120,8 @@ def disk_edit(body: Body) -> DiskEdit:
         format=word,
         sparse=body.boolean("sparse"),
         profile=body.child_id("disk_profile"),
+        shareable=body.boolean("shareable"),
+        wipe_after_delete=body.boolean("wipe_after_delete"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from werkzeug import Response
 
-from ovirt_placement.model import Disk, Nic
+from ovirt_simulator.core.devices import Nic
 from ovirt_simulator.core.entities import Vm
 from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskEdit, Template
 from ovirt_simulator.core.next_run import configured
@@ -18,7 +18,7 @@ from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import vm as render
 from ovirt_simulator.http.resources import particulars
 from ovirt_simulator.http.resources.actions import done
-from ovirt_simulator.http.resources.find import cluster_id, images, named, present, visible_vm
+from ovirt_simulator.http.resources.find import cluster_id, named, present, visible_vm
 from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.resources.storage import new_disk
 from ovirt_simulator.http.resources.vm_bodies import vm_edit
@@ -136,7 +136,7 @@ def delete_vm(call: Call, vm_id: str) -> Response:
 def list_disk_attachments(call: Call, vm_id: str) -> list[str]:
     vm = visible_vm(call, vm_id)
     return [
-        render_attachment(call, vm, disk, call.links("vms", vm_id, "diskattachments", disk.id))
+        render.disk_attachment(vm, disk, call.links("vms", vm_id, "diskattachments", disk.id))
         for disk in vm.disks
     ]
 
@@ -144,11 +144,7 @@ def list_disk_attachments(call: Call, vm_id: str) -> list[str]:
 def get_disk_attachment(call: Call, vm_id: str, disk_id: str) -> str:
     vm = visible_vm(call, vm_id)
     disk = present(next((disk for disk in vm.disks if disk.id == disk_id), None))
-    return render_attachment(call, vm, disk, call.links("vms", vm_id, "diskattachments", disk_id))
-
-
-def render_attachment(call: Call, vm: Vm, disk: Disk, links: Links) -> str:
-    return render.disk_attachment(vm, disk, links, images(call)[disk.id])
+    return render.disk_attachment(vm, disk, call.links("vms", vm_id, "diskattachments", disk_id))
 
 
 def list_nics(call: Call, vm_id: str) -> list[str]:

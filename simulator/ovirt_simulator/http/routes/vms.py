@@ -67,6 +67,8 @@ TABLE = Table(
         "/vms/<vm_id>/affinitylabels": affinity_labels.post_to_vm,
         "/vms/<vm_id>/diskattachments": devices.post_disk_attachment,
         "/vms/<vm_id>/nics": devices.post_nic,
+        "/vms/<vm_id>/nics/<nic_id>/activate": devices.activate_nic,
+        "/vms/<vm_id>/nics/<nic_id>/deactivate": devices.deactivate_nic,
         "/vms/<vm_id>/permissions": assigned_permissions.post_to_vm,
         "/vms/<vm_id>/tags": tags.post_to_vm,
         "/vms": vms.post_vm,

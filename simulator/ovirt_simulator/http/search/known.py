@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ovirt_placement.model import Disk
 from ovirt_simulator.core import storage_domains
+from ovirt_simulator.core.devices import Attachment
 from ovirt_simulator.core.entities import Vm, user_id
 from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskImage, Template
 from ovirt_simulator.core.queries import Queries
@@ -95,12 +95,12 @@ class Known:
     @cached_property
     def disks(self) -> list[AttachedDisk]:
         """Every disk once, attached or not."""
-        attached: dict[str, tuple[Disk, list[str]]] = {}
+        attached: dict[str, tuple[Attachment, list[str]]] = {}
         for vm in self._queries.vms():
             for disk in vm.disks:
                 attached.setdefault(disk.id, (disk, []))[1].append(vm.id)
         found = []
         for image in self._queries.disks():
-            disk, vms = attached.get(image.id, (Disk(id=image.id, bootable=False), []))
+            disk, vms = attached.get(image.id, (Attachment(id=image.id, bootable=False), []))
             found.append(AttachedDisk(disk, tuple(vms), image))
         return found
