@@ -10,6 +10,8 @@ class MacPool(Record, frozen=True):
     name: str
     description: str = ""
     allow_duplicates: bool = False
+    #: Only of the pool that every engine has.
+    default: bool = False
     #: The first and the last address of each.
     ranges: tuple[tuple[str, str], ...] = ()
 
@@ -20,5 +22,6 @@ DEFAULT_POOL = MacPool(
     id=stable_id("mac_pool", "Default"),
     name="Default",
     description="Default MAC pool",
+    default=True,
     ranges=((f"{VENDOR}:00:00:00:00", f"{VENDOR}:ff:ff:ff:ff"),),
 )

@@ -25,6 +25,11 @@ class MacPoolCommands:
     def add(self, pool: MacPool, *, caller: Caller = ADMIN) -> MacPool:
         """Add a pool, whose id it gets here."""
         with self._backend.lock:
+            if pool.default:
+                raise bad_parameters(
+                    "ACTION_TYPE_FAILED_SETTING_DEFAULT_MAC_POOL_IS_NOT_SUPPORTED",
+                    "Cannot add MAC Pool. Setting default MAC Pool is not supported.",
+                )
             return self._kept(
                 replace(pool, id=self._backend.new_id()), "add", EventCode.MAC_POOL_ADD_SUCCESS, caller
             )
@@ -32,7 +37,13 @@ class MacPoolCommands:
     def edit(self, pool: MacPool, *, caller: Caller = ADMIN) -> MacPool:
         """Put this in the place of the pool with the same id."""
         with self._backend.lock:
-            self._known(pool.id)
+            before = self._known(pool.id)
+            self._check_name(pool, "edit")
+            if pool.default != before.default:
+                raise bad_parameters(
+                    "ACTION_TYPE_FAILED_CHANGING_DEFAULT_MAC_POOL_IS_NOT_SUPPORTED",
+                    "Cannot edit MAC Pool. Changing default MAC Pool is not supported.",
+                )
             return self._kept(pool, "edit", EventCode.MAC_POOL_EDIT_SUCCESS, caller)
 
     def remove(self, pool_id: str, *, caller: Caller = ADMIN) -> None:
@@ -55,13 +66,16 @@ class MacPoolCommands:
             self._state.drop(self._state.mac_pools, pool_id)
             self._log(EventCode.MAC_POOL_REMOVE_SUCCESS, pool, caller)
 
-    def _kept(self, pool: MacPool, action: str, code: EventType, caller: Caller) -> MacPool:
+    def _check_name(self, pool: MacPool, action: str) -> None:
         if any(known.name == pool.name and known.id != pool.id for known in self._state.mac_pools.values()):
             raise conflict(
                 "ACTION_TYPE_FAILED_NAME_ALREADY_USED",
                 f"Cannot {action} MAC Pool."
                 " The MAC Pool name is already in use, please choose a unique name and try again.",
             )
+
+    def _kept(self, pool: MacPool, action: str, code: EventType, caller: Caller) -> MacPool:
+        self._check_name(pool, action)
         if not pool.ranges:
             raise bad_parameters(
                 "ACTION_TYPE_FAILED_MAC_POOL_MUST_HAVE_RANGE",

@@ -1,7 +1,8 @@
 """What the engine's API has and the simulator does not: asked for, it is refused, and never quietly left out.
 
 The engine itself refuses elements that its API has not; here both kinds have one answer. What a client
-sends for `false`, or empty, asks for nothing and passes; so does what an entity is shown with before a `PUT`.
+sends for `false`, or empty, asks for nothing and passes, unless an entity is shown with something else before
+a `PUT`; and what it is shown with always passes.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _ELEMENTS = {
     "vms_rule/enabled vms_rule/positive vms_rule/enforcing "
     "hosts_rule/enabled hosts_rule/positive hosts_rule/enforcing "
     "vms/vm hosts/host vm_labels/affinity_label host_labels/affinity_label | broken comment",
-    "affinity_label": "name vms/vm hosts/host has_implicit_affinity_group | read_only comment description",
+    "affinity_label": "name vms/vm hosts/host has_implicit_affinity_group | comment description",
     "balance": "scheduling_policy_unit | name",
     "cluster": "description scheduling_policy scheduling_policy/name ha_reservation name "
     "custom_scheduling_policy_properties/property/name custom_scheduling_policy_properties/property/value "
@@ -99,16 +100,16 @@ _ELEMENTS = {
     "instance_type": "name description memory high_availability/enabled "
     "cpu/topology/sockets cpu/topology/cores cpu/topology/threads",
     "job": "description | auto_cleared external status",
-    "mac_pool": "name description allow_duplicates ranges/range/from ranges/range/to",
+    "mac_pool": "name description allow_duplicates default_pool ranges/range/from ranges/range/to",
     "network": "name required",
     "nic": "name vnic_profile mac/address interface linked plugged | description comment vm",
     "permission": "role role/name user group cluster data_center host vm",
     "permit": "name | administrative role",
-    "role": "name description administrative permits/permit | mutable",
+    "role": "name description administrative permits/permit",
     "user": "user_name domain/name | name last_name email namespace principal",
     "group": "name domain/name | namespace",
     "scheduling_policy": "name description properties/property/name properties/property/value "
-    "| locked default_policy balances filters weight",
+    "| balances filters weight",
     "snapshot": "description persist_memorystate",
     "step": "type description | external job status",
     "storage_domain": "name description | available committed external_status status used",
@@ -129,7 +130,7 @@ _ELEMENTS = {
     "status_detail stop_reason stop_time",
     "vm_pool": "name description comment cluster cluster/name template template/name size type stateful "
     "prestarted_vms max_user_vms | auto_storage_select",
-    "vnic_profile": "name | network pass_through port_mirroring",
+    "vnic_profile": "name | network",
     "weight": "factor scheduling_policy_unit | name",
 }
 #: The same of actions, by the last step of their addresses; and what every action may have.
@@ -149,12 +150,20 @@ _ACTIONS = {
     "stop": "| force reason",
     "upgrade": "upgrade_action upgrade_percent_complete reboot | image timeout",
 }
-#: Elements that are not known, and may say only what is so anyway.
+#: Elements that are not known, and may say only what is so anyway where nothing else was ever said of it; of
+#: all others that is `false`.
 _AS_IT_IS = {
+    "instance_type/memory_policy/ballooning": "true",
+    "instance_type/multi_queues_enabled": "true",
+    "instance_type/virtio_scsi/enabled": "true",
+    "role/mutable": "true",
+    "template/memory_policy/ballooning": "true",
     "template/multi_queues_enabled": "true",
+    "template/virtio_scsi/enabled": "true",
     "vm/auto_pinning_policy": "disabled",
     "vm/cpu_pinning_policy": "none",
     "vnic_profile/migratable": "true",
+    "vnic_profile/pass_through/mode": "disabled",
 }
 #: Any element may have these of the entity that it began as, and the engine does not take them from there.
 _EVERYWHERE = frozenset({"actions", "link"})
@@ -177,7 +186,9 @@ def check_body(root: etree._Element, step: str, present: Callable[[], etree._Ele
     unknown = list(_unknown(root, known or _Element(), str(root.tag)))
     shown = present() if unknown and present is not None else None
     for path, node in unknown:
-        if shown is None or not unchanged.says_what_is(path, node, shown):
+        if shown is not None and unchanged.says_what_is(path, node, shown):
+            continue
+        if _asks(node, path) or (shown is not None and unchanged.contradicts(path, node, shown)):
             raise not_simulated(f"the element {path}")
 
 
@@ -236,20 +247,21 @@ def read_past() -> dict[str, list[str]]:
 
 
 def _unknown(node: etree._Element, known: _Element, path: str) -> Iterator[tuple[str, etree._Element]]:
-    """Give the elements below one that ask for what is not known, with their paths."""
+    """Give the elements below one that are not known, with their paths."""
     if known.whole or (known.counts and node.get("id") is not None):
         return
-    for child in node:
+    for child in node.iterchildren("*"):
         tag = str(child.tag)
         below, here = known.below.get(tag), f"{path}/{tag}"
         if below is not None:
             yield from _unknown(child, below, here)
-        elif tag not in _EVERYWHERE and _asks(child, _AS_IT_IS.get(here, "false")):
+        elif tag not in _EVERYWHERE:
             yield here, child
 
 
-def _asks(node: etree._Element, usual: str) -> bool:
+def _asks(node: etree._Element, path: str) -> bool:
     """Say whether an element asks for anything: it, or what is below it, has an id or an unusual text."""
-    return any(
-        "id" in each.attrib or (each.text or "").strip().lower() not in ("", usual) for each in node.iter("*")
-    )
+    usual = ("", _AS_IT_IS.get(path, "false"))
+    if "id" in node.attrib or (node.text or "").strip().lower() not in usual:
+        return True
+    return any(_asks(child, f"{path}/{child.tag}") for child in node.iterchildren("*"))

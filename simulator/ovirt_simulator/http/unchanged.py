@@ -11,6 +11,15 @@ def says_what_is(path: str, node: etree._Element, shown: etree._Element) -> bool
     return any(_alike(node, one) for one in shown.findall(below))
 
 
+def contradicts(path: str, node: etree._Element, shown: etree._Element) -> bool:
+    """Tell whether an entity is shown with another text where this element, or one below it, has one."""
+    _, _, below = path.partition("/")
+    if len(node):
+        return any(contradicts(f"{path}/{child.tag}", child, shown) for child in node.iterchildren("*"))
+    texts = {_value(one) for one in shown.findall(below)}
+    return bool((node.text or "").strip()) and bool(texts) and _value(node) not in texts
+
+
 def _alike(given: etree._Element, shown: etree._Element) -> bool:
     """Tell whether what is given is among what is shown; the addresses of entities do not matter."""
     if given.tag != shown.tag or given.get("id", shown.get("id")) != shown.get("id"):

@@ -61,3 +61,37 @@ def test_what_has_changed_meanwhile_asks_for_nothing(sdk: Connection, engine: En
 def test_what_is_new_has_nothing_to_be_compared_with(server: Server) -> None:
     reply = request(f"{server.api_url}/hosts", "POST", "<host><name>x</name><os><type>x</type></os></host>")
     assert reply.status == 501
+
+
+def test_the_default_pool_stays_the_default(sdk: Connection) -> None:
+    pools = sdk.system_service().mac_pools_service()
+    (default,) = pools.list()
+    ranges = [types.Range(from_="02:00:00:00:00:00", to="02:00:00:01:00:00")]
+    other = pools.add(types.MacPool(name="other", default_pool=False, ranges=ranges))
+    for pool, given in ((default, False), (other, True)):
+        service = pools.mac_pool_service(pool.id)
+        with pytest.raises(Error, match="Changing default MAC Pool is not supported") as refused:
+            service.update(types.MacPool(default_pool=given))
+        assert refused.value.code == 400
+        assert service.update(types.MacPool(default_pool=not given)).default_pool is not given
+    with pytest.raises(Error, match="Setting default MAC Pool is not supported"):
+        pools.add(types.MacPool(name="third", default_pool=True, ranges=ranges))
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "refused"),
+    [
+        ("roles", "<role><mutable>true</mutable></role>", "role/mutable"),
+        (
+            "schedulingpolicies",
+            "<scheduling_policy><locked>false</locked></scheduling_policy>",
+            "scheduling_policy/locked",
+        ),
+    ],
+)
+def test_false_asks_for_a_change_where_the_value_is_true(
+    server: Server, address: str, body: str, refused: str
+) -> None:
+    listed = request(f"{server.api_url}/{address}").xml
+    reply = request(f"{server.api_url}/{address}/{listed[0].get('id')}", "PUT", body)
+    assert (reply.status, f"the element {refused}" in reply.body.decode()) == (501, True)

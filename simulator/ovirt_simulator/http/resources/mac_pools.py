@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from werkzeug import Response
 
-from ovirt_simulator.core.mac_pool import DEFAULT_POOL, MacPool
+from ovirt_simulator.core.mac_pool import MacPool
 from ovirt_simulator.http import answers
 from ovirt_simulator.http.answers import incomplete
 from ovirt_simulator.http.bodies import Body
@@ -55,13 +55,18 @@ def _pool(call: Call, pool_id: str) -> MacPool:
 
 
 def _read(body: Body, pool: MacPool) -> MacPool:
-    ranges, duplicates = body.child("ranges"), body.boolean("allow_duplicates")
+    ranges, duplicates, default = (
+        body.child("ranges"),
+        body.boolean("allow_duplicates"),
+        body.boolean("default_pool"),
+    )
     listed = None if ranges is None else ranges.children("range")
     return replace(
         pool,
         name=body.text("name") or pool.name,
         description=pool.description if body.text("description") is None else body.text("description"),
         allow_duplicates=pool.allow_duplicates if duplicates is None else duplicates,
+        default=pool.default if default is None else default,
         ranges=pool.ranges
         if listed is None
         else tuple((one.text("from") or "", one.text("to") or "") for one in listed),
@@ -77,6 +82,6 @@ def _render(pool: MacPool, links: Links) -> str:
         text("description", pool.description),
         links.link("permissions", "permissions"),
         text("allow_duplicates", pool.allow_duplicates),
-        text("default_pool", pool.id == DEFAULT_POOL.id),
+        text("default_pool", pool.default),
         element("ranges", *ranges),
     )
