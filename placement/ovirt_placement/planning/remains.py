@@ -13,7 +13,7 @@ from ovirt_placement.planning.choosing.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.legality import why_immovable
 from ovirt_placement.planning.plan import Remaining
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
 #: Rules that are explained by what blocks them; of more, only what refuses their VMs is told.
@@ -84,20 +84,28 @@ def _because(end: End, goal: Goal, deadline: Deadline) -> Iterator[str]:
 
 
 def _places(problem: Problem, goal: Goal) -> int:
-    """How many hosts its VMs can be on: those that are up, and those that they are on."""
-    return len({*problem.hosts, *(problem.where[vm] for vm in goal.vms)})
+    """How many places its VMs can be on: hosts that are up, and those that they are on, or their domains."""
+    hosts = {*problem.hosts, *(problem.where[vm] for vm in goal.vms)}
+    return len(hosts) if goal.limit is None else len({*map(goal.limit.place, hosts)})
+
+
+def _needs(goal: Goal) -> int:
+    """How many places a rule needs that limits its VMs; else none."""
+    return -(-len(goal.limit.sets(goal.vms)) // goal.limit.most) if goal.limit is not None else 0
 
 
 def _too_many(problem: Problem, goal: Goal) -> bool:
-    return goal.shape is Shape.SPREAD and len(goal.vms) > _places(problem, goal)
+    return _needs(goal) > _places(problem, goal)
 
 
 def _by_itself(problem: Problem, goal: Goal) -> str:
     """Why a rule cannot hold, though nothing stands against it but the hosts that there are."""
-    if goal.shape is Shape.SPREAD:
-        count = _places(problem, goal)
+    if goal.limit is None:
+        return "no host that is up would do for it"
+    count = _places(problem, goal)
+    if goal.limit.most == 1 and not goal.limit.set_of:
         return f"its {len(goal.vms)} running VMs need a host each, and only {count} can have one"
-    return "no host that is up would do for it"
+    return f"its {len(goal.vms)} running VMs need {_needs(goal)} places, and there are only {count}"
 
 
 def _sentence(end: End, goal: Goal, element: Element) -> str:

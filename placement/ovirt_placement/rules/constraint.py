@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from ovirt_placement.rules.forms import Form
 from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.standing import Standing
 
@@ -30,6 +31,11 @@ class Constraint(Record, frozen=True, kw_only=True):
     #: Hard rules must hold; soft ones should, the more so the higher the priority.
     hard: bool
     priority: float
+
+    @property
+    def form(self) -> Form | None:
+        """What it asks of its VMs as a planner computes with it; None where only this checker can tell."""
+        return None
 
     def offenders(self, standing: Standing) -> tuple[str, ...]:
         """Members that stand wrong; none if the invariant holds."""

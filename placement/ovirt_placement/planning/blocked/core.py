@@ -8,7 +8,8 @@ from ortools.sat.python import cp_model
 
 from ovirt_placement.planning.blocked.elements import Element, Kind, concerned, elements
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.encode.cp import loads
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
 #: VMs that are looked at together with those of the goal.
@@ -24,7 +25,7 @@ def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...
     All others are taken to stay where they are.
     """
     vms = concerned(problem, goal, _MOST_VMS)
-    if len(vms) * len(problem.hosts) > _MOST_PLACES or goal.shape is Shape.OTHER:
+    if len(vms) * len(problem.hosts) > _MOST_PLACES or goal.form is None:
         return None
     question = _Question(problem, goal, vms)
     left = question.sufficient(sorted(elements(problem, goal, vms), key=lambda one: one.kind.value), deadline)
@@ -105,19 +106,21 @@ class _Constraints:
     def rule(self, goal: Goal, literal: cp_model.IntVar) -> None:
         hosts = dict.fromkeys(host for _, host in self._at)
         known = [vm for vm in goal.vms if vm in self._vms]
-        if goal.shape is Shape.HOSTS:
+        if goal.allowed is not None:
             for vm in known:
                 self._keep(literal, vm, {host for host in hosts if goal.right(host)})
             return
+        if goal.limit is not None:
+            domains = {vm: [host for host in hosts if (vm, host) in self._at] for vm in known}
+            for load in loads(self._cp, goal.limit, self._at, domains, ()).values():
+                self._cp.add(sum(load) <= goal.limit.most).only_enforce_if(literal)
+            return
         for host in hosts:
             here = [self._at[vm, host] for vm in known if (vm, host) in self._at]
-            if goal.shape is Shape.SPREAD:
-                self._cp.add(sum(here) <= 1).only_enforce_if(literal)
-            else:
-                absent = [vm for vm in known if (vm, host) not in self._at]
-                for one in here:
-                    same = 0 if absent else here[0]
-                    self._cp.add(one == same).only_enforce_if(literal)
+            absent = [vm for vm in known if (vm, host) not in self._at]
+            for one in here:
+                same = 0 if absent else here[0]
+                self._cp.add(one == same).only_enforce_if(literal)
 
     def _keep(self, literal: cp_model.IntVar, vm: str, hosts: Collection[str]) -> None:
         for (one, host), var in self._at.items():

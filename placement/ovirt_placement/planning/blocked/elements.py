@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
 
@@ -41,7 +41,7 @@ def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Ele
     seen = {goal.number}
     for vm in vms:
         for other in problem.goals_of.get(vm, ()):
-            if other.hard and other.number not in seen and other.shape is not Shape.OTHER:
+            if other.hard and other.number not in seen and other.form is not None:
                 seen.add(other.number)
                 yield Element(Kind.RULE, other.constraint.groups, other)
 

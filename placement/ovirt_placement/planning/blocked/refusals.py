@@ -8,7 +8,7 @@ from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.legality import vetoes
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.rules.built_in import memory
 from ovirt_placement.rules.catalogue import ENGINES_OWN
@@ -37,7 +37,7 @@ def refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[
 
 def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, vms: Iterable[str]) -> Iterator[_Refusal]:
     """Of a positive group, to the hosts of its peers and all together; else of each VM to any host."""
-    gathers = goal.shape is Shape.GATHER
+    gathers = goal.gathers
     there = {problem.where[vm] for vm in goal.vms}
     asked = sorted(snapshot.hosts_of_cluster.get(problem.cluster, ()), key=lambda one: (-one.free_mb, one.id))
     fitting = [host for host in asked if goal.right(host.id) and (not gathers or host.id in there)]

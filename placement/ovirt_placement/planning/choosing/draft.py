@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import crowding, fill
 from ovirt_placement.planning.problem.standing import Standing
@@ -131,7 +131,7 @@ class Draft:
     def block(self, vm: str) -> tuple[str, ...]:
         """All VMs that move with one: a hard positive group that stands together."""
         for goal in self.problem.goals_of.get(vm, ()):
-            if goal.hard and goal.shape is Shape.GATHER and not self.standing.broken(goal):
+            if goal.hard and goal.gathers and not self.standing.broken(goal):
                 return goal.vms
         return (vm,)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
 from ovirt_placement.planning.choosing.draft import Draft
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 
 #: More goals of one VM on one level than this are not told apart.
 _MOST_GOALS = 1 << 16
@@ -100,8 +100,8 @@ class Wishes:
         self._draft = draft
         self._everywhere = 0
         self._here: defaultdict[str, int] = defaultdict(int)
-        #: Of goals that keep VMs apart, how much they matter, and the members that stay on each host.
-        self._apart: list[tuple[int, _Staying]] = []
+        #: Of goals that limit how many VMs share a place, how much they matter, and the hosts that are full.
+        self._full: list[tuple[int, Container[str]]] = []
         self._moving = frozenset(vms)
         for goal in _goals(draft, vms):
             if goal.wanted or goal.held:
@@ -113,17 +113,17 @@ class Wishes:
         return self._everywhere + min(self._here.values(), default=0)
 
     def against(self, host: str) -> int:
-        apart = sum(weight for weight, staying in self._apart if staying.on(host)) if self._apart else 0
-        return self._everywhere + self._here.get(host, 0) + apart
+        full = sum(weight for weight, full in self._full if host in full) if self._full else 0
+        return self._everywhere + self._here.get(host, 0) + full
 
     def _add(self, goal: Goal, weight: int) -> None:
-        if goal.shape is Shape.SPREAD:
-            self._apart.append((weight, self._staying(goal)))
-        elif goal.shape is Shape.HOSTS:
-            self._everywhere += weight * goal.constraint.positive
-            for host in goal.listed:
-                self._here[host] += -weight if goal.constraint.positive else weight
-        elif goal.shape is Shape.GATHER and not self._moving.issuperset(goal.vms):
+        if goal.limit is not None:
+            self._full.append((weight, self._draft.standing.full(goal, self._moving)))
+        elif goal.allowed is not None:
+            self._everywhere += weight * goal.allowed.positive
+            for host in goal.allowed.hosts:
+                self._here[host] += -weight if goal.allowed.positive else weight
+        elif goal.gathers and not self._moving.issuperset(goal.vms):
             staying = self._staying(goal)
             self._everywhere += weight
             for host in filter(staying.on, staying.crowd):

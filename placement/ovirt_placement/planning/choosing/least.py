@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from ovirt_placement.planning.choosing.greedy.bound import fixed, needed
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.choosing.greedy.bound import fixed
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.value import Value
 
@@ -20,17 +20,17 @@ def least_migrations(problem: Problem, worth: Value, bound: Value | None) -> int
     """
     broken = [goal for goal in problem.goals if goal.wanted and not goal.held]
     lost = {goal for goal in broken if bound is not None and fixed(problem, goal)}
-    costs = _costs(problem, [goal for goal in broken if goal not in lost])
+    costs = _costs(problem.levels, [goal for goal in broken if goal not in lost])
     hopeless = [sum(goal.level == level for goal in lost) for level in range(problem.levels)]
     least = min(_least(costs, hopeless, limits) for limits in _limits(problem.levels, worth, bound))
     return max(least, bound[-1]) if bound is not None and worth[:-1] <= bound[:-1] else least
 
 
-def _costs(problem: Problem, broken: Iterable[Goal]) -> list[list[int]]:
+def _costs(levels: int, broken: Iterable[Goal]) -> list[list[int]]:
     """By level, what goals without a common VM cost at least, the cheapest first."""
-    costs: list[list[int]] = [[] for _ in range(problem.levels)]
+    costs: list[list[int]] = [[] for _ in range(levels)]
     taken: set[str] = set()
-    cost = {goal: needed(problem, goal) for goal in broken if goal.shape is not Shape.OTHER}
+    cost = {goal: goal.surplus for goal in broken if goal.form is not None}
 
     def rank(goal: Goal) -> tuple[int, int, int]:
         return goal.level, -cost[goal], goal.number

@@ -15,7 +15,7 @@ from ovirt_placement.planning.choosing.engine_order import buckets
 from ovirt_placement.planning.choosing.greedy.bound import bound
 from ovirt_placement.planning.choosing.hosts import EmptiestFirst
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import score
 
@@ -75,11 +75,7 @@ def _helps(draft: Draft, goal: Goal, vm: str, host: str) -> bool:
     """Whether a VM may migrate to a host and does what the goal asks of it there."""
     if not draft.standing.legal(vm, host):
         return False
-    if goal.shape is Shape.HOSTS:
-        return goal.right(host)
-    crowd = draft.standing.crowd(goal)
-    if goal.shape is Shape.GATHER:
+    if goal.gathers:
+        crowd = draft.standing.crowd(goal)
         return crowd.get(host, 0) >= crowd[draft.where(vm)]
-    if goal.shape is Shape.SPREAD:
-        return crowd[draft.where(vm)] > 1 and not crowd.get(host, 0)
-    return goal.constraint.admits(vm, host, draft.standing)
+    return vm in goal.constraint.offenders(draft.standing) and draft.standing.admits(goal, vm, host)

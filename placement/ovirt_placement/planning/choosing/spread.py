@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.choosing.draft import Draft
 from ovirt_placement.planning.choosing.hosts import EmptiestFirst, Wishes, allowed
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
 #: So often every VM is looked at; it ends as soon as none finds a better host.
@@ -120,13 +120,13 @@ class _Spreading:
         others = [vm for vm in draft.arrived(host) if vm not in block]
         if problem.free_mb[host] < draft.size_mb(others) + memory_mb:
             return False
-        return not any(
-            goal.shape is Shape.SPREAD and problem.where[peer] == host
+        leaving = frozenset(self._leaving(host))
+        return not leaving or not any(
+            peer in leaving
             for vm in block
             for goal in problem.goals_of.get(vm, ())
             if goal.hard
-            for peer in self._leaving(host)
-            if peer in goal.vms
+            for peer in goal.rivals({vm})
         )
 
     def _leaving(self, host: str) -> list[str]:
@@ -148,9 +148,7 @@ class _Spreading:
         return [
             goal
             for goal in self._draft.problem.goals_of.get(vm, ())
-            if goal.shape is Shape.GATHER
-            and (goal.wanted or goal.held)
-            and not self._draft.standing.broken(goal)
+            if goal.gathers and (goal.wanted or goal.held) and not self._draft.standing.broken(goal)
         ]
 
     def _may_go_on(self, block: Block) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from ovirt_placement.planning.exact.space import At, Flags, Look, Numbers, Space
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move
 
 
@@ -21,9 +21,7 @@ class Moves:
             vm: tuple(goal for goal in self._problem.goals_of.get(vm, ()) if goal.hard) for vm in space.hosts
         }
         self._gathering = tuple(
-            goal
-            for goal in self._problem.goals
-            if goal.hard and goal.shape is Shape.GATHER and len(goal.vms) > 1
+            goal for goal in self._problem.goals if goal.hard and goal.gathers and len(goal.vms) > 1
         )
 
     def after(self, states: Numbers) -> Iterator[tuple[Move, Numbers, Numbers]]:
@@ -50,22 +48,23 @@ class Moves:
             if not legal.any():
                 break
             legal &= self._admits(look, goal, vm, host)
-            if goal.shape is Shape.GATHER and len(goal.vms) > 1:
+            if goal.gathers and len(goal.vms) > 1:
                 legal &= look.broken(goal)  # from a group that stands together nobody leaves alone
-            elif goal.shape is Shape.OTHER:
+            elif goal.form is None:
                 legal = self._breaks_nothing(look, goal, vm, host, legal)
         return legal
 
-    def _admits(self, look: Look, goal: Goal, vm: str, host: str) -> Flags:
+    def _admits(self, look: Look, goal: Goal, vm: str, host: str, along: tuple[str, ...] = ()) -> Flags:
+        """Whether a goal lets a VM come, with others that come along."""
         others = [peer for peer in goal.vms if peer != vm]
-        if goal.shape is Shape.HOSTS:
+        if goal.allowed is not None:
             return look.every() if goal.right(host) else look.none()
-        if goal.shape is Shape.SPREAD:
-            free = look.every()
-            for peer in others:
-                free &= ~look.holds(peer, host)
-            return free
-        if goal.shape is Shape.GATHER:
+        if goal.limit is not None:
+            coming = goal.limit.sets(one for one in (vm, *along) if one in goal.vms)
+            rivals = [peer for peer in others if goal.limit.own_set(peer) not in coming]
+            load = look.load(goal.limit, rivals, goal.limit.place(host), arriving=True)
+            return load <= goal.limit.most - len(coming)
+        if goal.gathers:
             return self._joins(look, others, host)
         return np.array(
             [goal.constraint.admits(vm, host, At(self._space, int(state))) for state in look.states],
@@ -112,8 +111,8 @@ class Moves:
                 legal &= self._joins(look, [peer for peer in peers if peer not in closure], host)
             for vm in closure:
                 for other in self._hard[vm]:
-                    if other.shape is not Shape.GATHER:
-                        legal &= self._admits(look, other, vm, host)
+                    if not other.gathers:
+                        legal &= self._admits(look, other, vm, host, closure)
             if legal.any():
                 froms = look.states[legal]
                 change = sum(
@@ -125,8 +124,7 @@ class Moves:
     def _may_go_at_once(self, closure: tuple[str, ...]) -> bool:
         """Whether no rule parts them, nor is such that only it can tell."""
         return not any(
-            other.shape is Shape.OTHER
-            or (other.shape is Shape.SPREAD and len(set(closure).intersection(other.vms)) > 1)
+            other.form is None or other.parts(frozenset(closure))
             for vm in closure
             for other in self._hard[vm]
         )

@@ -11,7 +11,6 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.exact.moves import Moves
 from ovirt_placement.planning.exact.space import Numbers, Space
 from ovirt_placement.planning.exact.values import Value, Values
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.score import score
@@ -33,7 +32,7 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
     `bound` is what no end can beat: hard, crowding, soft by level. Reaching it ends the search.
     """
     space = Space(problem, Reach(problem, other=True))
-    other = any(goal.shape is Shape.OTHER for goal in problem.goals)
+    other = any(goal.form is None for goal in problem.goals)
     if space.size > (_MOST_STATES_ASKED_ONE_BY_ONE if other else _MOST_STATES):
         return None
     return _Search(space, tuple(bound)).run(deadline) if Values(space).fit else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import prod
@@ -10,9 +10,10 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
+from ovirt_placement.rules.forms import AtMost
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -135,16 +136,26 @@ class Look:
         return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
 
     def _breaks(self, goal: Goal) -> Flags:
-        if goal.shape is Shape.GATHER:
+        if goal.gathers:
             first = self.places(goal.vms[0])
             return _any([self.places(vm) != first for vm in goal.vms])
-        if goal.shape is Shape.SPREAD:
-            places = np.sort(np.stack([self.places(vm) for vm in goal.vms]), axis=0)
-            return _any(places[1:] == places[:-1])
-        if goal.shape is Shape.HOSTS:
+        if goal.limit is not None:
+            limit, places = goal.limit, dict.fromkeys(map(goal.limit.place, self.space.number_of))
+            return _any([self.load(limit, goal.vms, place, arriving=False) > limit.most for place in places])
+        if goal.allowed is not None:
             right = np.array([goal.right(host) for host in self.space.number_of], dtype=np.bool_)
             return _any([~right[self.places(vm)] for vm in goal.vms])
         return self._broken_one_by_one(goal)
+
+    def load(self, limit: AtMost, vms: Iterable[str], place: str, *, arriving: bool) -> Numbers:
+        """How many sets of some VMs are on a place; with `arriving`, those on their way there as well."""
+        sets: dict[str, Flags] = {}
+        hosts = [host for host in self.space.number_of if limit.place(host) == place]
+        for vm in vms:
+            for host in hosts:
+                there = self.holds(vm, host) if arriving else self.on(vm, host)
+                sets[limit.own_set(vm)] = sets.get(limit.own_set(vm), False) | there
+        return sum((there.astype(np.int64) for there in sets.values()), np.zeros(len(self.states), np.int64))
 
     def _broken_one_by_one(self, goal: Goal) -> Flags:
         """Only the constraint itself can tell."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.ordering.trips import Trip
 from ovirt_placement.planning.ordering.waiting import Waiting
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Problem
 
 
@@ -74,7 +73,7 @@ class Company:
     def _members(self, vm: str) -> frozenset[str]:
         """Those that the VM must run with, through others as well."""
         goals = self._problem.goals_of.get(vm, ())
-        hard = (goal for goal in goals if goal.hard and goal.shape is Shape.GATHER)
+        hard = (goal for goal in goals if goal.hard and goal.gathers)
         return frozenset(member for goal in hard for member in goal.vms)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.standing import Standing
 
 #: A cluster with no more VMs that may move, and no more hosts, is searched as a whole.
@@ -64,9 +63,7 @@ def around(standing: Standing, where: Mapping[str, str], stuck: Collection[str])
 def _gathered(standing: Standing, vm: str) -> tuple[str, ...]:
     """Those that a VM may have to move with, or to join."""
     goals = standing.problem.goals_of.get(vm, ())
-    return tuple(
-        peer for goal in goals if goal.hard and goal.shape is Shape.GATHER for peer in goal.vms if peer != vm
-    )
+    return tuple(peer for goal in goals if goal.hard and goal.gathers for peer in goal.vms if peer != vm)
 
 
 def _bystanders(standing: Standing, host: str, coming: Collection[str], known: Collection[str]) -> list[str]:

@@ -11,7 +11,6 @@ from ovirt_placement.planning.ordering.detours import find_detours
 from ovirt_placement.planning.ordering.direct import direct_moves
 from ovirt_placement.planning.ordering.scope import around, whole
 from ovirt_placement.planning.ordering.ties import tied
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.planning.problem.standing import Standing, are_legal
@@ -204,10 +203,10 @@ def _only(where: Mapping[str, str], vms: Iterable[str]) -> dict[str, str]:
 
 
 def _gathers(problem: Problem, vm: str) -> bool:
-    return any(goal.hard and goal.shape is Shape.GATHER for goal in problem.goals_of.get(vm, ()))
+    return any(goal.hard and goal.gathers for goal in problem.goals_of.get(vm, ()))
 
 
 def _guessed(problem: Problem, where: Mapping[str, str]) -> bool:
     """Whether rules are about that only they themselves can tell."""
     goals = (goal for vm in where for goal in problem.goals_of.get(vm, ()))
-    return problem.guessed or any(goal.hard and goal.shape is Shape.OTHER for goal in goals)
+    return problem.guessed or any(goal.hard and goal.form is None for goal in goals)

@@ -13,8 +13,9 @@ from ovirt_placement.planning.ordering.company import Company
 from ovirt_placement.planning.ordering.room import Room
 from ovirt_placement.planning.ordering.trips import Trip, trips
 from ovirt_placement.planning.ordering.waiting import Waiting
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.forms import AtMost
 
 
 def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...]:
@@ -61,7 +62,8 @@ def _closed(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
 
 def _gathering(problem: Problem, its: tuple[Trip, ...]) -> Iterator[Goal]:
     """The group that a closure is of."""
-    return _hard(problem, its[0].vm, Shape.GATHER) if len(its) > 1 else iter(())
+    goals = _hard(problem, its[0].vm) if len(its) > 1 else iter(())
+    return (goal for goal in goals if goal.gathers)
 
 
 def _meets(closure: tuple[Trip, ...], other: tuple[Trip, ...]) -> bool:
@@ -71,17 +73,21 @@ def _meets(closure: tuple[Trip, ...], other: tuple[Trip, ...]) -> bool:
 
 
 def _rivals(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
-    """A VM arrives where a rival was only when that has left."""
+    """A VM arrives where members of a limited group were only when these have left."""
     left: dict[tuple[int, str], list[Trip]] = {}
     for its in travelling:
         for trip in its:
-            for goal in _hard(problem, trip.vm, Shape.SPREAD):
-                for earlier in left.get((goal.number, trip.target), ()):
-                    if earlier.vm != trip.vm:
+            for goal, limit in _limited(problem, trip.vm):
+                for earlier in left.get((goal.number, limit.place(trip.target)), ()):
+                    if limit.own_set(earlier.vm) != limit.own_set(trip.vm):
                         yield trip.at, earlier.at
         for trip in its:
-            for goal in _hard(problem, trip.vm, Shape.SPREAD):
-                left.setdefault((goal.number, trip.source), []).append(trip)
+            for goal, limit in _limited(problem, trip.vm):
+                left.setdefault((goal.number, limit.place(trip.source)), []).append(trip)
+
+
+def _limited(problem: Problem, vm: str) -> Iterator[tuple[Goal, AtMost]]:
+    return ((goal, goal.limit) for goal in _hard(problem, vm) if goal.limit is not None)
 
 
 def _untold(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterator[tuple[int, int]]:
@@ -89,11 +95,12 @@ def _untold(problem: Problem, travelling: Sequence[tuple[Trip, ...]]) -> Iterato
     last: dict[int, int] = {}
     for its in travelling:
         for trip in its:
-            for goal in _hard(problem, trip.vm, Shape.OTHER):
-                if last.get(goal.number, trip.at) != trip.at:
-                    yield trip.at, last[goal.number]
-                last[goal.number] = trip.at
+            for goal in _hard(problem, trip.vm):
+                if goal.form is None:
+                    if last.get(goal.number, trip.at) != trip.at:
+                        yield trip.at, last[goal.number]
+                    last[goal.number] = trip.at
 
 
-def _hard(problem: Problem, vm: str, shape: Shape) -> Iterator[Goal]:
-    return (goal for goal in problem.goals_of.get(vm, ()) if goal.hard and goal.shape is shape)
+def _hard(problem: Problem, vm: str) -> Iterator[Goal]:
+    return (goal for goal in problem.goals_of.get(vm, ()) if goal.hard)

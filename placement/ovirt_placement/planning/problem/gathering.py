@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach, places
 
@@ -21,7 +21,7 @@ def meeting_hosts(problem: Problem, reach: Reach, goal: Goal) -> list[str]:
 
 def is_fresh(reach: Reach, goal: Goal, host: str) -> bool:
     """Whether a split hard positive group comes to a host by detours alone: some of it see no peer there."""
-    if not goal.hard or goal.held or goal.shape is not Shape.GATHER:
+    if not goal.hard or goal.held or not goal.gathers:
         return False
     return host not in reach.company(goal)
 

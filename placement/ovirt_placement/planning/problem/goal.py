@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from enum import Enum, auto
 
-from ovirt_placement.rules.affinity.apart import Apart
-from ovirt_placement.rules.affinity.on_hosts import OffHosts, OnHosts
-from ovirt_placement.rules.affinity.together import Together
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.forms import Allowed, AtMost, Form, Same
 
 #: The level of hard rules; soft ones follow, 1 for the highest priority in the cluster.
 HARD = 0
-
-
-class Shape(Enum):
-    """What a constraint asks of the hosts of its VMs, as far as a plan can compute with it."""
-
-    GATHER = auto()  # all on one host
-    SPREAD = auto()  # no two on one host
-    HOSTS = auto()  # each on an allowed host
-    OTHER = auto()  # only the constraint itself can tell
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,12 +19,15 @@ class Goal:
     number: int
     #: Trimmed to the members that run in the cluster.
     constraint: Constraint
-    shape: Shape
+    #: What it asks; None where only the constraint can tell: then plans are found by trying.
+    form: Form | None
     level: int
     #: Whether the plan is to mend it where it is broken; else it is only not to be broken.
     wanted: bool
     #: Whether it holds at the start.
     held: bool
+    #: How many of its VMs must move at least, where it is broken at the start.
+    surplus: int = 0
     #: Of a hard negative group: whether fewer pairs that share a host are better, though it stays broken.
     partly: bool = False
 
@@ -49,38 +40,37 @@ class Goal:
         return self.level == HARD
 
     @property
-    def listed(self) -> frozenset[str]:
-        """The hosts that host affinity names; none for every other shape."""
-        return self.constraint.hosts if isinstance(self.constraint, OnHosts) else frozenset()
+    def gathers(self) -> bool:
+        """Whether all its VMs are to be on one host."""
+        return isinstance(self.form, Same)
+
+    @property
+    def limit(self) -> AtMost | None:
+        """How many of its VMs may share a host, if that is what it asks."""
+        return self.form if isinstance(self.form, AtMost) else None
+
+    @property
+    def allowed(self) -> Allowed | None:
+        """The hosts that its VMs may be on, if that is what it asks."""
+        return self.form if isinstance(self.form, Allowed) else None
 
     def right(self, host: str) -> bool:
-        """Whether a VM under host affinity may be on `host`; true for every other shape."""
-        constraint = self.constraint
-        if isinstance(constraint, OffHosts):
-            return host not in constraint.hosts
-        return not isinstance(constraint, OnHosts) or host in constraint.hosts
+        """Whether a VM may be on `host` by the hosts that are allowed; true for every other form."""
+        return not isinstance(self.form, Allowed) or self.form.right(host)
 
     def pairs(self, crowd: Mapping[str, int]) -> int:
         """How many pairs of members share a host, if that counts; else 0."""
         return sum(count * (count - 1) // 2 for count in crowd.values()) if self.partly else 0
 
-    def broken_by(self, crowd: Mapping[str, int]) -> bool:
-        """Whether it is broken with so many running members on each host. Not for `Shape.OTHER`."""
-        return self.faults(crowd) > 0
+    def rivals(self, vms: Set[str]) -> Iterable[str]:
+        """Members beside some VMs that count against them where they share a place with one."""
+        limit = self.limit
+        if limit is None:
+            return ()
+        sets = limit.sets(vm for vm in vms if vm in self.vms)
+        return (vm for vm in self.vms if vm not in vms and limit.own_set(vm) not in sets)
 
-    def faults(self, crowd: Mapping[str, int]) -> int:
-        """What breaks it: hosts too many, hosts with too many members, or members on wrong hosts."""
-        if self.shape is Shape.GATHER:
-            return len(crowd) - 1
-        if self.shape is Shape.SPREAD:
-            return sum(count > 1 for count in crowd.values())
-        return sum(count for host, count in crowd.items() if not self.right(host))
-
-
-def shape_of(constraint: Constraint) -> Shape:
-    """Of a rule that is not among these, plans are found by trying, and nothing is proven."""
-    if isinstance(constraint, Together):
-        return Shape.GATHER
-    if isinstance(constraint, Apart):
-        return Shape.SPREAD
-    return Shape.HOSTS if isinstance(constraint, OnHosts) else Shape.OTHER
+    def parts(self, vms: Set[str]) -> bool:
+        """Whether some VMs may in no case be on one host."""
+        limit = self.limit
+        return limit is not None and len(limit.sets(vm for vm in self.vms if vm in vms)) > limit.most

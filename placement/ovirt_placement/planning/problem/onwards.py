@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.standing import Standing
 
@@ -14,7 +15,7 @@ def after(problem: Problem, moves: Sequence[Move]) -> Problem:
     standing = Standing(problem)
     for move in moves:
         standing.move(move.vms, move.host)
-    goals = tuple(replace(goal, held=not standing.broken(goal)) for goal in problem.goals)
+    goals = tuple(_from(standing, goal) for goal in problem.goals)
     taken_mb = {host: problem.free_mb[host] - standing.free_mb(host) for host in problem.hosts}
     taken_cpu = dict.fromkeys(problem.hosts, 0.0)
     for vm, host in standing.moved.items():
@@ -31,3 +32,8 @@ def after(problem: Problem, moves: Sequence[Move]) -> Problem:
         goals=goals,
         goals_of={vm: tuple(goals[goal.number] for goal in its) for vm, its in problem.goals_of.items()},
     )
+
+
+def _from(standing: Standing, goal: Goal) -> Goal:
+    held = not standing.broken(goal)
+    return replace(goal, held=held, surplus=0 if held else goal.constraint.surplus(standing))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import why_immovable
-from ovirt_placement.planning.problem.goal import HARD, Goal, Shape, shape_of
+from ovirt_placement.planning.problem.goal import HARD, Goal
 from ovirt_placement.planning.problem.keys import refused_by_keys
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.targets import Targets
@@ -20,6 +20,7 @@ from ovirt_placement.rules.built_in import vm_affinity_groups
 from ovirt_placement.rules.built_in.cpu import cores_of
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.rules.forms import AtMost
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.standing import SnapshotStanding
 
@@ -53,6 +54,8 @@ class Wishes:
     domains: tuple[Domain, ...] = ()
 
 
+#: Of such a rule that cannot hold, fewer pairs that share a host are better than more.
+_APART = AtMost(most=1)
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()
 DEFAULT_WISHES = Wishes()
 
@@ -127,17 +130,18 @@ def _goals(snapshot: Snapshot, cluster: str, wishes: Wishes) -> Iterator[Goal]:
         trimmed.extend(refused_by_keys(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
-        shape, held = shape_of(constraint), constraint.keeps(standing)
+        form, held = constraint.form, constraint.keeps(standing)
         asked = (Repair.HARD if constraint.hard else Repair.SOFT) in wishes.repair
         wanted = asked and wishes.spared.isdisjoint(constraint.groups)
-        parts = constraint.hard and shape is Shape.SPREAD and Repair.PARTLY in wishes.repair
+        parts = constraint.hard and form == _APART and Repair.PARTLY in wishes.repair
         yield Goal(
             number=number,
             constraint=constraint,
-            shape=shape,
+            form=form,
             level=HARD if constraint.hard else 1 + priorities.index(constraint.priority),
             wanted=wanted,
             held=held,
+            surplus=0 if held else constraint.surplus(standing),
             partly=parts and wanted and not held,
         )
 

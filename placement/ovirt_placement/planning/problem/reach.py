@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.rules.forms import AtMost
 
 
 class Reach:
     """Hosts on which each VM may end, its own first; found when asked for."""
 
     def __init__(self, problem: Problem, *, other: bool = False) -> None:
-        """`other` says whether VMs with rules of `Shape.OTHER` may move, which no model knows."""
+        """`other` says whether VMs may move with rules of which only the constraint can tell."""
         self._problem = problem
         self._other = other
         self._known: dict[str, tuple[str, ...]] = {}
         self._may_gather: dict[int, bool] = {}
         self._company: dict[int, frozenset[str]] = {}
-        self._fixed: dict[int, frozenset[str]] = {}
+        self._fixed: dict[int, Mapping[str, frozenset[str]]] = {}
 
     def of(self, vm: str) -> tuple[str, ...]:
         """All hosts on which a VM may end: one, if it cannot move."""
@@ -49,13 +51,13 @@ class Reach:
         for goal in self._problem.goals_of.get(vm, ()):
             if not targets:
                 break
-            if goal.shape is Shape.OTHER and not self._other:
+            if goal.form is None and not self._other:
                 return frozenset()
             if not goal.hard or len(goal.vms) < 2:
                 continue
-            if goal.shape is Shape.SPREAD:
-                targets -= self._fixed_hosts(goal)
-            elif goal.shape is Shape.GATHER and not self.moves_whole(goal):
+            if goal.limit is not None:
+                targets -= self._full(goal, vm)
+            elif goal.gathers and not self.moves_whole(goal):
                 # One by one its members come only to where others are; a whole group cannot be left.
                 targets = frozenset() if goal.held else targets & places(self._problem, goal.vms)
         return targets
@@ -65,19 +67,32 @@ class Reach:
         return all(
             problem.targets[vm]
             and not any(peer in problem.where for peer in problem.peers.get(vm, frozenset()) - members)
-            and not any(
-                other.hard and other.shape is Shape.SPREAD and len(members.intersection(other.vms)) > 1
-                for other in problem.goals_of.get(vm, ())
-            )
+            and not any(other.hard and other.parts(members) for other in problem.goals_of.get(vm, ()))
             for vm in goal.vms
         )
 
-    def _fixed_hosts(self, goal: Goal) -> frozenset[str]:
-        """Hosts that members hold who never leave them."""
+    def _full(self, goal: Goal, vm: str) -> frozenset[str]:
+        """Hosts where a member may never come, since too many hold the place who never leave it."""
+        limit = goal.limit
+        if limit is None:
+            return frozenset()
+        staying = self._staying(goal, limit)
+        own = limit.own_set(vm)
+        full = {place for place, sets in staying.items() if len(sets - {own}) >= limit.most}
+        if not limit.place_of:
+            return frozenset(full)
+        return frozenset(host for host in self._problem.hosts if limit.place(host) in full)
+
+    def _staying(self, goal: Goal, limit: AtMost) -> Mapping[str, frozenset[str]]:
+        """By place, the sets of members that cannot leave it."""
         known = self._fixed.get(goal.number)
         if known is None:
-            staying = [vm for vm in goal.vms if not self._problem.targets[vm]]
-            known = places(self._problem, staying)
+            found: defaultdict[str, set[str]] = defaultdict(set)
+            for vm in goal.vms:
+                if not self._problem.targets[vm]:
+                    for host in places(self._problem, (vm,)):
+                        found[limit.place(host)].add(limit.own_set(vm))
+            known = {place: frozenset(sets) for place, sets in found.items()}
             self._fixed[goal.number] = known
         return known
 

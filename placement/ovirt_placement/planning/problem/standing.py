@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.encode.counts import Count, count
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
 
 
@@ -16,9 +17,7 @@ class Standing:
         self.problem = problem
         self._moved: dict[str, str] = {}
         self._free_mb: dict[str, int] = dict(problem.free_mb)
-        self._crowds: dict[int, Counter[str]] = {}
-        #: What breaks a goal, counted: hosts with too many members, or members on a wrong host.
-        self._faults: dict[int, int] = {}
+        self._counts: dict[int, Count | None] = {}
         self._broken = {goal.number for goal in problem.goals if not goal.held}
         self._violations = [0] * problem.levels
         for goal in problem.goals:
@@ -50,12 +49,23 @@ class Standing:
 
     def crowd(self, goal: Goal) -> Mapping[str, int]:
         """How many running members of a goal each host has."""
-        return self._crowd(goal)
+        known = self._count(goal)
+        return known.crowd if known is not None else Counter(self.where(vm) for vm in goal.vms)
+
+    def full(self, goal: Goal, vms: Collection[str]) -> Container[str]:
+        """Hosts on which VMs would be too many for a goal that limits them, beside those that stay."""
+        known, members = self._count(goal), [vm for vm in goal.vms if vm in vms]
+        return () if known is None else known.full(members, map(self.where, members))
 
     # -- what is broken
 
     def broken(self, goal: Goal) -> bool:
         return goal.number in self._broken
+
+    def faults(self, goal: Goal) -> int:
+        """How much of a goal is broken; of a rule that only its constraint knows, whether it is."""
+        known = self._count(goal)
+        return known.faults if known is not None else self.broken(goal)
 
     def broken_goals(self) -> tuple[Goal, ...]:
         return tuple(self.problem.goals[number] for number in sorted(self._broken))
@@ -83,10 +93,18 @@ class Standing:
             self.where(vm) != host
             and host in self.problem.targets[vm]
             and self.free_mb(host) >= self.problem.memory_mb[vm]
-            and all(self._admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.hard)
+            and all(self.admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.hard)
             and self._joins(self.problem.peers.get(vm, ()), host)
             and not self._newly_breaks(Move((vm,), host))
         )
+
+    def admits(self, goal: Goal, vm: str, host: str) -> bool:
+        """Whether a goal lets a VM come to a host, as the filters judge.
+
+        The whole constraint is asked where peers are on their way.
+        """
+        known = None if self.problem.pending else self._count(goal)
+        return goal.constraint.admits(vm, host, self) if known is None else known.admits(vm, host)
 
     def closure(self, vm: str) -> tuple[str, ...]:
         """The VMs that the engine migrates with one by its affinity closure, that one among them.
@@ -98,7 +116,7 @@ class Standing:
         if goal is None:
             return (vm,)
         host = self.where(vm)
-        if self._crowd(goal)[host] == len(goal.vms):
+        if self.crowd(goal).get(host) == len(goal.vms):
             return goal.vms
         return tuple(member for member in goal.vms if self.where(member) == host)
 
@@ -125,14 +143,14 @@ class Standing:
                 continue
             goals = self.problem.goals_of.get(vm, ())
             for goal in goals:
-                self._crowd(goal)
+                self._count(goal)
             if self.problem.where[vm] == host:
                 del self._moved[vm]
             else:
                 self._moved[vm] = host
             self._hand_over(source, host, self.problem.memory_mb[vm])
             for goal in goals:
-                self._recount(goal, source, host)
+                self._recount(goal, vm, source, host)
 
     def _hand_over(self, source: str, target: str, memory_mb: int) -> None:
         if source in self._free_mb:
@@ -140,25 +158,15 @@ class Standing:
         if target in self._free_mb:
             self._free_mb[target] -= memory_mb
 
-    def _recount(self, goal: Goal, source: str, target: str) -> None:
-        crowd = self._crowd(goal)
-        faults = self._faults[goal.number]
+    def _recount(self, goal: Goal, vm: str, source: str, target: str) -> None:
+        known = self._counts[goal.number]
+        if known is None:
+            self._note(goal, broken=not goal.constraint.keeps(self))
+            return
         if goal.partly:
-            self._pairs += crowd[target] - (crowd[source] - 1)
-        crowd[target] += 1
-        crowd[source] -= 1
-        if goal.shape is Shape.SPREAD:
-            faults += (crowd[target] == 2) - (crowd[source] == 1)
-        elif goal.shape is Shape.HOSTS:
-            faults += goal.right(source) - goal.right(target)
-        if not crowd[source]:
-            del crowd[source]
-        if goal.shape is Shape.GATHER:
-            faults = len(crowd) - 1
-        elif goal.shape is Shape.OTHER:
-            faults = not goal.constraint.keeps(self)
-        self._faults[goal.number] = faults
-        self._note(goal, broken=faults > 0)
+            self._pairs += known.crowd.get(target, 0) - (known.crowd[source] - 1)
+        known.move(vm, source, target)
+        self._note(goal, broken=known.faults > 0)
 
     def _note(self, goal: Goal, *, broken: bool) -> None:
         if broken is (goal.number in self._broken):
@@ -167,27 +175,15 @@ class Standing:
         if goal.wanted or goal.held:
             self._violations[goal.level] += 1 if broken else -1
 
-    def _crowd(self, goal: Goal) -> Counter[str]:
+    def _count(self, goal: Goal) -> Count | None:
         """Counted when it is first asked for, which must be before a member moves."""
-        crowd = self._crowds.get(goal.number)
-        if crowd is None:
-            crowd = self._crowds[goal.number] = Counter(self.where(vm) for vm in goal.vms)
-            self._faults[goal.number] = goal.faults(crowd)
-        return crowd
+        if goal.number not in self._counts:
+            self._counts[goal.number] = count(goal, {vm: self.where(vm) for vm in goal.vms})
+        return self._counts[goal.number]
 
     def _present(self, vm: str) -> tuple[str, ...]:
         host = self.runs_on(vm)
         return () if host is None else (host,)
-
-    def _admits(self, goal: Goal, vm: str, host: str) -> bool:
-        """As the filters judge: by the whole constraint, where peers are on their way; quickly else."""
-        if goal.shape is Shape.HOSTS:
-            return goal.right(host)
-        if goal.shape is Shape.OTHER or self.problem.pending:
-            return goal.constraint.admits(vm, host, self)
-        crowd = self._crowd(goal)
-        others = len(goal.vms) > 1
-        return not others or (host in crowd) is (goal.shape is Shape.GATHER)
 
     def _joins(self, peers: Iterable[str], host: str) -> bool:
         """Whether the engine's own filter sees a peer there, or none anywhere."""
@@ -202,19 +198,21 @@ class Standing:
     def _gathering(self, vm: str) -> Goal | None:
         """The hard positive group of a VM: there is one at most, as those that share VMs count as one."""
         for goal in self.problem.goals_of.get(vm, ()):
-            if goal.hard and goal.shape is Shape.GATHER:
+            if goal.hard and goal.gathers:
                 return goal
         return None
 
     def _parts(self, goal: Goal, vms: tuple[str, ...], host: str) -> bool:
         """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""
-        if goal.shape is Shape.GATHER:
+        if goal.gathers:
             return not self._joins(set(goal.vms).difference(vms), host)
-        if goal.shape is Shape.HOSTS:
+        if goal.allowed is not None:
             return not goal.right(host)
-        if goal.shape is Shape.SPREAD and len(set(goal.vms).intersection(vms)) > 1:
-            return True
-        return not all(goal.constraint.admits(vm, host, self) for vm in vms if vm in goal.vms)
+        if goal.limit is None:
+            return not all(goal.constraint.admits(vm, host, self) for vm in vms if vm in goal.vms)
+        place, place_of = goal.limit.place(host), goal.limit.place
+        there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
+        return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
 
     def _newly_breaks(self, move: Move) -> bool:
         """Whether a hard goal that holds now would be broken; the filters see most of that, but not all."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
 from ovirt_placement.planning.problem.standing import Standing
@@ -57,6 +57,7 @@ class Search:
         self._domains = domains
         self._roomy = roomy
         self._standing = Standing(problem)
+        self._start = Standing(problem)
         self._candidates = Candidates(snapshot, self._standing)
         self._states_left = max(_LEAST_STATES, _STATES_TIMES_VMS // max(1, len(problem.memory_mb)))
         self._known: dict[_Places, int] = {}
@@ -142,13 +143,7 @@ class Search:
         """Whether a broken goal was broken as much at the start."""
         if goal.held:
             return False
-        if goal.shape is Shape.OTHER:
-            return True
-        start: dict[str, int] = {}
-        for vm in goal.vms:
-            host = self._problem.where[vm]
-            start[host] = start.get(host, 0) + 1
-        return goal.faults(self._standing.crowd(goal)) <= goal.faults(start)
+        return self._standing.faults(goal) <= self._start.faults(goal)
 
     def _place(self, places: _Places) -> None:
         wanted = dict(places)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from ovirt_placement.planning.problem.goal import Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.stepwise.walk import Walk
+from ovirt_placement.rules.forms import AtMost
 
 #: VMs of a host that are tried for one that is to leave it, and hosts that each of them is offered.
 _LEAVING = 4
@@ -69,19 +71,35 @@ class Bringing:
         closed: frozenset[str],
         depth: int,
     ) -> bool:
-        standing = self._walk.standing
         goals = {goal.number: goal for vm in vms for goal in self._walk.problem.goals_of.get(vm, ())}
-        rivals = [
-            rival
-            for goal in goals.values()
-            if goal.hard and goal.shape is Shape.SPREAD
-            for rival in goal.vms
-            if rival not in vms and standing.where(rival) == host
-        ]
         return all(
-            rival not in settled and self._leave(rival, settled, closed, depth)
-            for rival in dict.fromkeys(rivals)
+            self._enough_leave(goal, goal.limit, vms, host, settled, closed, depth)
+            for goal in goals.values()
+            if goal.hard and goal.limit is not None
         )
+
+    def _enough_leave(
+        self,
+        goal: Goal,
+        limit: AtMost,
+        vms: tuple[str, ...],
+        host: str,
+        settled: frozenset[str],
+        closed: frozenset[str],
+        depth: int,
+    ) -> bool:
+        """As many sets of a goal's VMs as make a place for these."""
+        there: defaultdict[str, list[str]] = defaultdict(list)
+        for rival in goal.rivals(frozenset(vms)):
+            if limit.place(self._walk.standing.where(rival)) == limit.place(host):
+                there[limit.own_set(rival)].append(rival)
+        left = len(there) + len(limit.sets(vm for vm in vms if vm in goal.vms)) - limit.most
+        for rivals in there.values():
+            if left > 0 and all(
+                rival not in settled and self._leave(rival, settled, closed, depth) for rival in rivals
+            ):
+                left -= 1
+        return left <= 0
 
     def _clear(
         self, host: str, needed_mb: int, settled: frozenset[str], closed: frozenset[str], depth: int

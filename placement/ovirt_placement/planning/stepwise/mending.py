@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable
 
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.stepwise.bringing import Bringing
 from ovirt_placement.planning.stepwise.walk import Walk
 
@@ -17,9 +17,8 @@ def mended(walk: Walk, goal: Goal, dice: random.Random) -> bool:
     """Whether a broken goal holds now, and less is broken than before; if not, all is as before."""
     before, mark = walk.value[:-1], walk.mark
     bringing = Bringing(walk, dice)
-    ways = {Shape.GATHER: _gather, Shape.SPREAD: _spread, Shape.HOSTS: _to_hosts}
-    way = ways.get(goal.shape)
-    if way is not None and way(walk, bringing, goal, dice) and walk.value[:-1] < before:
+    way = _gather if goal.gathers else _to_admitting_hosts
+    if way(walk, bringing, goal, dice) and walk.value[:-1] < before:
         return True
     walk.back_to(mark)
     return False
@@ -48,27 +47,19 @@ def _all_come(walk: Walk, bringing: Bringing, vms: Iterable[str], host: str, set
     return True
 
 
-def _spread(walk: Walk, bringing: Bringing, goal: Goal, dice: random.Random) -> bool:
-    """Of each crowd one stays, a VM that cannot go if there is one."""
+def _to_admitting_hosts(walk: Walk, bringing: Bringing, goal: Goal, dice: random.Random) -> bool:
+    """One VM after another that stands wrong, as long as any does; those that cannot go come last."""
     problem, settled = walk.problem, frozenset(goal.vms)
-    for host, count in dict(walk.standing.crowd(goal)).items():
-        here = [vm for vm in goal.vms if walk.standing.where(vm) == host]
-        here.sort(key=lambda vm: (not problem.targets[vm], dice.random()))
-        for vm in here[: count - 1]:
-            free = problem.targets[vm].difference(walk.standing.crowd(goal))
-            if not _comes_to_one(bringing, vm, free, settled):
+    wrong = list(goal.constraint.offenders(walk.standing))
+    wrong.sort(key=lambda vm: (not problem.targets[vm], dice.random()))
+    for vm in wrong:
+        if not walk.standing.broken(goal):
+            return True
+        if vm in goal.constraint.offenders(walk.standing):
+            hosts = {host for host in problem.targets[vm] if walk.standing.admits(goal, vm, host)}
+            if not _comes_to_one(bringing, vm, hosts, settled) and goal.allowed is not None:
                 return False
-    return True
-
-
-def _to_hosts(walk: Walk, bringing: Bringing, goal: Goal, dice: random.Random) -> bool:
-    settled = frozenset(goal.vms)
-    wrong = [vm for vm in goal.vms if not goal.right(walk.standing.where(vm))]
-    dice.shuffle(wrong)
-    return all(
-        _comes_to_one(bringing, vm, {one for one in walk.problem.targets[vm] if goal.right(one)}, settled)
-        for vm in wrong
-    )
+    return not walk.standing.broken(goal)
 
 
 def _comes_to_one(bringing: Bringing, vm: str, hosts: Collection[str], settled: frozenset[str]) -> bool:

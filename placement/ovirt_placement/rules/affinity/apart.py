@@ -9,6 +9,7 @@ from typing import ClassVar
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.forms import AtMost
 from ovirt_placement.rules.standing import Standing
 
 
@@ -18,6 +19,10 @@ class Apart(Constraint, frozen=True, kw_only=True):
     family: ClassVar[str] = "vm_affinity"
     asks: ClassVar[str] = "apart"
     positive: ClassVar[bool] = False
+
+    @property
+    def form(self) -> AtMost:
+        return AtMost(most=1)
 
     def offenders(self, standing: Standing) -> tuple[str, ...]:
         """Members that share their host with another."""

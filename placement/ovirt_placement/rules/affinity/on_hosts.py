@@ -9,6 +9,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.host_groups import legacy_groups, listed_hosts
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.forms import Allowed
 from ovirt_placement.rules.standing import Standing
 
 
@@ -21,17 +22,19 @@ class OnHosts(Constraint, frozen=True, kw_only=True):
 
     hosts: frozenset[str]
 
+    @property
+    def form(self) -> Allowed:
+        return Allowed(self.hosts, self.positive)
+
     def offenders(self, standing: Standing) -> tuple[str, ...]:
-        return tuple(vm for vm, host in self.running(standing) if not self._right(host))
+        allowed = self.form
+        return tuple(vm for vm, host in self.running(standing) if not allowed.right(host))
 
     def surplus(self, standing: Standing) -> int:
         return len(self.offenders(standing))
 
     def admits(self, vm: str, host: str, standing: Standing) -> bool:
-        return self._right(host)
-
-    def _right(self, host: str) -> bool:
-        return host in self.hosts
+        return self.form.right(host)
 
 
 class OffHosts(OnHosts, frozen=True, kw_only=True):
@@ -39,9 +42,6 @@ class OffHosts(OnHosts, frozen=True, kw_only=True):
 
     asks: ClassVar[str] = "off its hosts"
     positive: ClassVar[bool] = False
-
-    def _right(self, host: str) -> bool:
-        return host not in self.hosts
 
 
 def on_and_off_hosts(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:

@@ -10,6 +10,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.affinity.unified_groups import as_the_engine_unifies, unify
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.forms import Same
 from ovirt_placement.rules.standing import Standing
 
 
@@ -22,6 +23,10 @@ class Together(Constraint, frozen=True, kw_only=True):
 
     #: The members of each group, by its id.
     members_of: Mapping[str, tuple[str, ...]] = {}
+
+    @property
+    def form(self) -> Same:
+        return Same()
 
     def offenders(self, standing: Standing) -> tuple[str, ...]:
         """Members off the host that most share; of hosts with as many, they gather on the first by id."""

@@ -11,9 +11,11 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.blocked.core import core
 from ovirt_placement.planning.blocked.elements import Element, Kind
 from ovirt_placement.planning.deadline import NEVER
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.rules.affinity.on_hosts import OnHosts
+from ovirt_placement.rules.affinity.together import Together
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.choosing.clusters import drawn
 
@@ -22,9 +24,9 @@ Placement = dict[str, str]
 
 def holds(goal: Goal, placement: Placement) -> bool:
     hosts = [placement[one] for one in goal.vms if one in placement]
-    if goal.shape is Shape.HOSTS:
-        return all(goal.right(one) for one in hosts)
-    return len(set(hosts)) == (1 if goal.shape is Shape.GATHER else len(hosts))
+    if isinstance(goal.constraint, OnHosts):
+        return all((one in goal.constraint.hosts) is goal.constraint.positive for one in hosts)
+    return len(set(hosts)) == (1 if isinstance(goal.constraint, Together) else len(hosts))
 
 
 def respected(problem: Problem, element: Element, placement: Placement) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.encode.counts import broken
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import Score
 
@@ -18,9 +17,9 @@ def bound(problem: Problem) -> Score:
     for goal in broken:
         if fixed(problem, goal):
             violations[goal.level] += 1
-        elif goal.shape is not Shape.OTHER and taken.isdisjoint(goal.vms):
+        elif goal.form is not None and taken.isdisjoint(goal.vms):
             taken.update(goal.vms)
-            count = needed(problem, goal)
+            count = goal.surplus
             migrations += count
             memory_mb += sum(sorted(problem.memory_mb[vm] for vm in goal.vms)[:count])
     hard, *soft = violations
@@ -29,33 +28,26 @@ def bound(problem: Problem) -> Score:
 
 def fixed(problem: Problem, goal: Goal) -> bool:
     """Whether VMs that cannot move to where it wants them, or too few hosts, break it in every end."""
-    if goal.shape is Shape.HOSTS:
+    if goal.allowed is not None:
         return any(
             not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
             for vm in goal.vms
         )
-    fixed = Counter(problem.where[vm] for vm in goal.vms if not problem.targets[vm] - {problem.where[vm]})
-    if goal.shape is Shape.SPREAD and _too_many(problem, goal):
-        return True
-    return goal.shape is not Shape.OTHER and goal.broken_by(fixed)
+    if goal.form is None:
+        return False
+    staying = {vm: problem.where[vm] for vm in goal.vms if not problem.targets[vm] - {problem.where[vm]}}
+    return broken(goal, staying) or _too_many(problem, goal)
 
 
 def _too_many(problem: Problem, goal: Goal) -> bool:
-    """Whether it has more VMs than there are hosts for all of them together."""
+    """Whether it has more VMs than all places together may have."""
+    limit = goal.limit
+    if limit is None:
+        return False
+    needed = -(-len(limit.sets(goal.vms)) // limit.most)
     places: set[str] = set()
     for vm in goal.vms:
-        places.add(problem.where[vm])
-        places |= problem.targets[vm]
-        if len(places) >= len(goal.vms):
+        places.update(map(limit.place, (problem.where[vm], *problem.targets[vm])))
+        if len(places) >= needed:
             return False
     return True
-
-
-def needed(problem: Problem, goal: Goal) -> int:
-    """How many of its members must move at least."""
-    crowd = Counter(problem.where[vm] for vm in goal.vms)
-    if goal.shape is Shape.GATHER:
-        return len(goal.vms) - max(crowd.values())
-    if goal.shape is Shape.SPREAD:
-        return len(goal.vms) - len(crowd)
-    return sum(count for host, count in crowd.items() if not goal.right(host))

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from ovirt_placement.planning.choosing.draft import Draft
-from ovirt_placement.planning.choosing.greedy.bound import fixed, needed
+from ovirt_placement.planning.choosing.greedy.bound import fixed
 from ovirt_placement.planning.choosing.greedy.mending import Effort, Mending
 from ovirt_placement.planning.choosing.hosts import EmptiestFirst
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 
 _EFFORT = Effort(width=3, depth=3, tries=40)
 #: So many moves are taken back at once at most.
@@ -59,10 +59,10 @@ class Renewing:
 
     def _moved_of_need(self, goal: Goal) -> list[str]:
         """Members that moved, if no fewer would have mended the goal."""
-        if goal.held or not goal.wanted or goal.shape is Shape.OTHER:
+        if goal.held or not goal.wanted or goal.form is None:
             return []
         moved = [vm for vm in goal.vms if vm in self._draft.standing.moved]
-        return moved if len(moved) == needed(self._draft.problem, goal) else []
+        return moved if len(moved) == goal.surplus else []
 
     def _renew(self, seed: str) -> bool:
         """Whether the draft has become cheaper."""

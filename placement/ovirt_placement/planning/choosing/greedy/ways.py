@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from ovirt_placement.planning.choosing.draft import Draft
 from ovirt_placement.planning.choosing.hosts import EmptiestFirst, allowed, best_hosts
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.reach import company
+from ovirt_placement.rules.forms import Allowed, AtMost
 
 #: VMs that end elsewhere, with their hosts.
 Way = Mapping[str, str]
@@ -31,11 +32,11 @@ class Ways:
 
     def mending(self, goal: Goal) -> Iterator[Way]:
         """Ways after which the goal holds, whatever else they break."""
-        if goal.shape is Shape.GATHER:
+        if goal.gathers:
             return self._gathering(goal)
-        if goal.shape is Shape.SPREAD:
-            return self._parting(goal)
-        return self._to_hosts(goal) if goal.shape is Shape.HOSTS else self._trying(goal)
+        if goal.limit is not None:
+            return self._parting(goal, goal.limit)
+        return self._trying(goal) if goal.allowed is None else self._to_hosts(goal, goal.allowed)
 
     def making_room(
         self, host: str, missing_mb: int, crowding: tuple[int, int] | None = None
@@ -57,33 +58,42 @@ class Ways:
 
     # -- a goal of each shape
 
-    def _to_hosts(self, goal: Goal) -> Iterator[Way]:
+    def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Way]:
         wrong = self._blocks(vm for vm in goal.vms if not goal.right(self.draft.where(vm)))
         if wrong is None:
             return
-        if goal.constraint.positive:
-            yield from self._each_to_its_best(wrong, among=goal.listed)
+        if allowed.positive:
+            yield from self._each_to_its_best(wrong, among=allowed.hosts)
         else:
-            yield from self._each_to_its_best(wrong, but=goal.listed)
+            yield from self._each_to_its_best(wrong, but=allowed.hosts)
 
-    def _parting(self, goal: Goal) -> Iterator[Way]:
-        members: defaultdict[str, list[str]] = defaultdict(list)
-        crowd = self.draft.standing.crowd(goal)
+    def _parting(self, goal: Goal, limit: AtMost) -> Iterator[Way]:
+        draft = self.draft
+        members: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for vm in goal.vms:
-            if crowd[self.draft.where(vm)] > 1:
-                members[self.draft.where(vm)].append(vm)
-        crowds = [sorted(vms, key=self._weight) for vms in members.values()]
-        first_pair = crowds[0]
-        for staying in reversed(first_pair):
-            leaving = [vm for vm in first_pair if vm != staying]
-            blocks = self._blocks(chain(leaving, *(vms[:-1] for vms in crowds[1:])))
-            if blocks is None or any(len(set(block) & set(goal.vms)) > 1 for block in blocks):
+            members[limit.place(draft.where(vm))][limit.own_set(vm)].append(vm)
+        full = {place for place, sets in members.items() if len(sets) >= limit.most}
+        taken = frozenset(host for host in draft.problem.hosts if limit.place(host) in full)
+        crowds = [
+            sorted(sets.values(), key=self._set_weight) for sets in members.values() if len(sets) > limit.most
+        ]
+        first, *others = crowds
+        leave = [one for crowd in others for one in crowd[: -limit.most]]
+        for staying in self._staying(first, limit.most):
+            leaving = [one for one in first if one not in staying]
+            blocks = self._blocks(chain.from_iterable((*leaving, *leave)))
+            if blocks is None or any(goal.parts(frozenset(block)) for block in blocks):
                 continue
-            # With no host free of members, one of them must go on from where another comes.
-            free = tuple(self._each_to_its_best(blocks, but=crowd))
-            yield from free or self._each_to_its_best(blocks, among=crowd)
-            if len(first_pair) > self.width or len(crowds) > 1:
+            # With no place left for another member, one of them must go on from where another comes.
+            free = tuple(self._each_to_its_best(blocks, but=taken))
+            yield from free or self._each_to_its_best(blocks, among=taken)
+            if len(first) > self.width or others:
                 return
+
+    def _staying(self, sets: list[list[str]], most: int) -> Iterator[list[list[str]]]:
+        """Which sets of a place that has too many may stay: first those that had better."""
+        for last in range(len(sets), most - 1, -1):
+            yield sets[last - most : last]
 
     def _gathering(self, goal: Goal) -> Iterator[Way]:
         draft = self.draft
@@ -202,6 +212,13 @@ class Ways:
             if not self.settled.isdisjoint(block):
                 return None
         return blocks
+
+    def _set_weight(self, vms: Collection[str]) -> tuple[bool, int, int, int]:
+        """Sets that had better stay come last."""
+        weights = [self._weight(vm) for vm in vms]
+        stays, *sums = zip(*weights, strict=True)
+        blocks, memory_mb, goals = (sum(one) for one in sums)
+        return any(stays), blocks, memory_mb, goals
 
     def _weight(self, vm: str) -> tuple[bool, int, int, int]:
         """VMs that had better stay come last."""

@@ -19,7 +19,6 @@ from ovirt_placement.planning.choosing.optimal.parts import Part, least_migratio
 from ovirt_placement.planning.choosing.optimal.simple import gathered
 from ovirt_placement.planning.choosing.optimal.stages import Solved
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.standing import Standing
@@ -82,7 +81,7 @@ class Construction:
         broken = (
             goal
             for goal in self._start.broken_goals()
-            if goal.wanted and goal.shape is not Shape.OTHER and goal.number not in parted
+            if goal.wanted and goal.form is not None and goal.number not in parted
         )
         return tuple(counted(broken, self._start))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from ovirt_placement.planning.choosing.optimal.model import goals_of
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.standing import Standing
 
@@ -48,15 +48,16 @@ def kinds(
     reaches = list({id(one): one for one in map(frozenset, {reach.of(vm)[1:] for vm in moving})}.values())
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for host in order:
-        kind = (marks.get(host), tuple(host in one for one in reaches), tuple(_listed(goals, host)))
+        reached = tuple(host in one for one in reaches)
+        kind = (marks.get(host), reached, tuple(_listed(goals, host)), *_places(goals, host))
         alike[kind].append(host)
     return [(host, len(hosts) > needed) for hosts in alike.values() for host in hosts[:needed]]
 
 
 def _needed(goals: Collection[Goal], moving: Collection[str]) -> int:
     """Hosts of one kind that an end can need: a VM that nothing but peers draw needs none of its own."""
-    gathers = sum(goal.shape is Shape.GATHER for goal in goals)
-    driven = {vm for goal in goals if goal.shape is not Shape.GATHER for vm in goal.vms}
+    gathers = sum(goal.gathers for goal in goals)
+    driven = {vm for goal in goals if not goal.gathers for vm in goal.vms}
     return max(1, min(len(moving), len(driven.intersection(moving)) + gathers))
 
 
@@ -68,14 +69,30 @@ def _marks(standing: Standing, goals: Collection[Goal], moving: Collection[str])
     for vm in moving:
         starting[problem.where[vm]].append(vm)
     for goal in goals:
-        fixed = Counter(standing.where(vm) for vm in goal.vms if vm not in free)
-        for host, count in fixed.items():
-            starting[host].append((goal.number, min(count, 2)))
+        staying: defaultdict[str, list[str]] = defaultdict(list)
+        for vm in goal.vms:
+            if vm not in free:
+                staying[standing.where(vm)].append(vm)
+        for host, vms in staying.items():
+            starting[host].append((goal.number, _share(goal, vms)))
     return {host: tuple(marks) for host, marks in starting.items()}
 
 
+def _share(goal: Goal, vms: Collection[str]) -> object:
+    """All that counts of members that stay on a host."""
+    if goal.limit is None:
+        return min(len(vms), 2)
+    return frozenset(goal.limit.sets(vms)) if goal.limit.set_of else min(len(vms), goal.limit.most + 1)
+
+
+def _places(goals: Collection[Goal], host: str) -> list[str]:
+    """The failure domains that limits count by."""
+    limits = (goal.limit for goal in goals if goal.limit is not None)
+    return [limit.place(host) for limit in limits if limit.place_of]
+
+
 def _listed(goals: Collection[Goal], host: str) -> list[bool]:
-    return [goal.right(host) for goal in goals if goal.shape is Shape.HOSTS]
+    return [goal.right(host) for goal in goals if goal.allowed is not None]
 
 
 def roomiest(standing: Standing) -> list[str]:

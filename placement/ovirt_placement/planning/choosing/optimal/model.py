@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
+from ovirt_placement.planning.encode.cp import Term, loads
 from ovirt_placement.planning.problem.gathering import detour, is_fresh
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.standing import Standing
-
-#: A term of a sum: a variable, something made of variables, or a number.
-Term = cp_model.LinearExpr | int
+from ovirt_placement.rules.forms import AtMost
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ class Model:
         if not (goal.hard and goal.held):
             broken = self.cp.new_bool_var("")
             self.broken[goal.level].append(broken)
-        if goal.shape is Shape.SPREAD:
-            self._spread(goal, broken)
-        elif goal.shape is Shape.GATHER:
+        if goal.limit is not None:
+            self._limit(goal, goal.limit, broken)
+        elif goal.gathers:
             self._gather(goal, broken)
         else:
             self._keep_to_hosts(goal, broken)
@@ -81,43 +80,36 @@ class Model:
         where = self.scope.standing.where
         return Counter(where(vm) for vm in goal.vms if vm not in self.scope.domains)
 
-    def _spread(self, goal: Goal, broken: Term) -> None:
-        fixed = self._fixed(goal)
-        members = set(goal.vms)
-        hosts = {host for vm in goal.vms if vm in self.scope.domains for host in self.scope.domains[vm]}
-        if goal.hard:
-            for host in sorted(hosts):
-                self._exclude(goal, host, fixed[host])
+    def _limit(self, goal: Goal, limit: AtMost, broken: Term) -> None:
+        """No more than the limit on any place, or the goal is broken."""
+        where = self.scope.standing.where
+        domains = {vm: self.scope.domains[vm] for vm in goal.vms if vm in self.scope.domains}
+        fixed = [(vm, where(vm)) for vm in goal.vms if vm not in domains]
+        for place, load in loads(self.cp, limit, self.at, domains, fixed).items():
+            more = len(load) - limit.most
+            if more <= 0:
+                continue
+            self.cp.add(sum(load) <= limit.most + more * broken)
+            if goal.hard and not goal.held:
+                self._exclude(limit, place, load, domains)
         if goal.partly:
-            self._count_pairs(goal, fixed)
-        if any(count > 1 for count in fixed.values()):
-            self.cp.add(broken == 1)
-            return
-        for host in sorted(hosts):
-            here = [self.at[vm, host] for vm in self.on[host] if vm in members]
-            if fixed[host]:
-                for one in here:
-                    self.cp.add(one <= broken)
-            elif len(here) > 1:
-                if isinstance(broken, int):
-                    self.cp.add_at_most_one(here)
-                else:
-                    self.cp.add(sum(here) <= 1 + (len(here) - 1) * broken)
+            self._count_pairs(goal, self._fixed(goal))
 
-    def _exclude(self, goal: Goal, host: str, fixed: int) -> None:
-        """No filter lets a VM come to a host where a rival is, even if the rule stays broken elsewhere."""
-        where = self.problem.where
-        members = set(goal.vms)
-        here = [vm for vm in self.on[host] if vm in members]
-        coming = [self.at[vm, host] for vm in here if where[vm] != host]
-        if fixed:
+    def _exclude(
+        self, limit: AtMost, place: str, load: Collection[Term], domains: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        """No filter lets a VM come to a place that is full, even if the rule stays broken elsewhere."""
+        coming = [
+            self.at[vm, host]
+            for vm, hosts in domains.items()
+            for host in hosts
+            if limit.place(host) == place and host != self.problem.where[vm]
+        ]
+        if coming:
+            comes = self.cp.new_bool_var("")
             for one in coming:
-                self.cp.add(one == 0)
-            return
-        self.cp.add_at_most_one(coming)
-        for vm in here:
-            if where[vm] == host:
-                self.cp.add_at_most_one([self.at[vm, host], *coming])
+                self.cp.add_implication(one, comes)
+            self.cp.add(sum(load) <= limit.most).only_enforce_if(comes)
 
     def _count_pairs(self, goal: Goal, fixed: Counter[str]) -> None:
         """Whoever comes to a host is alone there: so only those that stay where they start share one."""
@@ -170,5 +162,7 @@ class Model:
 def goals_of(problem: Problem, vms: Iterable[str]) -> list[Goal]:
     """The goals of any of these VMs, each once, in an order that does not depend on the engine's."""
     found = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ())}
-    goals = [goal for goal in found.values() if goal.shape is not Shape.OTHER]
-    return sorted(goals, key=lambda goal: (goal.level, goal.shape.name, goal.constraint.groups, goal.vms))
+    goals = [goal for goal in found.values() if goal.form is not None]
+    return sorted(
+        goals, key=lambda goal: (goal.level, goal.constraint.asks, goal.constraint.groups, goal.vms)
+    )

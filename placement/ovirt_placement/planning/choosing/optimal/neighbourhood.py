@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ovirt_placement.planning.choosing.optimal.construction import Construction
 from ovirt_placement.planning.choosing.optimal.domains import reduced, roomiest
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 
 #: Each of these grows with the size of a neighbourhood, from 1:
 #: hosts that are cleared for a VM under host affinity, and hosts that are the emptiest;
@@ -66,9 +66,9 @@ class Neighbourhood:
         return hosts
 
     def _wanted(self, goal: Goal, seed: Collection[str]) -> set[str]:
-        if goal.shape is Shape.GATHER:
+        if goal.gathers:
             return {self._problem.where[vm] for vm in goal.vms}
-        if goal.shape is not Shape.HOSTS:
+        if goal.allowed is None:
             return set()
         members = [vm for vm in goal.vms if vm in seed]
         ends = {host for vm in members for host in self._reach.of(vm) if goal.right(host)}

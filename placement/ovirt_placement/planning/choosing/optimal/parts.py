@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ovirt_placement.planning.choosing.greedy.bound import fixed
 from ovirt_placement.planning.choosing.optimal.model import goals_of
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.standing import Standing
@@ -43,7 +42,7 @@ def parts_of(problem: Problem, reach: Reach) -> list[Part]:
 
 def _hopeful(problem: Problem, goal: Goal) -> bool:
     """Whether some end might mend it, or leave less of it to be mended."""
-    if not goal.wanted or goal.held or goal.shape is Shape.OTHER:
+    if not goal.wanted or goal.held or goal.form is None:
         return False
     return not fixed(problem, goal) or (goal.partly and _free(problem, goal))
 
@@ -72,16 +71,9 @@ def _tied(problem: Problem, reach: Reach, first: str) -> set[str]:
 def offenders(part: Part, problem: Problem) -> set[str]:
     """Those VMs of a part whose moving can mend something, if all goes well."""
     found: set[str] = set()
+    start = Standing(problem)
     for goal in part.broken:
-        if goal.shape is Shape.SPREAD:
-            by_host: defaultdict[str, list[str]] = defaultdict(list)
-            for vm in goal.vms:
-                by_host[problem.where[vm]].append(vm)
-            found.update(vm for there in by_host.values() if len(there) > 1 for vm in there)
-        elif goal.shape is Shape.GATHER:
-            found.update(goal.vms)
-        else:
-            found.update(vm for vm in goal.vms if not goal.right(problem.where[vm]))
+        found.update(goal.vms if goal.gathers else goal.constraint.offenders(start))
     return found.intersection(part.vms)
 
 

@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ortools.sat.python import cp_model
 
-from ovirt_placement.planning.choosing.optimal.model import Model, Term
-from ovirt_placement.planning.problem.goal import Goal, Shape
+from ovirt_placement.planning.choosing.optimal.model import Model
+from ovirt_placement.planning.encode.cp import Term
+from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.rules.forms import AtMost
 
 
 class Passage:
@@ -31,8 +33,8 @@ class Passage:
             self._limit(host)
         for vm in self._moving:
             for goal in self._problem.goals_of.get(vm, ()):
-                if goal.hard and goal.shape is Shape.SPREAD:
-                    self._wait_for_rivals(vm, goal)
+                if goal.hard and goal.limit is not None:
+                    self._wait_for_rivals(vm, goal, goal.limit)
             self._join_peers(vm)
         for closure, at_once in self._at_once.values():
             self._go_at_once(closure, at_once)
@@ -68,13 +70,16 @@ class Passage:
             self._cp.add_implication(known, self._model.at[first, self._problem.where[first]].negated())
         return known
 
-    def _wait_for_rivals(self, vm: str, goal: Goal) -> None:
-        """A VM goes where a rival was only when that has left."""
-        for rival in goal.vms:
-            host = self._problem.where[rival]
-            arrives = self._model.at.get((vm, host)) if self._problem.where[vm] != host else None
-            if rival != vm and rival in self.time and arrives is not None:
-                self._cp.add(self.time[rival] + 1 <= self.time[vm]).only_enforce_if(arrives)
+    def _wait_for_rivals(self, vm: str, goal: Goal, limit: AtMost) -> None:
+        """A VM goes to the place of rivals only when all have left it that are to leave."""
+        at, where = self._model.at, self._problem.where
+        for rival in goal.rivals({vm}):
+            place = limit.place(where[rival])
+            stays = [at[rival, host] for host in self._domain(rival) if limit.place(host) == place]
+            for host in self._domain(vm) if rival in self.time else ():
+                if limit.place(host) == place and host != where[vm]:
+                    before = self._before(rival, vm)
+                    self._cp.add_bool_or([at[vm, host].negated(), *stays, before])
 
     def _join_peers(self, vm: str) -> None:
         """A VM that goes alone goes where a peer is then; the engine asks for one of its own groups."""
@@ -138,15 +143,18 @@ class Passage:
     def _closures(self) -> Iterator[tuple[str, tuple[tuple[str, ...], cp_model.IntVar]]]:
         """VMs that start together, by each of them; a group that stands whole moves at once or not at all."""
         for goal in self._problem.goals:
-            if goal.hard and goal.shape is Shape.GATHER:
+            if goal.hard and goal.gathers:
                 for vms in _starting_together(self._problem, goal):
                     if all(vm in self.time for vm in vms):
                         at_once = self._cp.new_constant(1) if goal.held else self._cp.new_bool_var("")
                         yield from ((vm, (vms, at_once)) for vm in vms)
 
+    def _domain(self, vm: str) -> Sequence[str]:
+        return self._model.scope.domains.get(vm, ())
+
     def _gathering(self, vm: str) -> list[Goal]:
         goals = self._problem.goals_of.get(vm, ())
-        return [goal for goal in goals if goal.hard and goal.shape is Shape.GATHER]
+        return [goal for goal in goals if goal.hard and goal.gathers]
 
 
 def _starting_together(problem: Problem, goal: Goal) -> list[tuple[str, ...]]:
@@ -162,7 +170,7 @@ def in_sequence(problem: Problem, where: Mapping[str, str], times: Mapping[str, 
     at_once = {
         vm: vms
         for goal in problem.goals
-        if goal.hard and goal.shape is Shape.GATHER
+        if goal.hard and goal.gathers
         for vms in _starting_together(problem, goal)
         if len({(where.get(vm), times.get(vm)) for vm in vms}) == 1
         for vm in vms

@@ -15,10 +15,11 @@ from ortools.sat.python import cp_model
 from ovirt_placement.planning.choosing.optimal.construction import Construction
 from ovirt_placement.planning.choosing.optimal.domains import kinds, movable
 from ovirt_placement.planning.choosing.optimal.ends import Value, length_of_value, total
-from ovirt_placement.planning.choosing.optimal.model import Model, Scope, Term
+from ovirt_placement.planning.choosing.optimal.model import Model, Scope
 from ovirt_placement.planning.choosing.optimal.parts import Part
 from ovirt_placement.planning.choosing.optimal.stages import Stages
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.encode.cp import Term
 from ovirt_placement.planning.problem.standing import Standing
 
 #: Hosts of a kind up to which room is counted beyond those that a part can need; of more, some have room.

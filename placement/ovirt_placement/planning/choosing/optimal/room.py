@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from ortools.sat.python import cp_model
 
-from ovirt_placement.planning.choosing.optimal.model import Model, Term
+from ovirt_placement.planning.choosing.optimal.model import Model
+from ovirt_placement.planning.encode.cp import Term
 
 #: CPU is counted in hundredths of a percent of a core.
 _HUNDREDTHS = 100

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ovirt_placement.planning.choosing.optimal.parts import Part
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.standing import Standing
 
@@ -18,7 +17,7 @@ def gathered(
 
     Where headroom is kept, no end of the part is better, whatever room there is.
     """
-    if len(part.goals) != 1 or part.goals[0].shape is not Shape.GATHER:
+    if len(part.goals) != 1 or not part.goals[0].gathers:
         return None
     (goal,) = part.goals
     problem = standing.problem

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from ovirt_placement.planning.choosing.optimal.model import Model, Term
+from ovirt_placement.planning.choosing.optimal.model import Model
 from ovirt_placement.planning.choosing.optimal.room import Room
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.encode.cp import Term
 
 #: Two stages are solved as one while the larger weight stays below this.
 _MOST_WEIGHT = 1_000_000

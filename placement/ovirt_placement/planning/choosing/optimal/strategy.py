@@ -8,7 +8,6 @@ from ovirt_placement.planning.choosing.optimal.improvement import Improvement
 from ovirt_placement.planning.choosing.optimal.joint import Joint
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.exact.search import shortest
-from ovirt_placement.planning.problem.goal import Shape
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.reach import Reach
 from ovirt_placement.planning.problem.score import Score, score
@@ -56,7 +55,7 @@ class Optimal:
         if moves is not None:
             return Route(moves, proven=True)
         reached = worth <= value_of(choice.score)
-        if reached or any(goal.shape is Shape.OTHER for goal in problem.goals):
+        if reached or any(goal.form is None for goal in problem.goals):
             return None
         joint = Joint(problem, choice.where)
         moves = joint.reach(deadline.within(_REACHING_SHARE))

@@ -1,0 +1,53 @@
+"""What a constraint asks, in the few forms that every part of the planner can compute with.
+
+A rule says by `Constraint.form` which one it is; the planner knows forms and no rules. What fits none of
+them is planned by asking the constraint alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ovirt_placement.rules.record import Record
+
+
+class Same(Record, frozen=True):
+    """All VMs on one host."""
+
+
+class AtMost(Record, frozen=True):
+    """On each place VMs of at most so many sets.
+
+    Without sets each VM is one of its own; with two sets and a limit of 1 no VM of one set shares a place
+    with a VM of the other.
+    """
+
+    most: int
+    #: The set of each VM; one that is not named is a set by itself.
+    set_of: Mapping[str, str] = {}
+    #: The failure domain of each host; one that is not named is a place by itself.
+    place_of: Mapping[str, str] = {}
+
+    def own_set(self, vm: str) -> str:
+        return self.set_of.get(vm, vm)
+
+    def place(self, host: str) -> str:
+        return self.place_of.get(host, host)
+
+    def sets(self, vms: Iterable[str]) -> set[str]:
+        """The sets of some VMs."""
+        return {self.set_of.get(vm, vm) for vm in vms}
+
+
+class Allowed(Record, frozen=True):
+    """Each VM on some hosts only, or on all but some."""
+
+    hosts: frozenset[str]
+    #: Whether `hosts` are those that it may be on, or those that it may not.
+    positive: bool = True
+
+    def right(self, host: str) -> bool:
+        return (host in self.hosts) is self.positive
+
+
+Form = Same | AtMost | Allowed
