@@ -1,4 +1,4 @@
-"""How many members of a goal are where, and what that breaks: kept up to date move by move."""
+"""How many members of a constraint are where, and what that breaks: kept up to date move by move."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Collection, Container, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from ovirt_placement.planning.problem.goal import Goal
-from ovirt_placement.rules.forms import Allowed, AtMost, Same
+from ovirt_placement.rules.forms import Allowed, AtMost, Form, Same
 
 
 class Count(Protocol):
-    """The members of one goal."""
+    """The members of one constraint."""
 
     #: By host; a host without members is not in it.
     crowd: Counter[str]
-    #: Hosts too many, places with too many members, or members on wrong hosts: 0 if the goal holds.
+    #: Hosts too many, places with too many members, or members on wrong hosts: 0 if the constraint holds.
     faults: int
 
     def move(self, vm: str, source: str, target: str) -> None:
@@ -32,24 +31,14 @@ class Count(Protocol):
         ...
 
 
-def count(goal: Goal, where: Mapping[str, str]) -> Count | None:
+def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | None:
     """The members where they are; None where only the constraint itself can tell what is broken."""
-    return _count(goal, [(vm, where[vm]) for vm in goal.vms])
-
-
-def broken(goal: Goal, where: Mapping[str, str]) -> bool:
-    """Whether some members break a goal already, wherever the others are. Not without a form."""
-    known = _count(goal, list(where.items()))
-    return known is not None and known.faults > 0
-
-
-def _count(goal: Goal, placed: list[tuple[str, str]]) -> Count | None:
-    if isinstance(goal.form, Same):
+    if isinstance(form, Same):
         return _OnOneHost(placed)
-    if isinstance(goal.form, AtMost):
-        simple = not goal.form.set_of and not goal.form.place_of
-        return _Spread(placed, goal.form.most) if simple else _SetsApart(placed, goal.form)
-    return None if goal.form is None else _OnAllowed(placed, goal.form)
+    if isinstance(form, AtMost):
+        simple = not form.set_of and not form.place_of
+        return _Spread(placed, form.most) if simple else _SetsApart(placed, form)
+    return None if form is None else _OnAllowed(placed, form)
 
 
 class _Crowd:
@@ -68,7 +57,7 @@ class _Crowd:
 
 
 class _OnOneHost(_Crowd):
-    def __init__(self, placed: list[tuple[str, str]]) -> None:
+    def __init__(self, placed: Collection[tuple[str, str]]) -> None:
         super().__init__(placed)
         self._alone = len(placed) == 1
         self.faults = max(0, len(self.crowd) - 1)
@@ -84,7 +73,7 @@ class _OnOneHost(_Crowd):
 class _Spread(_Crowd):
     """Each VM is a set by itself, and each host a place."""
 
-    def __init__(self, placed: list[tuple[str, str]], most: int) -> None:
+    def __init__(self, placed: Collection[tuple[str, str]], most: int) -> None:
         super().__init__(placed)
         self._most = most
         self.faults = sum(members > most for members in self.crowd.values())
@@ -117,7 +106,7 @@ class _Full:
 class _SetsApart(_Crowd):
     """Sets of VMs, or failure domains."""
 
-    def __init__(self, placed: list[tuple[str, str]], limit: AtMost) -> None:
+    def __init__(self, placed: Collection[tuple[str, str]], limit: AtMost) -> None:
         super().__init__(placed)
         self._limit = limit
         self._sets: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -159,7 +148,7 @@ class _FullPlaces:
 
 
 class _OnAllowed(_Crowd):
-    def __init__(self, placed: list[tuple[str, str]], allowed: Allowed) -> None:
+    def __init__(self, placed: Collection[tuple[str, str]], allowed: Allowed) -> None:
         super().__init__(placed)
         self._right = allowed.right
         self.faults = sum(not allowed.right(host) for _, host in placed)

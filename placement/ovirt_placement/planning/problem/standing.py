@@ -178,7 +178,7 @@ class Standing:
     def _count(self, goal: Goal) -> Count | None:
         """Counted when it is first asked for, which must be before a member moves."""
         if goal.number not in self._counts:
-            self._counts[goal.number] = count(goal, {vm: self.where(vm) for vm in goal.vms})
+            self._counts[goal.number] = count(goal.form, [(vm, self.where(vm)) for vm in goal.vms])
         return self._counts[goal.number]
 
     def _present(self, vm: str) -> tuple[str, ...]:

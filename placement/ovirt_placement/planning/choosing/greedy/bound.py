@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.planning.encode.counts import broken
+from ovirt_placement.planning.encode.counts import count
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import Score
@@ -33,10 +33,9 @@ def fixed(problem: Problem, goal: Goal) -> bool:
             not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
             for vm in goal.vms
         )
-    if goal.form is None:
-        return False
-    staying = {vm: problem.where[vm] for vm in goal.vms if not problem.targets[vm] - {problem.where[vm]}}
-    return broken(goal, staying) or _too_many(problem, goal)
+    where, targets = problem.where, problem.targets
+    staying = count(goal.form, [(vm, where[vm]) for vm in goal.vms if not targets[vm] - {where[vm]}])
+    return (staying is not None and staying.faults > 0) or _too_many(problem, goal)
 
 
 def _too_many(problem: Problem, goal: Goal) -> bool:
