@@ -179,6 +179,46 @@ Store({url!r}, engine="default", patience_seconds=30).open_intents()
     assert version_of(url) == [VERSION]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [min(FORMER), max(FORMER)])
+def test_an_upgrade_may_be_killed_at_any_statement(url: str, version: int) -> None:
+    make_former(url, version)
+    before, shape_before = rows(url, version), shape(url)
+    killed = 0
+    while _dies_at(url, killed + 1):
+        killed += 1
+        done = version_of(url) == [VERSION]
+        after = rows(url, version)
+        if not done:
+            assert (version_of(url), after, shape(url)) == ([version], before, shape_before)
+    assert killed > 5
+    upgrade(url)
+    assert version_of(url) == [VERSION]
+    assert as_far_as(rows(url, version), before) == without_engine(before)
+
+
+def _dies_at(url: str, number: int) -> bool:
+    """Open the store in a process that is killed after so many statements; whether it came so far."""
+    program = f"""
+import os, signal, sqlalchemy
+from ovirt_placement.store.intents import Store
+
+left = {number}
+
+def die(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", die)
+Store({url!r}, engine="default", patience_seconds=30).open_intents()
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode in (0, -signal.SIGKILL)
+    return done.returncode != 0
+
+
 def test_of_several_who_upgrade_at_once_one_does(url: str) -> None:
     make_former(url, 1)
     start = threading.Barrier(4)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup.choice import Seen
+from ovirt_placement.answers.setup.matching import matches
 from ovirt_placement.engine.parsing.policies import Unit
 from ovirt_placement.engine.writing.policies import PolicyContent
 from ovirt_placement.rules.rule import UnitKind
@@ -49,10 +50,10 @@ def usable_unit(seen: Seen, kind: UnitKind, name: str, *, internal: bool = False
 
 def check_value(name: str, value: str, regex: str, where: str) -> None:
     try:
-        fits = re.fullmatch(regex, value) is not None
+        fits = matches(regex, value)
     except re.error:
         return  # an expression of Java's that is none of Python's: the engine will judge
-    if not fits:
+    if fits is False:
         raise UserError(
             f"{where}: {name}={value} does not match {regex}: give a value by --property {name}=..."
         )
