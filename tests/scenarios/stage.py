@@ -51,6 +51,8 @@ EVENTS_SECONDS = 2.0
 LEASE_SECONDS = 1e6
 #: The simulated start; only differences matter.
 START = datetime(2026, 1, 1, tzinfo=UTC)
+#: The clock of a scenario stands still while an answer comes, however long a busy machine takes.
+_PATIENCE_SECONDS = 10.0
 _START_JULIAN_DAY = 2440587.5 + START.timestamp() / 86400
 
 
@@ -193,7 +195,14 @@ def daemon_of(
         clock=lambda: START + timedelta(seconds=clock()),
     )
     executor = Executor(
-        connection, store, settings, clock, leader.still_leads, recorder.began, recorder.ended
+        connection,
+        store,
+        settings,
+        clock,
+        leader.still_leads,
+        recorder.began,
+        recorder.ended,
+        patience_seconds=_PATIENCE_SECONDS,
     )
     parts = Parts(
         settings,

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 #: More questions than these wait for one another.
 _AT_ONCE: Final = 8
 #: For so long answers are waited for; while others are late already, not as long.
-_PATIENCE_SECONDS: Final = 2.0
+PATIENCE_SECONDS: Final = 2.0
 _SHORT_PATIENCE_SECONDS: Final = 0.5
 
 K = TypeVar("K", bound=Hashable)
@@ -53,7 +53,7 @@ class _Answer(Generic[K]):
 class Dialogues(Generic[K]):
     """Several dialogues, by their keys; for one thread, which calls `wait` for them to get on."""
 
-    def __init__(self, at_once: int = _AT_ONCE, patience_seconds: float = _PATIENCE_SECONDS) -> None:
+    def __init__(self, at_once: int = _AT_ONCE, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._at_once = at_once
         self._patience_seconds = patience_seconds
         self._dialogues: dict[K, Dialogue[Any]] = {}

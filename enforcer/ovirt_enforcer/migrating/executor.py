@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.gates.history import NEVER_ASKED
 from ovirt_enforcer.migrating.circumstances import digest
-from ovirt_enforcer.migrating.dialogues import Dialogue, Dialogues, Outcome
+from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_enforcer.migrating.following import Following
 from ovirt_enforcer.migrating.refusals import error_of
 from ovirt_enforcer.migrating.transitions import Transitions
@@ -78,11 +78,13 @@ class Executor:
         still_leads: Callable[[int], bool],
         began: Callable[[Iterable[Intent]], None] = lambda intents: None,
         ended: Callable[[Intent], None] = lambda intent: None,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         """`clock` gives seconds that only grow, also while the process is stopped.
 
         `still_leads` is asked just before a request whether the epoch of its decision lasts. `began` is told
-        of what is about to be asked for, `ended` of each migration whose end is known.
+        of what is about to be asked for, `ended` of each migration whose end is known. An answer that takes
+        longer than `patience_seconds` is taken in when it comes.
         """
         self._connection = connection
         self._store = store
@@ -92,7 +94,7 @@ class Executor:
         self._began = began
         self._transitions = Transitions(store, ended)
         self._following = Following(connection, self._transitions, settings, clock)
-        self._dialogues: Dialogues[_Key] = Dialogues()
+        self._dialogues: Dialogues[_Key] = Dialogues(patience_seconds=patience_seconds)
         #: Ids of intents whose requests are not answered yet.
         self._requested: set[int] = set()
         self._said = Said()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.devices import Attachment, Nic
 from ovirt_simulator.core.images import DiskEdit
 from tests import builders as build
 from tests.placement.inventory.service.furnished import (
@@ -61,7 +61,7 @@ def test_without_such_keys_nothing_of_it_is_ever_asked_for(stage: Stage) -> None
     refuse(stage, "follow=.*(tags|permissions|nics|disk)|/(networks|vnicprofiles|permissions|nics|tags)")
     watch(stage, *EVERY_LEVEL - DETAILED_LEVELS)
     vm = some_vm(stage)
-    stage.engine.devices.add_nic(vm.id, "nic3", vnic_profile="gold")
+    stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic3", vnic_profile="gold"))
     stage.engine.access.grant(USER_ROLE.id, "x", vm=vm.id)
     stage.engine.devices.add_vnic_profile("new", "front")
     turns(stage, 30)
@@ -111,10 +111,10 @@ def deeds(stage: Stage, dice: random.Random) -> tuple[Callable[[str], object], .
     added = partial(stage.engine.disks.add, DiskEdit(name=name))
     granted = [one for one in stage.engine.queries.permissions() if one.vm is not None]
     return (
-        lambda vm_id: devices.add_nic(vm_id, name, vnic_profile=profile),
-        lambda vm_id: devices.edit_nic(vm_id, vm(vm_id).nics[0].id, vnic_profile=profile),
+        lambda vm_id: devices.add_nic(vm_id, Nic(id="", name=name, vnic_profile=profile)),
+        lambda vm_id: devices.edit_nic(vm_id, replace(vm(vm_id).nics[0], vnic_profile=profile)),
         lambda vm_id: devices.remove_nic(vm_id, vm(vm_id).nics[0].id) if len(vm(vm_id).nics) > 1 else None,
-        lambda vm_id: devices.attach_disk(vm_id, Disk(id=added().id, bootable=False, profile="fast")),
+        lambda vm_id: devices.attach_disk(vm_id, Attachment(id=added().id, bootable=False, profile="fast")),
         lambda vm_id: [devices.attach_disk(vm_id, replace(one, profile="fast")) for one in vm(vm_id).disks],
         lambda vm_id: devices.detach_disk(vm_id, vm(vm_id).disks[0].id) if len(vm(vm_id).disks) > 1 else None,
         lambda _: devices.add_vnic_profile(name, dice.choice(NETWORKS).id),

@@ -16,11 +16,13 @@ from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
 from ovirt_simulator.core.built_in_roles import USER_ROLE, USER_VM_MANAGER
+from ovirt_simulator.core.devices import Nic
 from tests.placement.inventory.service.furnished import (
     DESCRIBED,
     EVERY_LEVEL,
     NETWORKS,
     PROFILES,
+    as_state_files_have,
     furnished_state,
     known,
     refuse,
@@ -52,7 +54,7 @@ def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Sta
 def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) -> None:
     """So it does while a disk is being removed, and it fails on the whole answer."""
     watch(stage, "disk")
-    vm = next(vm for vm in stage.engine.queries.vms() if vm.status == "up")
+    vm = as_state_files_have(next(vm for vm in stage.engine.queries.vms() if vm.status == "up"))
     refuse(stage, f"/vms/{vm.id}.*follow")
     failures = stage.failures
     stage.engine.devices.detach_disk(vm.id, vm.disks[0].id)
@@ -70,12 +72,12 @@ def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(st
     watch(stage, "nic")
     vm = some_vm(stage)
     slow = read(stage.connection, Scope.DETAILS, stage.follower.needs, stage.now)
-    added = stage.engine.devices.add_nic(vm.id, "nic0")
+    added = stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic0")).id
     turns(stage)
-    assert added in known(stage, vm.id).nics
+    assert added in {nic.id for nic in known(stage, vm.id).nics}
     stage.follower.hand_in(slow)  # it began before, and ends now
     turns(stage)
-    assert added in known(stage, vm.id).nics
+    assert added in {nic.id for nic in known(stage, vm.id).nics}
 
 
 def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stage) -> None:
@@ -127,7 +129,7 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
     )  # as if no event had told of a profile
     stage.turn()
     assert stage.follower.snapshot().vnic_profiles == ()
-    stage.engine.devices.add_nic(vm.id, "nic0", vnic_profile="bulk")
+    stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic0", vnic_profile="bulk"))
     turns(stage)
     found = stage.follower.snapshot()
     assert ("network", "back") in set(resources(found, found.vm_by_id[vm.id]))
