@@ -19,6 +19,7 @@ import msgspec
 import sqlalchemy
 
 from ovirt_enforcer.gates.memory import Memory
+from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS
 from ovirt_enforcer.migrating.executor import Executor
 from ovirt_enforcer.migrating.parties import Parties
 from ovirt_enforcer.service.daemon import Daemon, Watcher
@@ -151,7 +152,7 @@ def play(scenario: Path, folder: Path) -> list[str]:
             connect(config.engine) as connection,
             _logged(stage),
             simulated_time(stage.clock),
-            daemon_of(config, connection, stage.clock) as daemon,
+            daemon_of(config, connection, stage.clock, patience_seconds=_PATIENCE_SECONDS) as daemon,
         ):
             stage.perform(daemon, connection)
     finally:
@@ -173,6 +174,7 @@ def daemon_of(
     read: Callable[[], Snapshot] | None = None,
     goes_on: Callable[[], bool] = lambda: True,
     watchers: Sequence[Watcher] = (),
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> Iterator[Daemon]:
     """A daemon with all its parts, which plans at once, and for which time passes by `clock`."""
     settings = config.section("enforcer", EnforcerSettings)
@@ -202,7 +204,7 @@ def daemon_of(
         leader.still_leads,
         recorder.began,
         recorder.ended,
-        patience_seconds=_PATIENCE_SECONDS,
+        patience_seconds=patience_seconds,
     )
     parts = Parts(
         settings,
