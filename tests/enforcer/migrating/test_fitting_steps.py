@@ -47,7 +47,7 @@ def holds(state: Snapshot, group_id: str) -> bool:
 
 
 @given(SEEDS, st.data())
-def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_mends_what_it_said(
+def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_repairs_what_it_said(
     seed: int, data: st.DataObject
 ) -> None:
     state, plan = planned(seed, vms=8, groups=5)
@@ -66,8 +66,10 @@ def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_mends_what
         for vm, source in zip(step.vms, step.sources, strict=True):
             assert at.vm_by_id[vm].host == source
             at = moved(at, vm, step.target)
+    # A later step may break it again for a rule that counts more; then the plan itself says that it remains.
+    remaining = {group for rule in plan.remaining for group in rule.groups}
     for place in kept:
-        assert all(holds(at, group) for group in plan.steps[place].mends)
+        assert all(holds(at, group) for group in set(plan.steps[place].mends) - remaining)
 
 
 @given(SEEDS)
