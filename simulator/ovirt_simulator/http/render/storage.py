@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ovirt_simulator.core.images import DiskImage
-from ovirt_simulator.core.storage_domain import StorageDomain
+from ovirt_simulator.core.storage_domain import Space, StorageDomain
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, path, text
 
@@ -28,8 +28,6 @@ STORAGE_DOMAIN_LINKS = {
 _ACTIONS = ("copy", "move", "reduce", "sparsify")
 #: The same of one as its data center has it.
 ATTACHED_LINKS = {"disks": "disks"}
-
-_TIB = 1 << 40
 
 
 def disk(record: DiskImage, links: Links, *, profile: str | None, domains: Iterable[StorageDomain]) -> str:
@@ -64,7 +62,7 @@ def disk_outline(disk_id: str, links: Links) -> str:
     return links.entity("disk", disk_id, links.actions(*_ACTIONS), links.links(DISK_LINKS))
 
 
-def storage_domain(record: StorageDomain, links: Links, *, attached: bool = False) -> str:
+def storage_domain(record: StorageDomain, links: Links, space: Space, *, attached: bool = False) -> str:
     """Render a storage domain, by itself or as its data center has it attached."""
     return links.entity(
         "storage_domain",
@@ -74,10 +72,10 @@ def storage_domain(record: StorageDomain, links: Links, *, attached: bool = Fals
         text("comment", ""),
         links.links(ATTACHED_LINKS if attached else STORAGE_DOMAIN_LINKS),
         links.actions("activate", "deactivate") if attached else "",
-        text("available", _TIB),
+        text("available", space.available),
         text("backup", False),
         text("block_size", 512),
-        text("committed", 0),
+        text("committed", space.committed),
         text("critical_space_action_blocker", 5),
         text("discard_after_delete", False),
         text("external_status", "ok"),
@@ -90,7 +88,7 @@ def storage_domain(record: StorageDomain, links: Links, *, attached: bool = Fals
         text("supports_discard", False),
         text("supports_discard_zeroes_data", False),
         text("type", "data"),
-        text("used", 0),
+        text("used", space.used),
         text("warning_low_space_indicator", 10),
         text("wipe_after_delete", False),
         element("data_centers", _reference("data_center", "datacenters", record.data_center)),

@@ -10,6 +10,7 @@ from ovirt_simulator.core.entities import Job
 from ovirt_simulator.core.storage_domain import StorageDomain
 from ovirt_simulator.http import answers, markup
 from ovirt_simulator.http.call import Call
+from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.render import storage as render
 from ovirt_simulator.http.resources.actions import act
 from ovirt_simulator.http.resources.find import present
@@ -19,11 +20,11 @@ from ovirt_simulator.http.users import Permit
 
 def list_all(call: Call) -> list[str]:
     found = searched(call, "STORAGE", known(call).storage)
-    return [render.storage_domain(one, call.links("storagedomains", one.id)) for one in found]
+    return [_render(call, one, call.links("storagedomains", one.id)) for one in found]
 
 
 def get(call: Call, domain_id: str) -> str:
-    return render.storage_domain(_domain(call, domain_id), call.links("storagedomains", domain_id))
+    return _render(call, _domain(call, domain_id), call.links("storagedomains", domain_id))
 
 
 def put(call: Call, domain_id: str) -> Response:
@@ -34,7 +35,7 @@ def put(call: Call, domain_id: str) -> Response:
     domain = call.engine.storage_domains.edit(
         domain_id, body.text("name"), body.text("description"), caller=call.caller
     )
-    return answers.document(render.storage_domain(domain, call.plain_links("storagedomains", domain_id)))
+    return answers.document(_render(call, domain, call.plain_links("storagedomains", domain_id)))
 
 
 def list_of_data_center(call: Call, data_center_id: str) -> list[str]:
@@ -65,7 +66,11 @@ def _act(call: Call, data_center_id: str, domain_id: str, command: Callable[...,
 
 def _attached(call: Call, domain: StorageDomain) -> str:
     links = call.links("datacenters", domain.data_center, "storagedomains", domain.id)
-    return render.storage_domain(domain, links, attached=True)
+    return _render(call, domain, links, attached=True)
+
+
+def _render(call: Call, domain: StorageDomain, links: Links, *, attached: bool = False) -> str:
+    return render.storage_domain(domain, links, known(call).space(domain), attached=attached)
 
 
 def _domain(call: Call, domain_id: str) -> StorageDomain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 
 from ovirt_simulator.core import storage_domains
@@ -9,7 +10,7 @@ from ovirt_simulator.core.devices import Attachment
 from ovirt_simulator.core.entities import Vm, user_id
 from ovirt_simulator.core.images import BLANK_TEMPLATE, DiskImage, Template
 from ovirt_simulator.core.queries import Queries
-from ovirt_simulator.core.storage_domain import StorageDomain
+from ovirt_simulator.core.storage_domain import Space, StorageDomain, space_of
 from ovirt_simulator.http.search.records import AttachedDisk, User
 
 _DIRECTORY = "internal-authz"
@@ -87,6 +88,18 @@ class Known:
         """Give the domains that the VM's disks are on."""
         disks = (self._disks_by_id[disk.id] for disk in vm.disks)
         return list(dict.fromkeys(domain for disk in disks for domain in self.storage_of_disk(disk)))
+
+    def space(self, domain: StorageDomain) -> Space:
+        return space_of(self._sizes_by_domain[domain.id])
+
+    @cached_property
+    def _sizes_by_domain(self) -> dict[str, list[int]]:
+        """Sizes of disks in bytes, by the ids of the domains that these are on."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for image in self._queries.disks():
+            for domain in self.storage_of_disk(self._disks_by_id[image.id]):
+                found[domain.id].append(image.size)
+        return found
 
     @cached_property
     def _disks_by_id(self) -> dict[str, AttachedDisk]:
