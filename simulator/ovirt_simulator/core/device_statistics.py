@@ -1,6 +1,6 @@
 """What disks and network interfaces measure: names, units and kinds as the engine has them, and only zeros.
 
-Source: the engine's DiskStatisticalQuery and NicStatisticalQuery.
+Source: the engine's DiskStatisticalQuery, NicStatisticalQuery and HostNicStatisticalQuery.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from .entities import (
     Vm,
 )
 from .fence_agent import FenceAgent
+from .host_nic import HostNic, nic_of
 from .images import DiskImage, Template, plain_template
 from .instance_type import InstanceType
 from .mac_pool import MacPool
@@ -80,6 +81,10 @@ class Queries:
 
     def host(self, host_id: str) -> Host | None:
         return self._state.hosts.get(host_id)
+
+    def host_nic(self, host: Host) -> HostNic:
+        with self._backend.lock:
+            return nic_of(self._state, host)
 
     def host_summary(self, host_id: str) -> HostSummary:
         """Count the host's VMs: those that are not down, those that migrate (in or out), and all."""

@@ -25,6 +25,9 @@ _WITHOUT_EFFECT = {
     ("/vms/{}", "next_run"),
     ("/datacenters/{}/clusters", "case_sensitive"),
     ("/datacenters/{}/clusters", "search"),
+    # What it adds is of NICs with virtual functions.
+    ("/hosts/{}/nics", "all_content"),
+    ("/hosts/{}/nics/{}", "all_content"),
 }
 #: Those of other methods that are known; that of snapshots the engine reads past.
 _KNOWN = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ovirt_simulator.http.call import Call
-from ovirt_simulator.http.render import cluster, host, infrastructure, storage, template, vm
+from ovirt_simulator.http.render import cluster, host, host_nic, infrastructure, storage, template, vm
 from ovirt_simulator.http.render.root import COLLECTIONS
 from ovirt_simulator.http.resources import users
 from ovirt_simulator.http.resources.find import present, visible_clusters, visible_vm
+from ovirt_simulator.http.resources.host_nics import visible_nic
 from ovirt_simulator.http.resources.hosts import visible_host
 
 #: Root elements that are named neither like their link nor like what `follow` calls it.
@@ -41,6 +42,11 @@ def _of_host(call: Call, host_id: str) -> list[str]:
     return []
 
 
+def _of_host_nic(call: Call, host_id: str, nic_id: str) -> list[str]:
+    visible_nic(call, host_id, nic_id)
+    return []
+
+
 def _of_cluster(call: Call, cluster_id: str) -> list[str]:
     present(next((each for each in visible_clusters(call) if each.id == cluster_id), None))
     return []
@@ -60,6 +66,7 @@ _OWNERS: list[tuple[str, Mapping[str, str | None], Empty]] = [
     ("/vms/<vm_id>", vm.LINKS, _of_vm),
     ("/vms/<vm_id>/nics/<nic_id>", vm.NIC_LINKS, _of_other),
     ("/hosts/<host_id>", host.LINKS, _of_host),
+    ("/hosts/<host_id>/nics/<nic_id>", host_nic.LINKS, _of_host_nic),
     ("/clusters/<cluster_id>", cluster.LINKS, _of_cluster),
     ("/datacenters/<data_center_id>", infrastructure.DATA_CENTER_LINKS, _of_other),
     ("/networks/<network_id>", infrastructure.NETWORK_LINKS, _of_other),

@@ -10,6 +10,7 @@ from ovirt_simulator.http.call import Call
 from ovirt_simulator.http.markup import entity, path
 from ovirt_simulator.http.render import statistic as render
 from ovirt_simulator.http.resources.find import present, visible_vm
+from ovirt_simulator.http.resources.host_nics import visible_nic
 from ovirt_simulator.http.resources.hosts import visible_host
 
 
@@ -51,6 +52,20 @@ def list_of_nic(call: Call, vm_id: str, nic_id: str) -> list[str]:
 
 def get_of_nic(call: Call, vm_id: str, nic_id: str, statistic_id: str) -> str:
     return _render(call, _with_id(OF_NICS, statistic_id), "nic", _nic(call, vm_id, nic_id), nic_id)[0]
+
+
+def list_of_host_nic(call: Call, host_id: str, nic_id: str) -> list[str]:
+    return _render(call, OF_NICS, "host_nic", _host_nic(call, host_id, nic_id), nic_id)
+
+
+def get_of_host_nic(call: Call, host_id: str, nic_id: str, statistic_id: str) -> str:
+    href = _host_nic(call, host_id, nic_id)
+    return _render(call, _with_id(OF_NICS, statistic_id), "host_nic", href, nic_id)[0]
+
+
+def _host_nic(call: Call, host_id: str, nic_id: str) -> str:
+    """Give the address of a host's NIC that is there."""
+    return path("hosts", host_id, "nics", visible_nic(call, host_id, nic_id).id)
 
 
 def _nic(call: Call, vm_id: str, nic_id: str) -> str:
