@@ -13,11 +13,15 @@ from ovirt_placement.model import (
     AffinityLabel,
     Cluster,
     Host,
+    Network,
+    Nic,
     Rule,
     Snapshot,
     Vm,
+    VnicProfile,
 )
 
+from .core.network_commands import MANAGEMENT_NETWORK
 from .core.vm_memory import required_mb
 
 _DISABLED = Rule(enabled=False, positive=False, enforcing=False)
@@ -50,13 +54,26 @@ def generate(sizes: Sizes, seed: int = 0) -> Snapshot:
     """
     dice = random.Random(seed)  # noqa: S311 - dice, not secrets
     drafts = [_ClusterDraft(sizes, number, dice) for number in range(sizes.clusters)]
+    network = Network(id=_id(dice), name=MANAGEMENT_NETWORK)
+    profile = VnicProfile(id=_id(dice), name=MANAGEMENT_NETWORK, network=network.id)
     return Snapshot(
         clusters=tuple(draft.cluster for draft in drafts),
         hosts=tuple(host for draft in drafts for host in draft.measured_hosts()),
-        vms=tuple(vm for draft in drafts for vm in draft.vms.values()),
+        vms=tuple(_with_nic(vm, profile, dice) for draft in drafts for vm in draft.vms.values()),
+        networks=(network,),
+        vnic_profiles=(profile,),
         affinity_groups=tuple(group for draft in drafts for group in draft.groups),
         affinity_labels=tuple(label for draft in drafts for label in draft.labels),
     )
+
+
+def _with_nic(vm: Vm, profile: VnicProfile, dice: random.Random) -> Vm:
+    """Give a VM one NIC; its id comes after all other draws, so that a seed draws what it always did."""
+    return msgspec.structs.replace(vm, nics=(Nic(id=_id(dice), name="nic1", vnic_profile=profile.id),))
+
+
+def _id(dice: random.Random) -> str:
+    return str(uuid.UUID(int=dice.getrandbits(128), version=4))
 
 
 class _ClusterDraft:
@@ -66,7 +83,9 @@ class _ClusterDraft:
         self._sizes = sizes
         self._dice = dice
         self._number = number
-        self.cluster = Cluster(id=self._id(), name=f"cluster-{number + 1}", ha_reservation=number % 2 == 0)
+        self.cluster = Cluster(
+            id=_id(self._dice), name=f"cluster-{number + 1}", ha_reservation=number % 2 == 0
+        )
         self.vms = {vm.id: vm for vm in self._draw_vms()}
         self.hosts = list(self._draw_hosts())
         self._left = {host.id: host.memory_mb for host in self.hosts}
@@ -97,15 +116,12 @@ class _ClusterDraft:
         """Give this cluster's numbers among all."""
         return range(self._number, total, self._sizes.clusters)
 
-    def _id(self) -> str:
-        return str(uuid.UUID(int=self._dice.getrandbits(128), version=4))
-
     def _draw_vms(self) -> Iterator[Vm]:
         for number in self._share(self._sizes.vms):
             running = self._dice.random() >= self._sizes.down
             memory_mb = self._dice.choice(_VM_SIZES_MB)
             yield Vm(
-                id=self._id(),
+                id=_id(self._dice),
                 name=f"vm-{number + 1:05}",
                 cluster=self.cluster.id,
                 host=None,
@@ -128,7 +144,7 @@ class _ClusterDraft:
         memory_mb = max(4 * largest, -(-int(wanted) // (16 * _GIB)) * 16 * _GIB)
         for number in numbers:
             yield Host(
-                id=self._id(),
+                id=_id(self._dice),
                 name=f"host-{number + 1:03}",
                 cluster=self.cluster.id,
                 status="up",
@@ -160,12 +176,14 @@ class _ClusterDraft:
             self._place_by_vms(members, positive=positive, broken=broken)
         labels: tuple[str, ...] = ()
         if self._dice.random() < self._sizes.labelled:
-            label = AffinityLabel(id=self._id(), name=f"label-{number + 1:04}", vms=tuple(members), hosts=())
+            label = AffinityLabel(
+                id=_id(self._dice), name=f"label-{number + 1:04}", vms=tuple(members), hosts=()
+            )
             self.labels.append(label)
             labels = (label.id,)
         self.groups.append(
             AffinityGroup(
-                id=self._id(),
+                id=_id(self._dice),
                 name=f"group-{number + 1:04}",
                 cluster=self.cluster.id,
                 priority=float(self._dice.randrange(1, 6)),

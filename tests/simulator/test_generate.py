@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import closing
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
+from ovirtsdk4 import Connection
 
 from ovirt_placement.model import AffinityGroup, Snapshot, state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
+from ovirt_simulator.http.server import serve
 from tests.engine_memory import taken_mb
 from tests.simulator.core.engines import START
 
@@ -63,3 +69,26 @@ def test_the_engine_agrees_on_what_is_broken() -> None:
     engine = Engine.from_snapshot(drawn, clock=START)
     groups = engine.queries.affinity_groups(drawn.clusters[0].id)
     assert {group.name for group in groups if engine.queries.is_broken(group)} == broken(drawn) != set()
+
+
+def test_a_seed_draws_what_it_drew_before_there_were_networks() -> None:
+    """The digest is of what was drawn then: figures of measurements stay comparable."""
+    drawn = generate(Sizes(clusters=2, hosts=6, vms=40, groups=8), 1)
+    plain = replace(drawn, networks=(), vnic_profiles=(), vms=tuple(replace(vm, nics=()) for vm in drawn.vms))
+    digest = hashlib.sha256(state_file.dumps(plain)).hexdigest()
+    assert digest == "1dbfa0073adda79a57119bbf12c05dac70466674c3635e3aba4498e047bc512e"
+
+
+def test_vms_have_a_nic_on_the_management_network() -> None:
+    state = generate(Sizes(hosts=2, vms=5, groups=1), 1)
+    with closing(serve(Engine.from_snapshot(state, clock=START))) as server:
+        sdk = Connection(url=server.api_url, username="admin@internal", password="password")
+        system = sdk.system_service()
+        (network,), (profile,) = system.networks_service().list(), system.vnic_profiles_service().list()
+        assert (network.name, profile.name, profile.network.id) == ("ovirtmgmt", "ovirtmgmt", network.id)
+        nics = [nic for vm in system.vms_service().list(follow="nics") for nic in vm.nics]
+        assert [(nic.name, nic.vnic_profile.id) for nic in nics] == [("nic1", profile.id)] * 5
+        assert len({nic.id for nic in nics}) == 5
+        (host, _) = system.hosts_service().list(follow="nics")
+        assert [nic.network.id for nic in host.nics] == [network.id]
+        sdk.close()
