@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
 
 import pytest
 
@@ -172,19 +174,27 @@ def test_under_contention_nothing_is_written_under_an_epoch_that_was_followed(
     one, other = leases
     one.take("one", LONG)
     stores = [Store(url, engine="default", patience_seconds=30) for _ in range(5)]
+    followed = threading.Event()
+
+    def follow() -> str:
+        prepare(stores[4], 1, "warm")
+        one.release(1)
+        epoch = other.take("other", LONG)
+        return prepare(stores[4], epoch or 0, "after").vm
 
     def write(number: int) -> str:
         if number == 4:
-            prepare(stores[4], 1, "warm")
-            one.release(1)
-            epoch = other.take("other", LONG)
-            return prepare(stores[4], epoch or 0, "after").vm
-        try:
-            for attempt in range(1000):
+            try:
+                return follow()
+            finally:
+                followed.set()
+        with suppress(LeaseLost):
+            for attempt in count():
+                late = followed.is_set()
                 prepare(stores[number], 1, f"{number}-{attempt}")
-        except LeaseLost:
-            return "lost"
-        return "never lost"
+                if late:
+                    return "never lost"
+        return "lost"
 
     assert sorted(map(str, at_once(5, write))) == ["after", "lost", "lost", "lost", "lost"]
     assert [intent.vm for intent in stores[0].open_intents()][-1] == "after"

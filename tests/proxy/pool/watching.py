@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import urllib.request
+from contextlib import suppress
+
+import psutil
 
 from ..running import RunningProxy
 
@@ -33,7 +36,9 @@ def serves(proxy: RunningProxy, pid: int) -> bool:
 
 def kill_workers(proxy: RunningProxy) -> None:
     for worker in proxy.workers():
-        worker.kill()
+        # One whose parent has just ended is gone by itself.
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
 
 
 def ready(proxy: RunningProxy) -> float:
