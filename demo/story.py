@@ -154,7 +154,7 @@ class Story:
                 f"  export OVIRT_PLACEMENT_CONFIG={self.configuration}",
                 *(f"  .venv/bin/{question}" for question in questions),
                 "",
-                'The enforcer stays in mode = "enforce": what you break in the engine, it mends.',
+                'The enforcer stays in mode = "enforce": what you break in the engine, it repairs.',
                 f"The engine's clock runs {TIME_SCALE} times as fast as yours.",
                 "",
                 f"  proxy:  {self.proxy_url}",

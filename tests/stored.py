@@ -13,7 +13,7 @@ from ovirt_placement.store.keys import KeyChange, KeyStore
 def put_keys(store: KeyStore, keys: Iterable[PlacementKey], *, set_by: str = "ann") -> None:
     """Set keys, whatever stands there."""
     change = KeyChange(put=tuple(keys))
-    store.change(lambda standing: change, set_by=set_by)
+    store.change(lambda placement: change, set_by=set_by)
 
 
 def intent_of(store: Store, correlation_id: str) -> Intent:

@@ -9,9 +9,9 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.ha_check_domains import configured_domains
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
-from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.failover.units import Domain
 from ovirt_service.errors import UserError
 
@@ -20,17 +20,17 @@ _SECONDS: Final = {StrategyName.OPTIMAL: 30.0}
 _QUICK_SECONDS: Final = 5.0
 
 
-def wishes(
+def options(
     settings: EnforcerSettings,
     spared: Collection[str] = (),
     closed: Collection[str] = (),
     domains: tuple[Domain, ...] | None = (),
-) -> Wishes:
-    """What plans are to mend and to keep; groups in `spared` and hosts in `closed` are left alone for now.
+) -> PlanOptions:
+    """What plans are to repair and to keep; groups in `spared` and hosts in `closed` are left alone for now.
 
     HA reservations survive the failure of `domains`, too; None where these are not known.
     """
-    return Wishes(
+    return PlanOptions(
         repair=frozenset(map(Repair, settings.repair)),
         keys=settings.repair_placement_keys,
         memory_headroom=settings.memory_headroom_percent / 100,

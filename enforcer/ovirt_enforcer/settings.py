@@ -50,18 +50,18 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     #: The mode of single clusters, by name or id; "*" is for those that are not named. Of this, that of the
     #: engine and that of the group the strictest counts.
     clusters: dict[str, Mode] = {}
-    #: The mode in which single affinity groups are mended, likewise.
+    #: The mode in which single affinity groups are repaired, likewise.
     groups: dict[str, Mode] = {}
     #: VMs that are not migrated, by name or id.
     exclude_vms: tuple[str, ...] = ()
     #: Hosts from and to which nothing is migrated, by name or id.
     exclude_hosts: tuple[str, ...] = ()
-    #: Affinity groups that are not mended, by name or id.
+    #: Affinity groups that are not repaired, by name or id.
     exclude_groups: tuple[str, ...] = ()
     #: VMs and hosts that bear this tag of the engine are excluded as well; empty: none.
     exclude_tag: Tag = "ovirt-enforcer-exclude"
-    #: Which rules are mended: "hard", "soft" or both; with "partly", too, hard groups that keep VMs apart and
-    #: cannot hold are spread as far as they can be.
+    #: Which rules are repaired: "hard", "soft" or both; with "partly", hard groups that keep VMs apart and
+    #: cannot hold are spread as far as they can be, too.
     repair: tuple[Literal["hard", "soft", "partly"], ...] = ("hard",)
     #: Whether a VM is moved whose placement keys refuse the host that it runs on, as for a hard rule.
     repair_placement_keys: bool = False
@@ -69,7 +69,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     strategy: Literal["optimal", "greedy", "random"] | None = None
     #: How long one may take; absent: 30 s, and 5 s unless it is an optimal one.
     planning_seconds: Seconds | None = None
-    #: What a plan leaves free on a target, but where a hard rule cannot be mended otherwise.
+    #: What a plan leaves free on a target, but where a hard rule cannot be repaired otherwise.
     memory_headroom_percent: Percent = 10.0
     cpu_headroom_percent: Percent = 10.0
     #: Whether VMs go to the hosts of the plan, or the engine chooses one for each of them.
@@ -110,7 +110,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     cluster_migrations_per_hour: Count = 120
     #: The same for a single VM.
     vm_migrations_per_hour: Count = 6
-    #: A rule is mended once it was seen broken in so many cycles in a row.
+    #: A rule is repaired once it was seen broken in so many cycles in a row.
     hold_cycles: Count = 1
     #: Where there are any for a cluster, its migrations begin within one of them.
     windows: tuple[Window, ...] = ()

@@ -38,7 +38,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that an administrator should mend in a plugin file."""
+    """Something that an administrator should repair in a plugin file."""
 
     file: Path
     sentence: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class UserError(Exception):
-    """A mistake that its reader can mend: the text says what is wrong, where, and what would be right.
+    """A mistake that its reader can repair: the text says what is wrong, where, and what would be right.
 
     Commands print it as one line, without a traceback, and exit with `EXIT_STATUS`.
     """

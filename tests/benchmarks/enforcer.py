@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_simulator.generate import Sizes, generate
 from tests.benchmarks.tables import of_records
@@ -20,7 +20,7 @@ from tests.benchmarks.tables import of_records
 HOSTS = (125, 250, 500)
 VMS_PER_HOST, GROUPS_PER_HOST, BROKEN = 20, 2, 0.2
 DEADLINE_SECONDS = {StrategyName.GREEDY: 5.0, StrategyName.OPTIMAL: 27.0, StrategyName.RANDOM: 5.0}
-WISHES = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headroom=0.1, cpu_headroom=0.1)
+OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headroom=0.1, cpu_headroom=0.1)
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def _rows(hosts: int, names: list[StrategyName]) -> Iterator[dict[str, str]]:
     sizes = Sizes(hosts=hosts, vms=VMS_PER_HOST * hosts, groups=GROUPS_PER_HOST * hosts, broken=BROKEN)
     snapshot = generate(sizes, seed=1)
     (cluster,) = snapshot.clusters
-    problem = pose(snapshot, cluster.id, wishes=WISHES)
+    problem = pose(snapshot, cluster.id, options=OPTIONS)
     broken = sum(not goal.held for goal in problem.goals)
     for name in names:
         plan, seconds = _planned(snapshot, cluster.id, name)
@@ -56,7 +56,7 @@ def _planned(snapshot: Snapshot, cluster: str, name: StrategyName) -> tuple[Plan
     plan = make_plan(
         snapshot,
         cluster,
-        wishes=WISHES,
+        options=OPTIONS,
         strategy=catalogue.strategy(name),
         deadline=Deadline.after(DEADLINE_SECONDS[name]),
     )

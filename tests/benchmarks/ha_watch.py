@@ -7,12 +7,12 @@ import time
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.watching.judging import judge_encoded
+from ovirt_enforcer.ha_monitor.judging import judge_encoded
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.ha_repair.failing import failing
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Wishes
-from ovirt_placement.planning.restoring.failing import failing
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tests.benchmarks.tables import of_records
 
 #: A tenth of the hosts must not fail then, at the most.
@@ -48,7 +48,7 @@ def restoring(snapshot: Snapshot) -> None:
     cluster = state.clusters[0].id
     lost = len(failing(state, cluster, ()).sets)
     began = time.process_time()
-    plan = make_plan(state, cluster, wishes=Wishes(repair=frozenset(), reserve=True))
+    plan = make_plan(state, cluster, options=PlanOptions(repair=frozenset(), reserve=True))
     row = {
         "hosts that must not fail": lost,
         "migrations": plan.migrations,

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ovirt_placement.answers import where
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import engine_order
+from ovirt_placement.planning.assignment import engine_order
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.affinity.unified_groups import unify

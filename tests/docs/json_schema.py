@@ -10,7 +10,7 @@ import msgspec
 
 from ovirt_enforcer.cli.documents import PlanDecided, PlansBack, RoomFound
 from ovirt_enforcer.history.why_not import WhyNot
-from ovirt_enforcer.rehearsing.data import Rehearsals
+from ovirt_enforcer.policy_simulation.data import Simulations
 from ovirt_placement.answers.documents import catalogue
 from ovirt_placement.planning.plan_data import Plans
 from ovirt_placement.store.approvals import WaitingPlan
@@ -24,7 +24,7 @@ OTHERS = (
     Plans,
     PlansBack,
     RoomFound,
-    Rehearsals,
+    Simulations,
     PlanDecided,
     Migration,
     WhyNot,

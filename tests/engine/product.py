@@ -6,9 +6,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ovirt_enforcer.rehearsing.acting import EngineTurn, _in_turn
-from ovirt_enforcer.rehearsing.scene import Scene
-from ovirt_enforcer.rehearsing.scheduling import Scheduler
+from ovirt_enforcer.policy_simulation.acting import EngineTurn, _in_turn
+from ovirt_enforcer.policy_simulation.scene import Scene
+from ovirt_enforcer.policy_simulation.scheduling import Scheduler
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import unify
 from ovirt_placement.rules.failover import check
@@ -83,7 +83,7 @@ def unified(question: Question) -> list[tuple[str, ...]]:
 
 
 def enforcement(question: Question) -> list[str]:
-    """The VMs that the rehearsal lets the engine move, in order."""
+    """The VMs that the simulation lets the engine move, in order."""
     scene = Scene(question.snapshot, question.request["cluster"])
     turn = EngineTurn(Scheduler())
     found = [

@@ -1,1 +1,1 @@
-"""Faults of engine, network, store, clock and processes, injected while a real enforcer mends a cluster."""
+"""Faults of engine, network, store, clock and processes, injected while a real enforcer repairs a cluster."""

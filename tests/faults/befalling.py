@@ -56,7 +56,7 @@ def _stopped(stage: Stage, chance: Random) -> None:
     stage.enforcer.wake()
 
 
-def _stopped_while_mended(stage: Stage, _: Random) -> None:
+def _stopped_while_repaired(stage: Stage, _: Random) -> None:
     """It is stopped once it has read that a rule is broken; an administrator takes that rule away."""
     done: list[bool] = []
 
@@ -137,7 +137,7 @@ FAULTS: Mapping[str, Callable[[Stage, Random], None]] = {
     "killed after the engine acts": _killed_after,
     "killed, and away for long": _killed_while_away,
     "stopped": _stopped,
-    "stopped while somebody mends": _stopped_while_mended,
+    "stopped while somebody repairs": _stopped_while_repaired,
     "stopped before a log-in": _stopped_before_a_log_in,
     "inventory stopped": _inventory_stops,
     "clock set back": _clock_goes_back,

@@ -1,4 +1,4 @@
-"""Draws small clusters with several broken hard rules that roomy hosts let mend, and some that hold."""
+"""Draws small clusters with several broken hard rules that roomy hosts let repair, and some that hold."""
 
 from __future__ import annotations
 

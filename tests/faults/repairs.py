@@ -19,7 +19,7 @@ def is_broken(rules: Sequence[HardRule], placement: Placement) -> bool:
 def fewest_migrations(
     rules: Sequence[HardRule], placement: Placement, hosts: Collection[str], fixed: Collection[str]
 ) -> int | None:
-    """How many migrations mend all rules at the least; None if nothing does.
+    """How many migrations repair all rules at the least; None if nothing does.
 
     Hosts have room for every VM, so that no migration is needed but those of VMs which end elsewhere.
     """

@@ -17,7 +17,7 @@ from tests.faults import records
 from tests.faults.recorder import Begun, Recorder
 from tests.scenarios.stage import START
 
-#: One migration mends it: of a1, to h2.
+#: One migration repairs it: of a1, to h2.
 STATE = snapshot(
     *(host(f"h{number}") for number in (1, 2, 3)),
     vm("a1", "h1"),
@@ -72,7 +72,7 @@ def test_a_request_for_what_would_break_a_rule(scene: Scene) -> None:
     assert scene.faults == ["b1 is asked to go to h3, and refused"]
 
 
-def test_a_migration_that_mends_nothing(scene: Scene) -> None:
+def test_a_migration_that_repairs_nothing(scene: Scene) -> None:
     scene.migrate("b2", "h2")
     assert scene.faults == ["b2 goes to h2: 1 migrations were left to do, and 1 are then"]
 

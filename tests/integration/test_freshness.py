@@ -161,6 +161,6 @@ def test_a_key_is_seen_as_soon_as_no_decision_may_be_older(world: World) -> None
         put_keys(world.keys, nodes)
         world.engine.let_pass(InventorySettings().max_age_seconds)
         assert world.refused("PlacementKeyFilter") == {private}
-    world.keys.change(lambda standing: KeyChange(remove=standing), set_by="ann")
+    world.keys.change(lambda placement: KeyChange(remove=placement), set_by="ann")
     world.engine.let_pass(InventorySettings().max_age_seconds)
     assert world.refused("PlacementKeyFilter") == set()

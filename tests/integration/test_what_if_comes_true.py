@@ -1,6 +1,6 @@
 """What is foreseen of a change is what then happens: the same violations, migrations and survivors.
 
-A simulated engine that knows nothing of the rules takes the change, the real enforcer mends what it breaks;
+A simulated engine that knows nothing of the rules takes the change, the real enforcer repairs what it breaks;
 then hosts fail, and VMs start where it was said.
 """
 
@@ -19,12 +19,12 @@ from msgspec.structs import replace
 from ovirt_placement import inventory
 from ovirt_placement.answers.group_check import judge
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.foreseeing.changes import with_group, without_group
-from ovirt_placement.foreseeing.course import Course, course
-from ovirt_placement.foreseeing.outlook import Outlook, foresee
+from ovirt_placement.forecast.changes import with_group, without_group
+from ovirt_placement.forecast.course import Course, course
+from ovirt_placement.forecast.outlook import Outlook, foresee
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.planning.problem.posing import Repair
-from ovirt_placement.rules.standing import SnapshotStanding
+from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import Rejected
@@ -109,9 +109,11 @@ def flagged(engine: Engine) -> set[str]:
 
 def foreseen_flags(state: Snapshot, found: Outlook) -> set[str]:
     """The groups that are to be broken, taken alone: so the engine judges."""
-    standing = SnapshotStanding(state)
+    placement = SnapshotPlacement(state)
     broken = (*found.rules.broken, *found.rules.as_before)
-    return {state.group_by_id[one].name for rule in broken for one in rule.constraint.broken_groups(standing)}
+    return {
+        state.group_by_id[one].name for rule in broken for one in rule.constraint.broken_groups(placement)
+    }
 
 
 @dataclass

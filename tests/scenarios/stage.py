@@ -21,7 +21,7 @@ import sqlalchemy
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS
 from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.parties import Parties
+from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import Metrics
@@ -215,7 +215,7 @@ def daemon_of(
         Orders(settings, approvals, history),
         clock,
         goes_on,
-        Parties(connection),
+        Origins(connection),
         config.ha,
     )
     whole: Callable[[], Snapshot] = partial(inventory.snapshot, config=config, max_age=0.0)

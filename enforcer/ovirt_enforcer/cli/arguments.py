@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ovirt_placement.cli.question import PATIENCE_SECONDS
-from ovirt_placement.planning.problem.posing import Repair
+from ovirt_placement.planning.problem.build_problem import Repair
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

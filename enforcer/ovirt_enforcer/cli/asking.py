@@ -8,7 +8,7 @@ from dataclasses import replace
 from ovirt_enforcer.cli.question import Asked
 from ovirt_placement import config as configuration
 from ovirt_placement.model import state_file
-from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 
 
 def asked(args: argparse.Namespace) -> Asked:
@@ -17,10 +17,10 @@ def asked(args: argparse.Namespace) -> Asked:
     Raises `UserError`.
     """
     if args.state is not None:
-        wishes = Wishes(repair=args.repair) if args.repair else Wishes()
-        return Asked(state_file.load(args.state), wishes)
+        options = PlanOptions(repair=args.repair) if args.repair else PlanOptions()
+        return Asked(state_file.load(args.state), options)
     # The SDK and SQLAlchemy take long to load: not for a state file.
     from ovirt_enforcer.cli.asking_engine import of_engine
 
     found = of_engine(configuration.load(args.config))
-    return replace(found, wishes=replace(found.wishes, repair=args.repair)) if args.repair else found
+    return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ovirt_enforcer import configured
 from ovirt_enforcer.cli.current_gates import current_gates
 from ovirt_enforcer.cli.question import Asked
-from ovirt_enforcer.migrating.parties import Parties
-from ovirt_enforcer.migrating.restraints import REACH_SECONDS, Restraints
+from ovirt_enforcer.migrating.backoff import REACH_SECONDS, Backoff
+from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.cli import question, store
@@ -23,16 +23,16 @@ def of_engine(config: Config) -> Asked:
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, deadline=question.PATIENCE_SECONDS)
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
-        restraints = Restraints(settings, snapshot, _history(config), Parties(connection))
+        backoff = Backoff(settings, snapshot, _history(config), Origins(connection))
         spared = gates.held_groups(snapshot)
         domains = configured.domains(config.ha, snapshot)
         return Asked(
             snapshot,
-            configured.wishes(settings, spared, gates.held_hosts(snapshot), domains),
+            configured.options(settings, spared, gates.frozen_hosts(snapshot), domains),
             settings,
-            {**restraints.held, **gates.held(snapshot)},
+            {**backoff.frozen, **gates.frozen(snapshot)},
             spared,
-            restraints.left_out,
+            backoff.left_out,
         )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from ovirt_enforcer.cli.arguments import add_config, add_json, duration
 from ovirt_enforcer.cli.documents import MeasuredMigration, PlanDecided
 from ovirt_enforcer.history.selecting import about, migrations_about, narrowed
-from ovirt_enforcer.history.telling import migration_text, plan_text
+from ovirt_enforcer.history.text import migration_text, plan_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
@@ -20,7 +20,7 @@ _DAY_SECONDS = 24 * 3600.0
 
 DESCRIPTION = """\
 Tell of each plan lately made its steps, what held them back, what became of their migrations, and whether
-what they were to mend holds. See docs/enforcer/history.md.
+what they were to repair holds. See docs/enforcer/history.md.
 """
 
 EXAMPLES = """\

@@ -45,7 +45,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=COMMAND,
-        description="Finds VMs that break affinity groups, and migrates as few as will mend them.",
+        description="Finds VMs that break affinity groups, and migrates as few as will repair them.",
     )
     add_version(parser)
     add_subcommands(parser, _MODULES, given)

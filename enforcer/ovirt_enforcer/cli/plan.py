@@ -15,17 +15,17 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.planning import report
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
-from ovirt_placement.planning.choosing.choice import Strategy
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.assignment.choice import Strategy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.plan_data import plans_data
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair
+from ovirt_placement.planning.problem.build_problem import Repair
 
 #: Exit statuses, beside 0 where nothing is broken and 2 for a mistake.
-MENDS_ALL = 3
+REPAIRS_ALL = 3
 STAYS_BROKEN = 4
 
 #: How long planning may take, in seconds, where nobody says: a little less than what is promised.
@@ -34,7 +34,7 @@ _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.R
 
 DESCRIPTION = """\
 Say for each cluster which migrations would repair what is broken, in which order, and why; migrate nothing.
-Exit status: 0 nothing is broken, 3 the plan mends all, 4 something stays broken.
+Exit status: 0 nothing is broken, 3 the plan repairs all, 4 something stays broken.
 """
 
 EXAMPLES = """\
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         show_json(plans_data(plans, found.snapshot))
     else:
         print("\n".join(report.text(plan, found.snapshot) for plan in plans))
-    return _status(plans, found.wishes.repair)
+    return _status(plans, found.options.repair)
 
 
 def _strategy(given: str) -> StrategyName:
@@ -102,13 +102,13 @@ def _plan(found: Asked, cluster: str, strategy: Strategy, deadline: Deadline) ->
     plan = make_plan(
         found.snapshot,
         cluster,
-        found.held,
+        found.frozen,
         refused=found.left_out.keys(),
-        wishes=found.wishes,
+        options=found.options,
         strategy=strategy,
         deadline=deadline,
     )
-    return with_reasons(plan, found.snapshot, found.spared, found.left_out, found.held)
+    return with_reasons(plan, found.snapshot, found.spared, found.left_out, found.frozen)
 
 
 def _share(until: float, clusters: int) -> Deadline:
@@ -124,4 +124,4 @@ def _status(plans: Iterable[Plan], repair: frozenset[Repair]) -> int:
         return STAYS_BROKEN
     if any(plan.reservation is not None and plan.reservation.lost for plan in plans):
         return STAYS_BROKEN
-    return MENDS_ALL if any(plan.steps for plan in plans) else 0
+    return REPAIRS_ALL if any(plan.steps for plan in plans) else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,9 @@ class Asked:
     """A cluster's state, what is wished for, and what is to be left alone with the reason."""
 
     snapshot: Snapshot
-    wishes: Wishes
+    options: PlanOptions
     #: Of a state file there are none.
     settings: EnforcerSettings | None = None
-    held: Mapping[str, str] = field(default_factory=dict)
+    frozen: Mapping[str, str] = field(default_factory=dict)
     spared: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)

@@ -6,10 +6,10 @@ import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
-from ovirt_enforcer.rehearsing import telling
-from ovirt_enforcer.rehearsing.course import Outcome
-from ovirt_enforcer.rehearsing.data import rehearsals_data
-from ovirt_enforcer.rehearsing.rehearsal import rehearse
+from ovirt_enforcer.policy_simulation import report
+from ovirt_enforcer.policy_simulation.course import Outcome
+from ovirt_enforcer.policy_simulation.data import simulations_data
+from ovirt_enforcer.policy_simulation.simulation import simulate
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.deadline import Deadline
@@ -52,21 +52,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     found = asked(args)
-    rehearsals = [
-        rehearse(
+    simulations = [
+        simulate(
             found.snapshot,
             cluster.id,
-            found.held,
-            wishes=found.wishes,
+            found.frozen,
+            options=found.options,
             deadline=Deadline.after(args.deadline or _SECONDS),
         )
         for cluster in clusters_of(args, found.snapshot)
     ]
     if args.json:
-        show_json(rehearsals_data(rehearsals, found.snapshot))
+        show_json(simulations_data(simulations, found.snapshot))
     else:
-        print("\n".join(telling.text(one, found.snapshot) for one in rehearsals))
-    outcomes = {one.outcome for one in rehearsals}
+        print("\n".join(report.text(one, found.snapshot) for one in simulations))
+    outcomes = {one.outcome for one in simulations}
     if Outcome.LOOP in outcomes:
         return LOOP
     return NOT_SETTLED if Outcome.UNSETTLED in outcomes else 0

@@ -104,7 +104,7 @@ def _record(args: argparse.Namespace) -> PlanRecord:
 def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
     """VMs that gates leave alone for now."""
     with connect(config.engine) as connection, current_gates(config, connection) as gates:
-        return gates.held(snapshot)
+        return gates.frozen(snapshot)
 
 
 def _data(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBack:

@@ -61,7 +61,7 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> Known:
         lease = leases.read()
     return Known(
         snapshot=found.snapshot,
-        held=found.held,
+        frozen=found.frozen,
         held_groups=found.spared,
         plan=plans[-1] if plans else None,
         under_way=under_way,

@@ -86,19 +86,19 @@ class Gates:
         """How far back the history must go for every gate."""
         return max(gate.reach_seconds(settings) for gate in GATES)
 
-    def held(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
+    def frozen(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, str]:
         """VMs that are to be left alone for now, with the reason, by VM id.
 
         Give the plan under way where there is one: a VM that it parked is not held for having been moved.
         """
-        return self._first(lambda gate, facts: gate.held(facts), snapshot, plan)
+        return self._first(lambda gate, facts: gate.frozen(facts), snapshot, plan)
 
-    def held_hosts(self, snapshot: Snapshot) -> dict[str, str]:
+    def frozen_hosts(self, snapshot: Snapshot) -> dict[str, str]:
         """Hosts that nothing is to be moved to for now, with the reason, by host id."""
-        return self._first(lambda gate, facts: gate.held_hosts(facts), snapshot, None)
+        return self._first(lambda gate, facts: gate.frozen_hosts(facts), snapshot, None)
 
     def held_groups(self, snapshot: Snapshot) -> dict[str, str]:
-        """Affinity groups and legacy labels that are not to be mended for now, with the reason, by id.
+        """Affinity groups and legacy labels that are not to be repaired for now, with the reason, by id.
 
         A plan that is to be carried out leaves them broken; otherwise steps would wait for others that no
         gate lets pass.

@@ -16,7 +16,7 @@ from ovirt_placement.store.intents import Intent
 class BackupGate(VmGate):
     name = "backup"
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         seconds = facts.settings.cooldown_seconds
         return {
             vm: f"the engine refused, since it is being backed up; it is asked again after {seconds:.0f} s"

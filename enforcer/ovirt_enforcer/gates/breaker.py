@@ -1,4 +1,4 @@
-"""Closed for a while after many failures in a cluster: what makes migrations fail is not mended by more.
+"""Closed for a while after many failures in a cluster: what makes migrations fail is not repaired by more.
 
 Afterwards one migration is let through. If it fails, the breaker opens again, for twice as long; once one has
 succeeded, all is as before. All of this follows from the history, so that a restart changes nothing.

@@ -26,7 +26,7 @@ _LONGEST_REMEMBERED: Final = 8
 class CooldownGate(VmGate):
     name = "cooldown"
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         return {last.vm: _why_held(facts, last, cooldown) for last, cooldown in _cooling(facts)}
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:

@@ -24,10 +24,10 @@ class ExclusionGate(Gate):
             return reason
         return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         return dict(_held(facts))
 
-    def held_hosts(self, facts: Facts) -> Mapping[str, str]:
+    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
         return {host.id: why for host in facts.snapshot.hosts if (why := _why_host(facts, host)) is not None}
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:

@@ -63,16 +63,16 @@ class Gate(ABC):
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         """Why the step must not be taken in this cluster now; None if this gate lets it pass."""
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         """VMs that no plan shall move for now, with the reason, by VM id."""
         return {}
 
-    def held_hosts(self, facts: Facts) -> Mapping[str, str]:
+    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
         """Hosts that no plan shall move anything to for now, with the reason, by host id."""
         return {}
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        """Affinity groups and legacy labels that no plan shall mend for now, with the reason, by id."""
+        """Affinity groups and legacy labels that no plan shall repair for now, with the reason, by id."""
         return {}
 
     def seconds_left(self, facts: Facts, cluster: str) -> float:
@@ -88,9 +88,9 @@ class VmGate(Gate):
     """A gate that holds single VMs: the planner leaves them alone, and plans for the others."""
 
     @abstractmethod
-    def held(self, facts: Facts) -> Mapping[str, str]: ...
+    def frozen(self, facts: Facts) -> Mapping[str, str]: ...
 
     @final
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        held = self.held(facts)
-        return next((held[vm] for vm in step.vms if vm in held), None)
+        frozen = self.frozen(facts)
+        return next((frozen[vm] for vm in step.vms if vm in frozen), None)

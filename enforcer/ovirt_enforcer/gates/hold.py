@@ -1,4 +1,4 @@
-"""Closed until a rule was seen broken in some cycles: much mends itself, or is still being changed."""
+"""Closed until a rule was seen broken in some cycles: much repairs itself, or is still being changed."""
 
 from __future__ import annotations
 

@@ -18,17 +18,17 @@ class HostMaintenanceGate(Gate):
     name = "host_maintenance"
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
-        held = self.held_hosts(facts)
-        return next((held[host] for host in (*step.sources, step.target) if host in held), None)
+        frozen = self.frozen_hosts(facts)
+        return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         return {
             vm.id: reason
-            for host, reason in self.held_hosts(facts).items()
+            for host, reason in self.frozen_hosts(facts).items()
             for vm in facts.snapshot.vms_of_host.get(host, ())
         }
 
-    def held_hosts(self, facts: Facts) -> Mapping[str, str]:
+    def frozen_hosts(self, facts: Facts) -> Mapping[str, str]:
         return {
             host.id: f"host {host.name} {_STATUSES[host.status]}"
             for host in facts.snapshot.hosts

@@ -19,7 +19,7 @@ from ovirt_placement.store.intents import Intent, IntentState
 class JustMovedGate(VmGate):
     name = "just_moved"
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         seconds = facts.settings.cooldown_after_success_seconds
         return {
             done.vm: f"it came to {host_name(done.target, facts.snapshot)} less than {seconds:.0f} s ago"

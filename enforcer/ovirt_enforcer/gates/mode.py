@@ -20,7 +20,7 @@ class ModeGate(Gate):
         return why_as_strict(facts, cluster, step, Mode.OBSERVE)
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:
-        """Groups that are only observed while others of their cluster are mended.
+        """Groups that are only observed while others of their cluster are repaired.
 
         Where all of a cluster is observed, its plans show what would be done.
         """

@@ -1,4 +1,4 @@
-"""In which mode a step is taken: the strictest of the engine's, its cluster's and those of what it mends."""
+"""The mode of a step: the strictest of the engine's, its cluster's and those of the rules that it repairs."""
 
 from __future__ import annotations
 

@@ -30,5 +30,5 @@ def plain_group_name(group: str, snapshot: Snapshot) -> str:
 
 
 def group_ids(snapshot: Snapshot) -> tuple[str, ...]:
-    """All that a step can mend by name: affinity groups, and legacy labels that act as some."""
+    """All that a step can repair by name: affinity groups, and legacy labels that act as some."""
     return (*snapshot.group_by_id, *(label.id for label in snapshot.affinity_labels if label.implicit))

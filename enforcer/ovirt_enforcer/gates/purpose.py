@@ -1,4 +1,4 @@
-"""What a step is for: the groups that it mends, or those that it makes room for."""
+"""What a step is for: the groups that it repairs, or those that it makes room for."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ WhyNot = Callable[[str], str | None]
 
 
 def why_for_nothing(step: Step, plan: Plan | None, why_not: WhyNot) -> str | None:
-    """Why a step is not to be taken, if some groups are not to be mended.
+    """Why a step is not to be taken, if some groups are not to be repaired.
 
-    It is not taken if any group is such a one that it mends itself. A step that only makes room is not taken
-    if all that it makes room for is such.
+    It is not taken if it repairs such a group itself. A step that only makes room is not taken if all that it
+    makes room for is such.
     """
-    own = step.mends or step.groups
+    own = step.repairs or step.groups
     if own:
         return _first(own, why_not)
-    answers = [_first(later.mends or later.groups, why_not) for later in _served(step, plan)]
+    answers = [_first(later.repairs or later.groups, why_not) for later in _served(step, plan)]
     return next(iter(answers), None) if all(answer is not None for answer in answers) else None
 
 
@@ -28,12 +28,12 @@ def _first(groups: tuple[str, ...], why_not: WhyNot) -> str | None:
 
 
 def _served(step: Step, plan: Plan | None) -> Iterator[Step]:
-    """The steps that mend something and wait for this one, or for one that does."""
+    """The steps that repair something and wait for this one, or for one that does."""
     if plan is None or step not in plan.steps:
         return
     reached = {plan.steps.index(step)}
     for place, later in enumerate(plan.steps):
         if not reached.isdisjoint(later.after):
             reached.add(place)
-            if later.mends or later.groups:
+            if later.repairs or later.groups:
                 yield later

@@ -1,4 +1,4 @@
-"""Holds a VM that was migrated often: whatever asks for it again and again is not mended by one more time."""
+"""Holds a VM that was migrated often: one more migration does not repair what asks for it again and again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 class VmHourLimitGate(VmGate):
     name = "vm_limit"
 
-    def held(self, facts: Facts) -> Mapping[str, str]:
+    def frozen(self, facts: Facts) -> Mapping[str, str]:
         counts = {vm: begun_within(intents, HOUR_SECONDS) for vm, intents in by_vm(facts.begun).items()}
         return {
             vm: f"migrated {count} times in the last hour, as often as vm_migrations_per_hour allows"

@@ -19,7 +19,7 @@ def about(record: PlanRecord, name: str) -> bool:
 
 
 def steps_about(record: PlanRecord, name: str) -> tuple[int, ...]:
-    """Numbers of the steps, from 1, that move or mend what is called so; all steps if the name is empty."""
+    """Numbers of the steps, from 1, that move or repair what is called so; all steps if the name is empty."""
     return tuple(number for number, step in enumerate(steps(record), 1) if not name or _names(step, name))
 
 
@@ -53,5 +53,5 @@ def _names(part: _Part, name: str) -> bool:
 
 
 def _named(part: _Part) -> Iterator[Mapping[str, str]]:
-    for field in ("vms", "groups", "mends"):
+    for field in ("vms", "groups", "repairs"):
         yield from part.get(field, ())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ovirt_enforcer.history.selecting import remaining, steps
-from ovirt_enforcer.history.telling import held_text, moment, step_text
+from ovirt_enforcer.history.text import held_text, moment, step_text
 from ovirt_placement.answers.names import group_name, host_name
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.record import Record
@@ -21,7 +21,7 @@ class Known:
 
     snapshot: Snapshot
     #: VMs and rules that a gate holds for now, with the reason, by id.
-    held: Mapping[str, str]
+    frozen: Mapping[str, str]
     held_groups: Mapping[str, str]
     #: The plan that was made last in the VM's cluster.
     plan: PlanRecord | None
@@ -32,7 +32,7 @@ class Known:
     led: bool
 
 
-class UnmendedRule(Record, frozen=True):
+class UnrepairedRule(Record, frozen=True):
     """A rule that the VM breaks, or shares with those who do, and why that stays so for now."""
 
     rule: str
@@ -49,7 +49,7 @@ class WhyNot(Record, frozen=True):
     host: str | None
     #: What keeps it where it is, whatever rule it breaks.
     because: tuple[str, ...]
-    rules: tuple[UnmendedRule, ...]
+    rules: tuple[UnrepairedRule, ...]
 
 
 def why_not(vm: Vm, known: Known) -> WhyNot:
@@ -90,24 +90,24 @@ def _because(vm: Vm, known: Known) -> Iterator[str]:
     for intent in known.under_way:
         if intent.vm == vm.id:
             yield f"its migration to {_host(intent.target, known)} is under way ({intent.state})"
-    if vm.id in known.held:
-        yield known.held[vm.id]
+    if vm.id in known.frozen:
+        yield known.frozen[vm.id]
     for intent in known.ended:
         if intent.state is IntentState.FAILED:
             yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.error}"
 
 
-def _broken_rule(violation: Violation, vm: Vm, known: Known) -> UnmendedRule:
+def _broken_rule(violation: Violation, vm: Vm, known: Known) -> UnrepairedRule:
     names = " and ".join(group_name(group, known.snapshot) for group in violation.groups)
-    return UnmendedRule(
+    return UnrepairedRule(
         rule=f"{names}: {violation.constraint.asks}",
         hard=violation.hard,
         offends=vm.id in violation.offenders,
-        because=tuple(_why_unmended(violation, known)),
+        because=tuple(_why_unrepaired(violation, known)),
     )
 
 
-def _why_unmended(violation: Violation, known: Known) -> Iterator[str]:
+def _why_unrepaired(violation: Violation, known: Known) -> Iterator[str]:
     for group in violation.groups:
         if group in known.held_groups:
             yield known.held_groups[group]
@@ -155,7 +155,7 @@ def _after(step: Mapping[str, object]) -> list[int]:
 
 
 def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
-    """What the last plan says of the rule, if it could not, or was not to, mend it."""
+    """What the last plan says of the rule, if it could not, or was not to, repair it."""
     for rule in remaining(plan):
         if any(group["id"] in violation.groups for group in rule["groups"]):
             hardness = "hard" if violation.hard else "soft"

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.gates.history import NEVER_ASKED
-from ovirt_enforcer.migrating.circumstances import digest
 from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
+from ovirt_enforcer.migrating.fingerprint import digest
 from ovirt_enforcer.migrating.following import Following
 from ovirt_enforcer.migrating.refusals import error_of
 from ovirt_enforcer.migrating.transitions import Transitions
@@ -227,7 +227,7 @@ class Executor:
                 memory_mb=snapshot.vm_by_id[vm].memory_mb,
                 plan=task.plan,
                 step=task.number,
-                circumstances=digest(snapshot, vm, (source, step.target)),
+                fingerprint=digest(snapshot, vm, (source, step.target)),
             )
             for number, (vm, source) in enumerate(zip(step.vms, step.sources, strict=True))
         ]

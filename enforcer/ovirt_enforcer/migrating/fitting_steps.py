@@ -12,27 +12,27 @@ from ovirt_placement.rules.violations import find_violations
 
 
 def fitting_steps(
-    plan: Plan, ahead: Set[int], given_up: Collection[int], projection: Snapshot, held: Set[str]
+    plan: Plan, ahead: Set[int], given_up: Collection[int], projection: Snapshot, frozen: Set[str]
 ) -> frozenset[int]:
-    """Those of the steps `ahead`, by their places, that start where VMs are and mend what they are to mend.
+    """Those of the steps `ahead`, by their places, that start where VMs are and repair what they say.
 
-    Without one that does not, those fit neither that wait for it, that only make room for it, or that mend
+    Without one that does not, those fit neither that wait for it, that only make room for it, or that repair
     a group together with it. If what is left would break a rule that holds, and that the whole plan was not
     to break, nothing fits.
     """
     kept = frozenset(ahead)
-    # A step may mend what a later one breaks again, for a rule that counts more.
+    # A step may repair what a later one breaks again, for a rule that counts more.
     stays_broken = {group for rule in plan.remaining for group in rule.groups}
     while True:
-        end, movable = _end(plan, kept, projection, held)
+        end, movable = _end(plan, kept, projection, frozen)
         broken = broken_groups(end, plan.cluster)
-        lost = {group for place in ahead - kept for group in plan.steps[place].mends}
+        lost = {group for place in ahead - kept for group in plan.steps[place].repairs}
         without = {*given_up, *(ahead - kept)}
         left = frozenset(
             place
             for place in movable
             if without.isdisjoint(plan.steps[place].after)
-            and (broken - stays_broken).isdisjoint(plan.steps[place].mends)
+            and (broken - stays_broken).isdisjoint(plan.steps[place].repairs)
             and not _helps_nobody(plan, place, without, lost)
         )
         if left == kept:
@@ -48,14 +48,16 @@ def broken_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
     return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
 
 
-def _end(plan: Plan, kept: Set[int], projection: Snapshot, held: Set[str]) -> tuple[Snapshot, frozenset[int]]:
+def _end(
+    plan: Plan, kept: Set[int], projection: Snapshot, frozen: Set[str]
+) -> tuple[Snapshot, frozenset[int]]:
     """The cluster after these steps, and those of them that start where their VMs are."""
     where = {vm.id: vm.host for vm in projection.vms}
     movable = set()
     for place in sorted(kept):
         step = plan.steps[place]
         starts = zip(step.vms, step.sources, strict=True)
-        if all(vm not in held and where.get(vm) == source for vm, source in starts):
+        if all(vm not in frozen and where.get(vm) == source for vm, source in starts):
             movable.add(place)
             where.update(dict.fromkeys(step.vms, step.target))
     vms = tuple(replace(vm, host=where[vm.id]) for vm in projection.vms)
@@ -63,9 +65,9 @@ def _end(plan: Plan, kept: Set[int], projection: Snapshot, held: Set[str]) -> tu
 
 
 def _helps_nobody(plan: Plan, place: int, without: Collection[int], lost: Collection[str]) -> bool:
-    """Whether all is left out that a step helps: groups mended with others, or steps that need room."""
+    """Whether all is left out that a step helps: groups repaired with others, or steps that need room."""
     step = plan.steps[place]
-    if step.mends or step.reserves:
+    if step.repairs or step.reserves:
         return False
     if step.groups:
         return all(group in lost for group in step.groups)

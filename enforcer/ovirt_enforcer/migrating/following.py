@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from ovirt_enforcer.gates.history import NO_TRACE, REFUSED
-from ovirt_enforcer.migrating import traces
+from ovirt_enforcer.migrating import records
 from ovirt_enforcer.migrating.dialogues import Dialogue
 from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
@@ -100,7 +100,7 @@ class Following:
         if watch.progress is Progress.ELSEWHERE and self._settings.target == "engine":
             return self._arrived_elsewhere(intent, seen)
         if watch.ended:
-            said = yield partial(traces.failure, self._connection, intent)
+            said = yield partial(records.failure, self._connection, intent)
             return self._transitions.end(intent, self._store.fail, said or _ENDS[watch.progress])
         if now - watch.accepted_at > self._settings.migration_timeout_seconds and not noted.late:
             noted.late = True
@@ -136,7 +136,7 @@ class Following:
 
     def _confirmed(self, intent: Intent) -> Dialogue[bool]:
         """Whether the engine's events show that it began what we do not know to be accepted."""
-        began: bool = yield partial(traces.began, self._connection, intent)
+        began: bool = yield partial(records.began, self._connection, intent)
         if began:
             self._transitions.record((intent,), self._store.accept)
         return began
@@ -157,7 +157,7 @@ class Following:
             self._transitions.record((intent,), self._store.accept)
             return None
         if answer is None and waited < self._settings.migration_timeout_seconds:
-            asked = yield partial(traces.is_asked, self._connection, intent)
+            asked = yield partial(records.is_asked, self._connection, intent)
             if asked:
                 noted.blanks = 0
                 return None
@@ -168,7 +168,7 @@ class Following:
 
     def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[str]:
         """As a refusal, where the engine's events say so; else what befell the VM, or no trace."""
-        refusal = yield partial(traces.refusal, self._connection, intent)
+        refusal = yield partial(records.refusal, self._connection, intent)
         if refusal is not None:
             return f"{REFUSED}{refusal}"
         if seen is None:

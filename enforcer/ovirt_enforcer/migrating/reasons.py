@@ -1,4 +1,4 @@
-"""Adds to a plan what no planner knows: why rules are not to be mended now, and why targets are left out."""
+"""Adds to a plan what no planner knows: why rules are not repaired now, and why targets are left out."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def with_reasons(
     snapshot: Snapshot,
     spared: Mapping[str, str],
     left_out: Mapping[tuple[str, str], str],
-    held: Container[str] = (),
+    frozen: Container[str] = (),
 ) -> Plan:
-    """The plan with reasons: `spared` are groups that are not to be mended, `left_out` VMs with hosts.
+    """The plan with reasons: `spared` are groups that are not to be repaired, `left_out` VMs with hosts.
 
     Of VMs that are held anyway targets say nothing.
     """
@@ -36,7 +36,7 @@ def with_reasons(
         targets = (
             f"{vm_name(vm, snapshot)}: {reason}"
             for (vm, _), reason in left_out.items()
-            if vm in rule.vms and vm not in held
+            if vm in rule.vms and vm not in frozen
         )
         yield from islice(targets, _MOST)
 

@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from ovirt_enforcer.gates.history import REFUSED, asked, by_vm, refused
-from ovirt_enforcer.migrating.circumstances import digest
+from ovirt_enforcer.migrating.fingerprint import digest
 from ovirt_placement.answers.names import host_name
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
@@ -117,4 +117,4 @@ def _any_target(intent: Intent) -> bool:
 
 def _unchanged(intent: Intent, snapshot: Snapshot) -> bool:
     hosts = (intent.source or "", intent.target)
-    return intent.circumstances == digest(snapshot, intent.vm, hosts)
+    return intent.fingerprint == digest(snapshot, intent.vm, hosts)

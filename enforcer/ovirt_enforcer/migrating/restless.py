@@ -48,7 +48,7 @@ class _Way:
     moments: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED - 1))
 
 
-def held(snapshot: Snapshot, restless: Mapping[str, Restless]) -> dict[str, str]:
+def frozen(snapshot: Snapshot, restless: Mapping[str, Restless]) -> dict[str, str]:
     """The restless VMs that no hard rule needs elsewhere, with the reason: plans are made around them."""
     broken = {
         vm

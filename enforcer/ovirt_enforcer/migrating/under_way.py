@@ -24,7 +24,7 @@ class UnderWay:
     running: dict[int, set[str]] = field(default_factory=dict)
     #: Steps that failed, and all that wait for them.
     given_up: set[int] = field(default_factory=set)
-    #: Done steps of which it is not known yet whether what they mend holds.
+    #: Done steps of which it is not known yet whether what they repair holds.
     unproven: set[int] = field(default_factory=set)
 
     def ready(self) -> Iterator[int]:
@@ -73,24 +73,23 @@ class UnderWay:
         return bool(lost)
 
     def prove(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Which groups are broken still that done steps were to mend, as far as that can be told now.
+        """Which groups are broken still that done steps were to repair, as far as that can be told now.
 
-        A step may mend a group together with steps before it: then it is told once those are done.
+        A step may repair a group together with steps before it: then it is told once those are done.
         """
         broken = broken_groups(snapshot, self.plan.cluster)
         ended = [place for place in self.unproven if self._alone(place)]
         self.unproven.difference_update(ended)
-        wanted = [group for place in ended for group in self.plan.steps[place].mends]
+        wanted = [group for place in ended for group in self.plan.steps[place].repairs]
         return tuple(dict.fromkeys(group for group in wanted if group in broken))
 
-    def leave_out(self, projection: Snapshot, held: Set[str]) -> frozenset[int]:
+    def leave_out(self, projection: Snapshot, frozen: Set[str]) -> frozenset[int]:
         """Give up the steps ahead that do not fit the cluster any more, and what hangs on them; return them.
 
-        The others start where VMs are, and lead to what they are to mend. Whether each is legal is asked when
-        it is taken.
+        The others start where VMs are, and repair what they say. Each is checked again when it is taken.
         """
         ahead = frozenset(self._ahead)
-        kept = fitting_steps(self.plan, ahead, self.given_up, projection, held)
+        kept = fitting_steps(self.plan, ahead, self.given_up, projection, frozen)
         self.given_up |= ahead - kept
         return ahead - kept
 
@@ -112,7 +111,7 @@ class UnderWay:
 
     def _alone(self, place: int) -> bool:
         """Whether no earlier step with the same groups is yet to be done."""
-        groups = {*self.plan.steps[place].mends}
+        groups = {*self.plan.steps[place].repairs}
         return not any(
             earlier < place and not groups.isdisjoint(self.plan.steps[earlier].groups)
             for earlier in (*self._ahead, *self.running)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 class Kind(StrEnum):
     RULE_BROKEN = "rule_broken"
-    RULE_MENDED = "rule_mended"
+    RULE_REPAIRED = "rule_repaired"
     PLAN_WAITS = "plan_waits"
     MIGRATION_FAILED = "migration_failed"
     BREAKER_OPEN = "breaker_open"
@@ -47,7 +47,7 @@ def _about(severity: Severity, sentence: str, *more: str) -> About:
 
 ABOUT: Final[Mapping[Kind, About]] = {
     Kind.RULE_BROKEN: _about(Severity.WARNING, "$rule in cluster $cluster is broken"),
-    Kind.RULE_MENDED: _about(Severity.NORMAL, "$rule in cluster $cluster holds again"),
+    Kind.RULE_REPAIRED: _about(Severity.NORMAL, "$rule in cluster $cluster holds again"),
     Kind.PLAN_WAITS: _about(
         Severity.WARNING, "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan"
     ),

@@ -34,7 +34,7 @@ class _Form(NamedTuple):
 
 _FORMS: Final[Mapping[Kind, _Form]] = {
     Kind.RULE_BROKEN: _Form("RuleBroken", _DAY_AND_MORE, labels=("cluster", "rule")),
-    Kind.RULE_MENDED: _Form(ends=("RuleBroken",), labels=("cluster", "rule")),
+    Kind.RULE_REPAIRED: _Form(ends=("RuleBroken",), labels=("cluster", "rule")),
     Kind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
     Kind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
     Kind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),

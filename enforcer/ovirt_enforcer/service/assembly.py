@@ -11,11 +11,14 @@ from typing import Final
 
 from ovirt_enforcer import audit
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.keeping.keeper import Keeper
-from ovirt_enforcer.keeping.memberships import MembershipKeeper
+from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, Limits
+from ovirt_enforcer.ha_monitor.ledger import Ledger
+from ovirt_enforcer.ha_monitor.metrics import HaMetrics
 from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.parties import Parties
+from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.notifications.notifications import notifications_of
+from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
+from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper
 from ovirt_enforcer.service.changes import Changes
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.health import Health
@@ -27,9 +30,6 @@ from ovirt_enforcer.service.planners import PlannersBeside
 from ovirt_enforcer.service.reading import Reading
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_enforcer.watching.ha_watch import HaWatch, Limits
-from ovirt_enforcer.watching.ledger import Ledger
-from ovirt_enforcer.watching.metrics import HaMetrics
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
 from ovirt_placement.engine.reading.events import find_start_events
@@ -84,7 +84,7 @@ class Service:
             metrics.registry, self.settings.metrics, "[enforcer] metrics", {"/healthz": health.page}
         )
         clock, interval = boot_clock, self.settings.interval_seconds
-        self._keeper = Keeper(
+        self._keeper = KeyRecorder(
             self._stores.keys,
             clock,
             interval,
@@ -93,7 +93,7 @@ class Service:
             lambda: self._daemon.epoch,
         )
         members = MembershipKeeper(self._stores.memberships, partial(add_event, connection), clock, interval)
-        self._ha_watch = HaWatch(
+        self._ha_watch = HaMonitor(
             Ledger(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
             HaMetrics(metrics.registry),
             config.ha,
@@ -129,7 +129,7 @@ class Service:
             Orders(self.settings, self._stores.approvals, self._stores.history),
             clock,
             self._goes_on,
-            Parties(connection),
+            Origins(connection),
             config.ha,
         )
         self._parts = parts

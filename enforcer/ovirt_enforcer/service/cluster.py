@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
@@ -17,6 +16,7 @@ from ovirt_enforcer.migrating.dialogues import Outcome
 from ovirt_enforcer.migrating.executor import Stale, Task
 from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
+from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service.look import Look
 from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
@@ -42,7 +42,7 @@ class ClusterWork:
     """A cluster, with its plan and how far that has come. After a restart all of this is made anew."""
 
     def __init__(self, cluster: str, parts: Parts) -> None:
-        self.attention = Attention(f"cluster {cluster}", due=parts.clock())
+        self.retry_state = RetryState(f"cluster {cluster}", due=parts.clock())
         self._cluster = cluster
         self._parts = parts
         self._under_way: UnderWay | None = None
@@ -61,9 +61,9 @@ class ClusterWork:
         self._void: set[tuple[str, float]] = set()
         #: Correlation ids that were used since they were taken last.
         self._begun_ids: list[str] = []
-        self._others = OthersAtWork(parts.parties)
+        self._others = OthersAtWork(parts.origins)
         #: Whether it was tried out if the first plan would lead to a loop.
-        self._rehearsed = False
+        self._simulated = False
 
     @property
     def vms(self) -> Collection[str]:
@@ -81,7 +81,7 @@ class ClusterWork:
         return taken
 
     def wake(self, at: float) -> None:
-        """Something happened that can break or mend a rule: look again then, and plan anew.
+        """Something happened that can break or repair a rule: look again then, and plan anew.
 
         Planning takes no more than a third of the time, however much happens.
         """
@@ -105,7 +105,7 @@ class ClusterWork:
                 self._ended(intent)
 
     def _put_off_steps(self, why: Exception) -> None:
-        _log.info("%s: not now: %s", self.attention.name, why)
+        _log.info("%s: not now: %s", self.retry_state.name, why)
         self.wake(self._parts.clock())
 
     def _ended(self, intent: Intent) -> None:
@@ -139,11 +139,11 @@ class ClusterWork:
             now = self._parts.clock()
             self._rested_at = now + _REST * (now - self._asked_at)
 
-    def see_to(self, look: Look) -> None:
+    def reconcile(self, look: Look) -> None:
         """Do what can be done now. `look` must have begun after all that was told before."""
-        self.attention.due = self._parts.clock() + self._parts.settings.interval_seconds
-        if self._others.warn_of_restless(self.attention.name, look, look.restless_in(self._cluster)):
-            self._rehearsed, self._wanted = False, True
+        self.retry_state.due = self._parts.clock() + self._parts.settings.interval_seconds
+        if self._others.warn_of_restless(self.retry_state.name, look, look.restless_in(self._cluster)):
+            self._simulated, self._wanted = False, True
         new = self._accept(look)
         if self._under_way is not None:
             self._check(look, self._under_way)
@@ -165,7 +165,7 @@ class ClusterWork:
             return
         plan = None if self._under_way is None else self._under_way.plan
         self._asked, self._asked_at = look.projection.snapshot, self._parts.clock()
-        question = look.question(self._cluster, plan, rehearse=not self._rehearsed)
+        question = look.question(self._cluster, plan, simulate=not self._simulated)
         self._planning = self._parts.planners.start(self._asked, question)
         self._collect()
 
@@ -174,14 +174,14 @@ class ClusterWork:
         order = self._parts.orders.of(self._cluster)
         if order is None or (order.plan.id, order.set_at) in self._void:
             return False
-        title = f"{self.attention.name}: plan {order.plan.id}, applied by {order.set_by}"
+        title = f"{self.retry_state.name}: plan {order.plan.id}, applied by {order.set_by}"
         ahead = tuple(step for place, step in enumerate(order.plan.steps) if place not in order.done)
         why = misfit(look.projection.snapshot, replace(order.plan, steps=ahead))
         if why is not None:
             self._void.add((order.plan.id, order.set_at))
             _log.warning("%s, is not carried out: %s", title, why)
             return False
-        self.attention.say(f"{title}, is carried out")
+        self.retry_state.say(f"{title}, is carried out")
         self._under_way = UnderWay(order.plan, done={*order.done}, ordered=True)
         return True
 
@@ -197,20 +197,20 @@ class ClusterWork:
         if not plan.steps and misfit(look.projection.snapshot, plan) is not None:
             self._wanted = True  # what was on its way then has not arrived
             return True
-        self._rehearsed |= bool(plan.steps or plan.loop)
+        self._simulated |= bool(plan.steps or plan.loop)
         if plan.loop:
-            self.attention.warn_once(plan.loop)
+            self.retry_state.warn_once(plan.loop)
         for dropped in plan.refused:
-            self.attention.warn_once(report.dropped_text(dropped, asked))
+            self.retry_state.warn_once(report.dropped_text(dropped, asked))
         unsettled = look.spared_for_restless(self._cluster).keys()
-        self.attention.announce(report.text(plan, asked), gist(plan, unsettled) if unsettled else None)
+        self.retry_state.announce(report.text(plan, asked), gist(plan, unsettled) if unsettled else None)
         self._parts.recorder.planned(
             plan.id, self._cluster, msgspec.to_builtins(plan_data(plan, asked)), look.epoch
         )
         if self._parts.memory.offer(look.gates, asked, plan):
-            _log.info("%s: plan %s waits for an approval", self.attention.name, plan.id)
+            _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
-        self._others.warn_of_undone(self.attention.name, look, plan)
+        self._others.warn_of_undone(self.retry_state.name, look, plan)
         return True
 
     def _check(self, look: Look, under_way: UnderWay) -> None:
@@ -218,7 +218,7 @@ class ClusterWork:
         broken = under_way.prove(look.snapshot)
         if broken:
             groups = " and ".join(group_name(group, look.snapshot) for group in broken)
-            self._drop(f"{groups} is broken still, though all steps to mend it are done")
+            self._drop(f"{groups} is broken still, though all steps to repair it are done")
             return
         left_out = under_way.leave_out(look.projection.snapshot, self._held(look, under_way))
         if left_out and under_way.over:
@@ -226,14 +226,14 @@ class ClusterWork:
         elif under_way.over:
             self._under_way, self._wanted = None, True
         elif left_out:
-            _log.info("%s: %s", self.attention.name, left_out_text(look.snapshot, under_way.plan, left_out))
+            _log.info("%s: %s", self.retry_state.name, left_out_text(look.snapshot, under_way.plan, left_out))
 
     def _held(self, look: Look, under_way: UnderWay) -> Set[str]:
         """VMs that the plan must leave alone; what somebody had applied waits for the gates instead."""
-        return frozenset() if under_way.ordered else look.held(under_way.plan).keys()
+        return frozenset() if under_way.ordered else look.frozen(under_way.plan).keys()
 
     def _drop(self, why: str) -> None:
-        _log.info("%s: %s", self.attention.name, why)
+        _log.info("%s: %s", self.retry_state.name, why)
         self._under_way, self._wanted = None, True
 
     def _take_steps(self, look: Look, under_way: UnderWay) -> None:
@@ -265,7 +265,7 @@ class ClusterWork:
     def _begin(self, look: Look, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
-        _log.info("%s: %s", self.attention.name, report.step_text(plan.steps[place], look.snapshot))
+        _log.info("%s: %s", self.retry_state.name, report.step_text(plan.steps[place], look.snapshot))
         under_way.begin(place)
         task = Task(admitted, plan.id, place + 1, look.snapshot, look.epoch, look.fresh_until)
         intents = self._parts.executor.begin(task)
@@ -279,7 +279,7 @@ class ClusterWork:
         """Nothing runs and nothing may begin: say why, and plan anew soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
         step = report.step_text(plan.steps[place], look.snapshot)
-        self.attention.say(f"{self.attention.name}: not now: {step}: {why}")
+        self.retry_state.say(f"{self.retry_state.name}: not now: {step}: {why}")
         reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
         self._parts.recorder.held(plan.id, self._cluster, reasons)
         if any(why.gate == ApprovalGate.name for why in closed.values()):  # its approval may have expired
@@ -291,4 +291,4 @@ class ClusterWork:
             self.wake(self._parts.clock() + pause)
 
     def _hurry(self, at: float) -> None:
-        self.attention.due = min(self.attention.due, at)
+        self.retry_state.due = min(self.retry_state.due, at)

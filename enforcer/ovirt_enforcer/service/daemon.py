@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
-from ovirt_enforcer.attention import Attention
 from ovirt_enforcer.gates.admission import Gates
+from ovirt_enforcer.migrating.backoff import REACH_SECONDS
 from ovirt_enforcer.migrating.restless import Movements
-from ovirt_enforcer.migrating.restraints import REACH_SECONDS
+from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork
 from ovirt_enforcer.service.freshness import Freshness
@@ -71,7 +71,7 @@ class Daemon:
         self._metrics = metrics
         self._watchers = watchers
         self._health = health
-        self._engine = Attention("engine and store")
+        self._engine = RetryState("engine and store")
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
         #: What was read last, with when that began and how long the look took.
@@ -106,7 +106,7 @@ class Daemon:
     @property
     def due(self) -> bool:
         """Whether there is a cluster to look at."""
-        return any(work.attention.due <= self._clock() for work in self._clusters.values())
+        return any(work.retry_state.due <= self._clock() for work in self._clusters.values())
 
     def cycle(self) -> float:
         """Do what is due; return the seconds until something will be."""
@@ -182,8 +182,8 @@ class Daemon:
 
     def _rests(self, cluster: str) -> bool:
         """Whether a cluster waits, since something failed there a moment ago."""
-        attention = self._work(cluster).attention
-        return attention.failing and attention.due > self._clock()
+        retry_state = self._work(cluster).retry_state
+        return retry_state.failing and retry_state.due > self._clock()
 
     def _try(self, cluster: str, do: Callable[..., object], *arguments: object) -> None:
         """Do something for one cluster, whose failure never ends another's work.
@@ -191,16 +191,16 @@ class Daemon:
         If the engine is away, or another leads, that ends the cycle, since it concerns all; but this cluster
         waits longer, so that what fails there alone does not keep the others from their turn.
         """
-        attention = self._work(cluster).attention
+        retry_state = self._work(cluster).retry_state
         try:
             do(*arguments)
         except LeaseLost:
             raise
         except EngineAway:
-            attention.put_off(self._clock(), self._settings.interval_seconds)
+            retry_state.put_off(self._clock(), self._settings.interval_seconds)
             raise
         except Exception as error:
-            attention.fail(error, self._clock(), self._settings.interval_seconds)
+            retry_state.fail(error, self._clock(), self._settings.interval_seconds)
 
     def _look(self) -> None:
         """Read the engine, and see to each cluster that is due."""
@@ -214,9 +214,9 @@ class Daemon:
             watcher.look(look.snapshot)
         for cluster in sorted(look.snapshot.cluster_by_id):
             work = self._work(cluster)
-            work.attention.name = f"cluster {look.snapshot.cluster_by_id[cluster].name}"
+            work.retry_state.name = f"cluster {look.snapshot.cluster_by_id[cluster].name}"
             work.compare(look.open_intents)
-            if work.attention.due <= self._clock() and self._parts.goes_on():
+            if work.retry_state.due <= self._clock() and self._parts.goes_on():
                 self._try(cluster, self._see_to, cluster, look)
         self._keep_only(look)
         self._looked_at, self._look_seconds = self._clock(), self._clock() - look.began
@@ -239,9 +239,9 @@ class Daemon:
         work = self._work(cluster)
         self._parts.recorder.looked_at(look.snapshot, cluster)
         self._parts.memory.look(look.snapshot, cluster)
-        work.see_to(look)
+        work.reconcile(look)
         self._note_ours(*work.take_begun_ids())
-        work.attention.recover()
+        work.retry_state.recover()
 
     def _keep_only(self, look: Look) -> None:
         """Forget clusters that are gone, once nothing is under way there."""
@@ -286,7 +286,7 @@ class Daemon:
         now = self._clock()
         pauses = [
             self._leader.seconds_until_due(),
-            *(work.attention.due - now for work in self._clusters.values()),
+            *(work.retry_state.due - now for work in self._clusters.values()),
         ]
         if self._store.open_intents() or any(work.planning for work in self._clusters.values()):
             pauses.append(self._settings.poll_seconds)

@@ -9,9 +9,9 @@ from functools import cached_property
 from ovirt_enforcer import configured
 from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.migrating import restless
+from ovirt_enforcer.migrating.backoff import Backoff
 from ovirt_enforcer.migrating.projection import Projection, projected
 from ovirt_enforcer.migrating.restless import Restless
-from ovirt_enforcer.migrating.restraints import Restraints
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Question
 from ovirt_enforcer.settings import EnforcerSettings
@@ -48,23 +48,23 @@ class Look:
         return projected(self.snapshot, self.open_intents)
 
     @cached_property
-    def restraints(self) -> Restraints:
+    def backoff(self) -> Backoff:
         """What the history holds back."""
-        return Restraints(self._settings, self.snapshot, self.history, self.parts.parties)
+        return Backoff(self._settings, self.snapshot, self.history, self.parts.origins)
 
-    def held(self, plan: Plan | None) -> dict[str, str]:
+    def frozen(self, plan: Plan | None) -> dict[str, str]:
         """VMs that are to be left alone, with the reason; `plan` is the one under way, if any."""
         return {
-            **restless.held(self.snapshot, self.restless),
-            **self.restraints.held,
-            **self.gates.held(self.snapshot, plan),
+            **restless.frozen(self.snapshot, self.restless),
+            **self.backoff.frozen,
+            **self.gates.frozen(self.snapshot, plan),
         }
 
     def seconds_left(self, cluster: str) -> float:
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
         return min(
             self.gates.seconds_left(self.snapshot, cluster),
-            self.restraints.seconds_left(cluster),
+            self.backoff.seconds_left(cluster),
             *(one.left_seconds for one in self.restless_in(cluster).values()),
         )
 
@@ -83,7 +83,7 @@ class Look:
         """Their soft groups, with the reason."""
         return restless.spared(self.snapshot, self.restless_in(cluster))
 
-    def question(self, cluster: str, plan: Plan | None, *, rehearse: bool) -> Question:
+    def question(self, cluster: str, plan: Plan | None, *, simulate: bool) -> Question:
         """What a planner is to be asked for a cluster."""
         spared = {
             **self.spared_for_restless(cluster),
@@ -92,12 +92,14 @@ class Look:
         domains = configured.domains(self.parts.ha, self.snapshot)
         return Question(
             cluster=cluster,
-            held={**self.held(plan), **self.projection.moving},
-            left_out=self.restraints.left_out_of(cluster),
+            frozen={**self.frozen(plan), **self.projection.moving},
+            left_out=self.backoff.left_out_of(cluster),
             spared=spared,
-            wishes=configured.wishes(self._settings, spared, self.gates.held_hosts(self.snapshot), domains),
+            options=configured.options(
+                self._settings, spared, self.gates.frozen_hosts(self.snapshot), domains
+            ),
             strategy=configured.strategy_name(self._settings),
             deadline=configured.seconds(self._settings),
-            rehearse=rehearse,
+            simulate=simulate,
             restless=bool(self.restless_in(cluster)),
         )

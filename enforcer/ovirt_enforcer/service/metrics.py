@@ -33,7 +33,7 @@ class Metrics:
             f"{_PREFIX}_cycle_duration_seconds", "Time of a cycle", buckets=_BUCKETS, registry=self.registry
         )
         self.plans = self._counter(
-            "plans", "Plans made; proven: none mends more, or as much with less", "proven"
+            "plans", "Plans made; proven: none repairs more, or as much with less", "proven"
         )
         self.planned = self._gauge(
             "planned_migrations", "Migrations of the plan made last that have not begun", "cluster"
@@ -98,7 +98,7 @@ class Metrics:
             self.migration_seconds.observe(max(0.0, intent.updated - intent.created))
 
     def gained(self, predicted: int, achieved: int) -> None:
-        """Count the rules that a step was to mend, and those that hold now that it has ended."""
+        """Count the rules that a step was to repair, and those that hold now that it has ended."""
         self._predicted.inc(predicted)
         self._achieved.inc(achieved)
 

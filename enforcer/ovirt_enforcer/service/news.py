@@ -48,7 +48,7 @@ class News:
         for groups in before.keys() - now.keys():
             self._said.is_over((cluster, groups))
             rule = before[groups]
-            self._notifications.tell(Kind.RULE_MENDED, cluster_id=cluster, cluster=name, rule=rule)
+            self._notifications.tell(Kind.RULE_REPAIRED, cluster_id=cluster, cluster=name, rule=rule)
 
     def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
         """Tell of a breaker that has opened; `reasons` are gates with their words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from ovirt_enforcer.migrating.parties import Parties
+from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.migrating.restless import Restless
 from ovirt_enforcer.service.look import Look
 from ovirt_placement.answers.names import vm_name
@@ -16,17 +16,17 @@ _log = logging.getLogger(__name__)
 
 
 class OthersAtWork:
-    """What was said of one cluster. Methods raise what `Parties` raises."""
+    """What was said of one cluster. Methods raise what `Origins` raises."""
 
-    def __init__(self, parties: Parties) -> None:
-        self._parties = parties
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
         self._said = Said()
 
     def warn_of_undone(self, cluster: str, look: Look, plan: Plan) -> None:
         """Warn of each VM that breaks a rule, and that somebody else moves away whenever we move it."""
         breaking = {vm for rule in plan.remaining for vm in rule.vms}
-        for vm in sorted(breaking & look.restraints.undone.keys()):
-            undone = look.restraints.undone[vm]
+        for vm in sorted(breaking & look.backoff.undone.keys()):
+            undone = look.backoff.undone[vm]
             if self._said.is_news(("undone", vm), f"{undone.intent.id}"):
                 self._warn(cluster, look, vm, undone.reason(look.snapshot))
 
@@ -42,5 +42,5 @@ class OthersAtWork:
 
     def _warn(self, cluster: str, look: Look, vm: str, reason: str) -> None:
         ours = {one.correlation_id.partition("-")[0] for one in look.history if one.vm == vm}
-        who = self._parties.who_moved(vm, ours)
+        who = self._origins.who_moved(vm, ours)
         _log.warning("%s: %s: %s: %s", cluster, vm_name(vm, look.snapshot), reason, who)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.parties import Parties
+from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.planners import Planners
 from ovirt_enforcer.service.recording import Recorder
@@ -30,6 +30,6 @@ class Parts:
     #: Whether another piece of work is to be done.
     goes_on: Callable[[], bool]
     #: Who else migrates VMs.
-    parties: Parties
+    origins: Origins
     #: Which failure domains there are.
     ha: HaSettings

@@ -12,25 +12,25 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_enforcer.beside import Call, CallFailed, preload
+from ovirt_enforcer.ha_monitor import judging
 from ovirt_enforcer.migrating.reasons import with_reasons
-from ovirt_enforcer.rehearsing import telling
-from ovirt_enforcer.rehearsing.rehearsal import rehearse
-from ovirt_enforcer.watching import judging
+from ovirt_enforcer.policy_simulation import report
+from ovirt_enforcer.policy_simulation.simulation import simulate
+from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 
 #: At the least so many plans are made at once; they share the CPUs, and more wait.
 _LEAST_AT_ONCE: Final = 4
 #: A process that goes on for so much longer than its deadline hangs, and is ended.
 _GRACE_SECONDS: Final = 15.0
-#: A first plan waits so long for a rehearsal.
-_REHEARSAL_SECONDS: Final = 5.0
+#: A first plan waits so long for a simulation.
+_SIMULATION_SECONDS: Final = 5.0
 
 
 class PlanningFailed(Exception):
@@ -43,16 +43,16 @@ class Question:
 
     cluster: str
     #: VMs that are to be left alone, with the reasons.
-    held: Mapping[str, str]
-    #: VMs with hosts that they are not to be sent to, and groups that are not to be mended, with the reasons.
+    frozen: Mapping[str, str]
+    #: VMs with hosts that they are not to be sent to, and groups that are not repaired, with the reasons.
     left_out: Mapping[tuple[str, str], str]
     spared: Mapping[str, str]
-    wishes: Wishes
+    options: PlanOptions
     strategy: StrategyName
     #: In seconds, from when planning begins.
     deadline: float
     #: Whether it is tried out, too, if the plan would lead to a loop.
-    rehearse: bool = False
+    simulate: bool = False
     #: Whether somebody else moves VMs to and fro: then that is tried out even if there is nothing to do.
     restless: bool = False
 
@@ -82,21 +82,23 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
     plan = make_plan(
         snapshot,
         question.cluster,
-        question.held,
+        question.frozen,
         refused=question.left_out.keys(),
-        wishes=question.wishes,
+        options=question.options,
         strategy=catalogue.strategy(question.strategy),
         deadline=Deadline.after(question.deadline),
     )
-    if question.rehearse and (plan.steps or question.restless):
+    if question.simulate and (plan.steps or question.restless):
         plan = replace(plan, loop=_loop(snapshot, question))
-    return with_reasons(plan, snapshot, question.spared, question.left_out, question.held)
+    return with_reasons(plan, snapshot, question.spared, question.left_out, question.frozen)
 
 
 def _loop(snapshot: Snapshot, question: Question) -> str:
-    deadline = Deadline.after(_REHEARSAL_SECONDS)
-    rehearsal = rehearse(snapshot, question.cluster, question.held, wishes=question.wishes, deadline=deadline)
-    return telling.text(rehearsal, snapshot) if rehearsal.loop is not None else ""
+    deadline = Deadline.after(_SIMULATION_SECONDS)
+    simulation = simulate(
+        snapshot, question.cluster, question.frozen, options=question.options, deadline=deadline
+    )
+    return report.text(simulation, snapshot) if simulation.loop is not None else ""
 
 
 class PlannersBeside:

@@ -132,13 +132,13 @@ class Recorder:
             self._record_outcome(step, broken[step.cluster])
 
     def _record_outcome(self, step: EndedStep, broken: frozenset[str]) -> None:
-        mends = step.document.get("mends", ())
-        rules = tuple(RuleAfterwards(rule["id"], rule["name"], rule["id"] not in broken) for rule in mends)
+        repairs = step.document.get("repairs", ())
+        rules = tuple(RuleAfterwards(rule["id"], rule["name"], rule["id"] not in broken) for rule in repairs)
         gain = sum(rule.holds for rule in rules) if step.done else 0
         self._store.record_outcome((one.correlation_id for one in step.migrations), Outcome(gain, rules))
         self._metrics.gained(len(rules), gain)
         states = ", ".join(f"{rule.name} {'holds' if rule.holds else 'is broken'}" for rule in rules)
-        sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to mend no rule'}"
+        sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to repair no rule'}"
         audit.tell(
             "outcome",
             sentence,

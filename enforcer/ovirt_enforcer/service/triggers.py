@@ -1,4 +1,4 @@
-"""Tells which clusters are to be looked at: something happened there that can break or mend a rule."""
+"""Tells which clusters are to be looked at: something happened there that can break or repair a rule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told(events: Iterable[Event], known: Snapshot, ours: Collection[str]) -> set
 
 
 def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str]:
-    """Clusters whose rules, hosts, VMs or keys differ in what can break or mend a rule.
+    """Clusters whose rules, hosts, VMs or keys differ in what can break or repair a rule.
 
     Where the VMs in `ours` are does not count.
     """

@@ -36,7 +36,7 @@ def rows(found: HaCheck, snapshot: Snapshot) -> list[tuple[str, ...]]:
         *_open(found.by_engine, _what_fails(found), " by the engine's own check"),
     ]
     if found.outside:
-        told.append(("not counted", "\n".join(standing(one, snapshot) for one in found.outside)))
+        told.append(("not counted", "\n".join(placement(one, snapshot) for one in found.outside)))
     return [(*head, *one) for one in told] or [(*head, "", "")]
 
 
@@ -89,7 +89,7 @@ def _tightest(found: HaCheck, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield _failing(one, snapshot), f"{outcome}, among the tightest: {room}"
 
 
-def standing(one: Outside, snapshot: Snapshot) -> str:
+def placement(one: Outside, snapshot: Snapshot) -> str:
     name = vm_name(one.vm, snapshot)
     if one.host is None:
         return f"{name} is {one.status}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ovirt_placement.cli.question import show_answer
 
 if TYPE_CHECKING:
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.report import Foreseen
 
 #: The exit status where a condition of `--fail-if` holds.
 FAILS = 3
@@ -18,7 +18,7 @@ _SECONDS = 30.0
 
 
 def add_foresight(parser: argparse.ArgumentParser) -> None:
-    """Add both options, and which rules the enforcer is thought to mend."""
+    """Add both options, and which rules the enforcer is thought to repair."""
     parser.add_argument(
         "--what-if",
         action="store_true",
@@ -46,7 +46,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
         type=_repair,
         default="hard",
         metavar="hard,soft",
-        help="the rules that migrations are counted for, as ovirt-enforcer is set to mend them; else hard",
+        help="the rules that migrations are counted for, as ovirt-enforcer is set to repair them; else hard",
     )
 
 
@@ -65,8 +65,8 @@ def stops(args: argparse.Namespace, look: Callable[[], Foreseen]) -> int | None:
 
 def tell(args: argparse.Namespace, told: Foreseen, *, always: bool = True) -> bool:
     """Print what would come of a change; whether a condition of `--fail-if` holds."""
-    from ovirt_placement.foreseeing.conditions import holding
-    from ovirt_placement.foreseeing.report import document, lines, measures
+    from ovirt_placement.forecast.conditions import holding
+    from ovirt_placement.forecast.report import document, lines, measures
 
     fails = holding(args.fail_if, measures(told))
     if not (always or fails):
@@ -86,7 +86,7 @@ def planning(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _conditions(text: str) -> Any:
-    from ovirt_placement.foreseeing.conditions import conditions_of
+    from ovirt_placement.forecast.conditions import conditions_of
 
     try:
         return conditions_of(text)
@@ -95,7 +95,7 @@ def _conditions(text: str) -> Any:
 
 
 def _repair(text: str) -> Any:
-    from ovirt_placement.planning.problem.posing import Repair
+    from ovirt_placement.planning.problem.build_problem import Repair
 
     try:
         return frozenset(Repair(word.strip()) for word in text.split(","))

@@ -13,7 +13,7 @@ from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
 Say what would happen if hosts failed, if there were more hosts, or if more VMs started: where each would go
-by our placement, which rules would be broken then and which migrations mend that, and how many hosts may
+by our placement, which rules would be broken then and which migrations repair that, and how many hosts may
 fail before and after. New hosts are there first, then hosts fail, then new VMs start. See docs/what-if.md.
 The exit status is 3 if a condition of --fail-if holds.
 """
@@ -57,9 +57,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    from ovirt_placement.foreseeing.course import course
-    from ovirt_placement.foreseeing.outlook import foresee
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.course import course
+    from ovirt_placement.forecast.outlook import foresee
+    from ovirt_placement.forecast.report import Foreseen
 
     if not (args.down or args.add_host or args.vm):
         raise UserError("say what is to happen: --down, --add-host or --vm")
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple[str, ...]]:
     """The state with all that is new, and the VMs of it."""
-    from ovirt_placement.foreseeing.additions import Like, with_host, with_vm
+    from ovirt_placement.forecast.additions import Like, with_host, with_vm
 
     state, starting = now, list[str]()
     for name, count in args.add_host:

@@ -36,7 +36,7 @@ def _step(document: Mapping[str, Any]) -> Step:
         sources=tuple(vm["from"]["id"] for vm in document["vms"]),
         target=document["to"]["id"],
         groups=_ids(document["groups"]),
-        mends=_ids(document["mends"]),
+        repairs=_ids(document["repairs"]),
         after=tuple(document["after"]),
         seconds=document["seconds"],
         reserves=document.get("reserves", False),  # one of an earlier release says nothing

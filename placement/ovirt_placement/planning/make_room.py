@@ -9,17 +9,17 @@ from itertools import count, islice
 
 from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.certifying import certify
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import vetoes
-from ovirt_placement.planning.openings import Openings
+from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.ordering.direct import closures
 from ovirt_placement.planning.ordering.order import OrderedMove
-from ovirt_placement.planning.ordering.waits import waits
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.problem.posing import Wishes, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.standing import Standing
+from ovirt_placement.planning.start_options import StartOptions
+from ovirt_placement.planning.verification import certify
 from ovirt_placement.rules.solving.budget import Budget
 
 #: What stands in for the name of a strategy.
@@ -47,13 +47,13 @@ class Room:
     because: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-def make_room(snapshot: Snapshot, vm: str, held: Collection[str] = (), deadline: Deadline = NEVER) -> Room:
+def make_room(snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadline: Deadline = NEVER) -> Room:
     """The migrations after which some host passes every filter for the start of a VM that does not run.
 
-    No hard rule that holds is broken on the way. VMs in `held` stay where they are.
+    No hard rule that holds is broken on the way. VMs in `frozen` stay where they are.
     """
     cluster = snapshot.vm_by_id[vm].cluster
-    problem = pose(snapshot, cluster, held, wishes=Wishes(repair=frozenset()))
+    problem = pose(snapshot, cluster, frozen, options=PlanOptions(repair=frozenset()))
     search = _Search(snapshot, problem, vm)
     moves, host, proven = search.run(deadline, Budget(_MOST))
     ordered = [OrderedMove(*pair) for pair in zip(moves, waits(problem, moves), strict=True)]
@@ -90,10 +90,10 @@ class _Search:
         self._snapshot = snapshot
         self._problem = problem
         self._vm = vm
-        self._standing = Standing(problem)
-        self._openings = Openings(snapshot, problem, vm)
+        self._placement = ProblemPlacement(problem)
+        self._start_options = StartOptions(snapshot, problem, vm)
         self._small = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
-        nearest = self._openings.nearest(self._standing)
+        nearest = self._start_options.nearest(self._placement)
         self.at_least = nearest[0][0] if nearest else 0
         self._came_by: dict[_State, tuple[_State, Move]] = {}
         self._migrations: dict[_State, int] = {frozenset(): 0}
@@ -107,7 +107,7 @@ class _Search:
             estimate, _, _, _, state = heappop(queue)
             budget.spend()
             self._place(state)
-            nearest = self._openings.nearest(self._standing)
+            nearest = self._start_options.nearest(self._placement)
             moves = self._way(state)
             host = self._opening(moves, [host for near, host in nearest if near == 0])
             if host is not None:
@@ -123,19 +123,19 @@ class _Search:
         move: Move,
         serial: int,
     ) -> None:
-        standing, problem = self._standing, self._problem
+        placement, problem = self._placement, self._problem
         migrations = self._migrations[state] + len(move.vms)
-        before = [(vm, standing.where(vm)) for vm in move.vms]
-        standing.move(move.vms, move.host)
-        reached = frozenset(standing.moved.items())
-        nearest = self._openings.nearest(standing)
+        before = [(vm, placement.where(vm)) for vm in move.vms]
+        placement.move(move.vms, move.host)
+        reached = frozenset(placement.moved.items())
+        nearest = self._start_options.nearest(placement)
         if nearest and migrations < self._migrations.get(reached, migrations + 1):
             self._migrations[reached] = migrations
             self._came_by[reached] = (state, move)
             moved_mb = sum(problem.memory_mb[vm] for vm, _ in reached)
-            heappush(queue, (migrations + nearest[0][0], standing.violations(), moved_mb, serial, reached))
+            heappush(queue, (migrations + nearest[0][0], placement.violations(), moved_mb, serial, reached))
         for vm, host in before:
-            standing.move((vm,), host)
+            placement.move((vm,), host)
 
     def _opening(self, moves: Sequence[Move], hosts: Sequence[str]) -> str | None:
         """Of hosts that nothing more must leave, the first that all rules let the VM start on."""
@@ -160,31 +160,31 @@ class _Search:
 
     def _place(self, state: _State) -> None:
         wanted = dict(state)
-        for vm in [*self._standing.moved, *wanted]:
-            self._standing.move((vm,), wanted.get(vm, self._problem.where[vm]))
+        for vm in [*self._placement.moved, *wanted]:
+            self._placement.move((vm,), wanted.get(vm, self._problem.where[vm]))
 
     # -- what may help
 
     def _moves(self, nearest: Sequence[str]) -> Iterator[Move]:
-        standing, problem = self._standing, self._problem
-        hosts = sorted(problem.hosts, key=lambda host: -standing.free_mb(host))
+        placement, problem = self._placement, self._problem
+        hosts = sorted(problem.hosts, key=lambda host: -placement.free_mb(host))
         vms = sorted(problem.memory_mb)
         if not self._small:
             vms = list(dict.fromkeys(vm for host in nearest[:_NEAREST] for vm in self._leaving(host)))
         for vm in vms:
-            legal = (host for host in hosts if standing.legal(vm, host))
+            legal = (host for host in hosts if placement.legal(vm, host))
             yield from (Move((vm,), host) for host in islice(legal, None if self._small else _SPARE))
-        tied = sorted({*vms, *self._openings.peers})
-        for closure in closures(standing, tied):
+        tied = sorted({*vms, *self._start_options.peers})
+        for closure in closures(placement, tied):
             for host in hosts:
-                if standing.legal_closure(closure, host):
+                if placement.legal_closure(closure, host):
                     yield Move(closure, host)
 
     def _leaving(self, host: str) -> Iterator[str]:
         """Rivals; of the others the smallest that make room alone, and the largest."""
-        yield from self._openings.rivals_on(self._standing, host)
-        movable = self._openings.movable_on(self._standing, host)
-        lacking_mb = self._openings.lacking_mb(self._standing, host)
+        yield from self._start_options.rivals_on(self._placement, host)
+        movable = self._start_options.movable_on(self._placement, host)
+        lacking_mb = self._start_options.lacking_mb(self._placement, host)
         if lacking_mb > 0:
             enough = [vm for vm in movable if self._problem.memory_mb[vm] >= lacking_mb]
             yield from enough[-_LEAVING:]

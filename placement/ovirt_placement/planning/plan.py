@@ -13,7 +13,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable record that can be written as JSON."""
 
 
-class Errand(StrEnum):
+class StepPurpose(StrEnum):
     """What a step is for where no group says it."""
 
     #: It makes room for steps after it.
@@ -36,12 +36,12 @@ class Step(Struct, frozen=True):
     #: Broken groups (or legacy labels) that the VMs belong to; none, if the step is for something else.
     groups: tuple[str, ...]
     #: Those of `groups` that hold afterwards.
-    mends: tuple[str, ...]
+    repairs: tuple[str, ...]
     #: Places in the plan, from 0, of the steps that must have ended before this one begins.
     after: tuple[int, ...] = ()
     #: How long the migration is thought to take.
     seconds: float = 0.0
-    errand: Errand = Errand.ROOM
+    purpose: StepPurpose = StepPurpose.ROOM
     #: Whether it is taken for the HA reservation.
     reserves: bool = False
 
@@ -52,7 +52,7 @@ class Step(Struct, frozen=True):
 
 
 class Remaining(Struct, frozen=True):
-    """A broken rule (or several groups that shared VMs tie together) that the steps do not mend."""
+    """A broken rule (or several groups that shared VMs tie together) that the steps do not repair."""
 
     #: Affinity groups, or a legacy label.
     groups: tuple[str, ...]
@@ -102,7 +102,7 @@ class Plan(Struct, frozen=True, dict=True):
     #: Which strategy made it.
     strategy: str
     steps: tuple[Step, ...] = ()
-    #: Every violation that stays, of every family; what the plan was not asked to mend as well.
+    #: Every violation that stays, of every family; what the plan was not asked to repair as well.
     remaining: tuple[Remaining, ...] = ()
     #: Steps that were dropped.
     refused: tuple[Refused, ...] = ()

@@ -53,11 +53,11 @@ class PlannedStep(Record, frozen=True, omit_defaults=False):
     #: Broken affinity groups, or legacy labels, that the VMs belong to.
     groups: tuple[Named, ...]
     #: Those of them that hold afterwards.
-    mends: tuple[Named, ...]
+    repairs: tuple[Named, ...]
 
 
 class RemainingRule(Record, frozen=True, omit_defaults=False):
-    """A broken rule that the steps do not mend."""
+    """A broken rule that the steps do not repair."""
 
     #: Affinity groups, or a legacy label; none of placement keys.
     groups: tuple[Named, ...]
@@ -106,7 +106,7 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     strategy: str
     #: How many VMs are migrated; one that is migrated twice counts twice.
     migrations: int
-    #: Whether no plan mends more, or as much with fewer migrations.
+    #: Whether no plan repairs more, or as much with fewer migrations.
     proven: bool
     #: Migrations that any plan has that leaves no more broken than this one.
     at_least: int
@@ -172,7 +172,7 @@ def _step(step: Step, snapshot: Snapshot) -> PlannedStep:
         closure=step.closure,
         reserves=step.reserves,
         groups=named_groups(step.groups, snapshot),
-        mends=named_groups(step.mends, snapshot),
+        repairs=named_groups(step.repairs, snapshot),
     )
 
 

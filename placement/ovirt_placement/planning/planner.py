@@ -8,26 +8,26 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.certifying import Certified, apply, certify, refusal
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.choice import Strategy
-from ovirt_placement.planning.choosing.least import least_migrations
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.choice import Strategy
+from ovirt_placement.planning.assignment.least import least_migrations
 from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.ha_repair.restore import Asked, restored
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.ordering.schedule import Limits, schedule
 from ovirt_placement.planning.plan import Plan, Refused, Step
-from ovirt_placement.planning.problem.posing import DEFAULT_WISHES, NOTHING_REFUSED, Wishes, pose
+from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
-from ovirt_placement.planning.problem.standing import Standing
-from ovirt_placement.planning.remains import End, remains
 from ovirt_placement.planning.reservation import safe_part, worse
-from ovirt_placement.planning.restoring.restore import Asked, restored
 from ovirt_placement.planning.solving import Solution, solve
+from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.value import value
+from ovirt_placement.planning.verification import Certified, apply, certify, refusal
 
 #: Which VMs are to be left alone for now: with the reason of each, where it is known.
-Held = Mapping[str, str] | Collection[str]
+Frozen = Mapping[str, str] | Collection[str]
 
 #: So often a plan is made anew without a step that some rule refuses; after that, it ends before the step.
 _MOST_REFUSALS = 20
@@ -35,8 +35,8 @@ _MOST_REFUSALS = 20
 _MOST_HARMFUL = 3
 #: The share of the time that is left for a plan; the rest is for what may refuse it, and for reasons.
 _SOLVING_SHARE = 0.9
-#: Where an HA reservation is to be restored, too, the share of the time that mending rules may take.
-_MENDING_SHARE = 0.6
+#: Where an HA reservation is to be restored, too, the share of the time that repairing rules may take.
+_REPAIRING_SHARE = 0.6
 
 
 @dataclass(frozen=True)
@@ -55,34 +55,34 @@ class _Attempt:
 def make_plan(
     snapshot: Snapshot,
     cluster: str,
-    held: Held = (),
+    frozen: Frozen = (),
     *,
     refused: Collection[tuple[str, str]] = NOTHING_REFUSED,
-    wishes: Wishes = DEFAULT_WISHES,
+    options: PlanOptions = DEFAULT_OPTIONS,
     strategy: Strategy | None = None,
     deadline: Deadline = NEVER,
     explained: bool = True,
 ) -> Plan:
     """The migrations that leave the least broken in a cluster, and of such the fewest that were found.
 
-    VMs in `held` stay where they are; `refused` are VMs with hosts that the engine would not have. Every step
-    is held against all rules that count in the cluster, and against the engine's own filters; one that they
+    VMs in `frozen` stay where they are; `refused` are VMs with hosts that the engine would not have. Every
+    step is checked by all rules that count in the cluster, and by the engine's own filters; one that they
     refuse is dropped, and the plan made anew without it. Without a deadline the work is bounded,
     not the time. Why rules stay broken takes time to find out, and is left out if not `explained`.
     """
     strategy = strategy or catalogue.strategy()
-    asking = _Asking(snapshot, cluster, held, frozenset(refused), wishes, strategy, explained)
-    if not wishes.reserve:
-        return _mending(asking, deadline)
-    plan = _mending(asking, deadline.within(_MENDING_SHARE))
-    return restored(plan, Asked(snapshot, held, asking.refused, wishes), deadline)
+    asking = _Asking(snapshot, cluster, frozen, frozenset(refused), options, strategy, explained)
+    if not options.reserve:
+        return _repairing(asking, deadline)
+    plan = _repairing(asking, deadline.within(_REPAIRING_SHARE))
+    return restored(plan, Asked(snapshot, frozen, asking.refused, options), deadline)
 
 
-def _mending(asking: _Asking, deadline: Deadline) -> Plan:
-    """The plan that mends rules."""
+def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
+    """The plan that repairs rules."""
     snapshot, cluster, problem = asking.snapshot, asking.cluster, asking.pose()
     if all(goal.held or not goal.wanted for goal in problem.goals):
-        end = End(snapshot, problem, asking.held, proven=True)
+        end = End(snapshot, problem, asking.frozen, proven=True)
         left = remains(end, deadline, explained=asking.explained)
         return Plan(cluster=cluster, strategy=asking.strategy.name, remaining=left)
     dropped: dict[tuple[str, str], Refused] = {}
@@ -106,14 +106,14 @@ class _Asking(NamedTuple):
 
     snapshot: Snapshot
     cluster: str
-    held: Held
+    frozen: Frozen
     refused: frozenset[tuple[str, str]]
-    wishes: Wishes
+    options: PlanOptions
     strategy: Strategy
     explained: bool
 
     def pose(self, refused: Collection[tuple[str, str]] = NOTHING_REFUSED) -> Problem:
-        return pose(self.snapshot, self.cluster, self.held, {*self.refused, *refused}, self.wishes)
+        return pose(self.snapshot, self.cluster, self.frozen, {*self.refused, *refused}, self.options)
 
     def attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
         solution = solve(problem, self.strategy, deadline.within(_SOLVING_SHARE, lent=0.0))
@@ -132,8 +132,8 @@ class _Asking(NamedTuple):
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
-        left = pose(end, self.cluster, self.held, self.refused, self.wishes)
-        ended = End(end, left, self.held, proven, harmful)
+        left = pose(end, self.cluster, self.frozen, self.refused, self.options)
+        ended = End(end, left, self.frozen, proven, harmful)
         return Plan(
             cluster=self.cluster,
             strategy=self.strategy.name,
@@ -147,13 +147,15 @@ class _Asking(NamedTuple):
         )
 
 
-def holds(snapshot: Snapshot, plan: Plan, held: Held = (), wishes: Wishes = DEFAULT_WISHES) -> bool:
+def holds(
+    snapshot: Snapshot, plan: Plan, frozen: Frozen = (), options: PlanOptions = DEFAULT_OPTIONS
+) -> bool:
     """Whether the steps of a plan are still legal, one after the other, and still lead to what it says."""
     for step in plan.steps:
-        if any(vm in held for vm in step.vms) or not legal(snapshot, step):
+        if any(vm in frozen for vm in step.vms) or not legal(snapshot, step):
             return False
         snapshot = apply(snapshot, step)
-    problem = pose(snapshot, plan.cluster, held, wishes=wishes)
+    problem = pose(snapshot, plan.cluster, frozen, options=options)
     left = {
         (goal.constraint.family, goal.constraint.groups, goal.hard) for goal in problem.goals if not goal.held
     }
@@ -167,7 +169,7 @@ def _at_least(problem: Problem, steps: Sequence[Step]) -> int:
 
 
 def _crowded(problem: Problem, steps: Sequence[Step]) -> tuple[str, ...]:
-    standing = Standing(problem)
+    placement = ProblemPlacement(problem)
     for step in steps:
-        standing.move(step.vms, step.target)
-    return crowded(standing)
+        placement.move(step.vms, step.target)
+    return crowded(placement)

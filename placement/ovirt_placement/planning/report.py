@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.plan import Errand, Failure, Plan, Refused, Remaining, Reservation, Step
+from ovirt_placement.planning.plan import Failure, Plan, Refused, Remaining, Reservation, Step, StepPurpose
 
 #: What steps are for that concern no broken group.
-_ERRANDS = {
-    Errand.ROOM: "makes room for the next steps",
-    Errand.BACK: "goes back to where it was",
-    Errand.ON: "goes on from where it stepped aside to",
-    Errand.KEYS: "to a host that its placement keys accept",
+_PURPOSES = {
+    StepPurpose.ROOM: "makes room for the next steps",
+    StepPurpose.BACK: "goes back to where it was",
+    StepPurpose.ON: "goes on from where it stepped aside to",
+    StepPurpose.KEYS: "to a host that its placement keys accept",
 }
 #: So many failures that are not survived are told of in words; data have them all.
 _MOST_FAILURES = 10
@@ -74,13 +74,13 @@ def _summary(plan: Plan) -> str:
         return "every affinity rule holds, but the HA reservation does not." if lost else "every rule holds."
     if not plan.steps:
         return (
-            "no migration mends what is broken."
+            "no migration repairs what is broken."
             if plan.proven
-            else "no way to mend what is broken was found."
+            else "no way to repair what is broken was found."
         )
     count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
     if plan.proven:
-        return f"{count}, the fewest that mend all that can be mended ({plan.strategy})."
+        return f"{count}, the fewest that repair all that can be repaired ({plan.strategy})."
     needed = f"at least {plan.at_least} {'is' if plan.at_least == 1 else 'are'} needed, and "
     return f"{count} ({plan.strategy}); {needed if plan.at_least else ''}not all plans could be tried."
 
@@ -109,13 +109,13 @@ def dropped_text(dropped: Refused, snapshot: Snapshot) -> str:
 
 def reason_text(step: Step, snapshot: Snapshot) -> str:
     """What a step is for."""
-    if step.mends:
-        return f"mends {_groups(step.mends, snapshot)}"
+    if step.repairs:
+        return f"repairs {_groups(step.repairs, snapshot)}"
     if step.reserves:
         return "for the HA reservation"
     if step.groups:
-        return f"helps to mend {_groups(step.groups, snapshot)}"
-    return _ERRANDS[step.errand]
+        return f"helps to repair {_groups(step.groups, snapshot)}"
+    return _PURPOSES[step.purpose]
 
 
 def _after(step: Step) -> str:

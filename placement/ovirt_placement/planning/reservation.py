@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import reduce
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.certifying import apply
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules.failover.check import by_engine
 
 #: Steps of the check; what it leaves open counts as survived.
@@ -24,9 +24,9 @@ def worse(snapshot: Snapshot, end: Snapshot, cluster: str) -> bool:
 
 
 def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
-    """As many steps, from the first, as make nothing worse, and their end; the last one mends something."""
+    """As many steps, from the first, as make nothing worse, and their end; the last one repairs something."""
     for count in range(len(steps), 0, -1):
-        if steps[count - 1].mends:
+        if steps[count - 1].repairs:
             end = reduce(apply, steps[:count], snapshot)
             if not worse(snapshot, end, cluster):
                 return tuple(steps[:count]), end

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ovirt_placement.planning.choosing.choice import Choice, Routing, Strategy
-from ovirt_placement.planning.choosing.least import least_migrations
-from ovirt_placement.planning.choosing.spread import spread
+from ovirt_placement.planning.assignment.choice import Choice, Routing, Strategy
+from ovirt_placement.planning.assignment.least import least_migrations
+from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.local_search.search import improved
+from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.ordering.sequence import sequence
-from ovirt_placement.planning.ordering.waits import waits
 from ovirt_placement.planning.problem.gathering import meeting_first
 from ovirt_placement.planning.problem.onwards import after
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.standing import Standing
-from ovirt_placement.planning.stepwise.search import improved
 from ovirt_placement.planning.value import Value, value, value_of
 
 _Moves = tuple[Move, ...]
@@ -78,8 +78,8 @@ def _improved(
     """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
     bound = value_of(choice.bound)
     while True:
-        mended = _further(problem, moves, bound, strategy, deadline)
-        better = _to_better_ends(problem, mended, choice, deadline)
+        repaired = _further(problem, moves, bound, strategy, deadline)
+        better = _to_better_ends(problem, repaired, choice, deadline)
         if better == moves or value(problem, better)[:-1] <= bound[:-1] or deadline.over:
             return better
         moves = better
@@ -99,17 +99,17 @@ def _to_better_ends(problem: Problem, moves: _Moves, choice: Choice, deadline: D
 
 
 def _end(problem: Problem, moves: _Moves) -> Mapping[str, str]:
-    standing = Standing(problem)
+    placement = ProblemPlacement(problem)
     for move in moves:
-        standing.move(move.vms, move.host)
-    return dict(standing.moved)
+        placement.move(move.vms, move.host)
+    return dict(placement.moved)
 
 
 def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, deadline: Deadline) -> _Moves:
-    """Rule by rule, and by the strategy again from there, as long as that mends something."""
+    """Rule by rule, and by the strategy again from there, as long as that repairs something."""
     while value(problem, moves)[:-1] > bound[:-1]:
-        mended = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
-        longer = _onwards(problem, mended, strategy, deadline)
+        repaired = improved(problem, moves, bound, deadline.within(_STEPWISE_SHARE))
+        longer = _onwards(problem, repaired, strategy, deadline)
         if longer == moves or deadline.over:
             return longer
         moves = longer
@@ -117,7 +117,7 @@ def _further(problem: Problem, moves: _Moves, bound: Value, strategy: Strategy, 
 
 
 def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Deadline) -> _Moves:
-    """Plan again from where the moves lead, as long as that mends something."""
+    """Plan again from where the moves lead, as long as that repairs something."""
     worth = value(problem, moves)
     while not deadline.over:
         there = after(problem, moves)

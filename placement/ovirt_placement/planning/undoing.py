@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.names import group_name, host_name
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.certifying import certify, refusal
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import why_immovable
 from ovirt_placement.planning.ordering.ordering import order
-from ovirt_placement.planning.plan import Errand, Plan, Step
-from ovirt_placement.planning.problem.posing import Wishes, pose
-from ovirt_placement.planning.remains import End, remains
+from ovirt_placement.planning.plan import Plan, Step, StepPurpose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.unrepaired import End, remains
+from ovirt_placement.planning.verification import certify, refusal
 from ovirt_placement.rules.violations import Violation, find_violations
 
 #: The word for it where a plan names its strategy.
@@ -41,15 +41,15 @@ def plan_back(
     snapshot: Snapshot,
     cluster: str,
     moved: tuple[Moved, ...],
-    held: Mapping[str, str],
+    frozen: Mapping[str, str],
     deadline: Deadline = NEVER,
 ) -> Undoing:
     """The moves that bring VMs back to where they were, each of which the rules let pass.
 
-    No hard rule is broken at the end that holds now: the VMs that would break it stay. VMs in `held` do, too,
-    with that as the reason, and those that somebody else has moved since.
+    No hard rule is broken at the end that holds now: the VMs that would break it stay. VMs in `frozen` do,
+    too, with that as the reason, and those that somebody else has moved since.
     """
-    kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, held)) is not None}
+    kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
     homes = {one.vm: one.source for one in moved if one.vm not in kept and not _is_home(snapshot, one)}
     while broken := _broken_anew(snapshot, cluster, homes):
         for vm in [vm for vm in homes if vm in broken]:
@@ -57,7 +57,7 @@ def plan_back(
             del homes[vm]
     refused: frozenset[tuple[str, str]] = frozenset()
     while True:
-        problem = pose(snapshot, cluster, held, refused)
+        problem = pose(snapshot, cluster, frozen, refused)
         found = order(problem, homes, deadline)
         certified = certify(snapshot, problem, found.moves)
         if certified.refused is None:
@@ -73,12 +73,12 @@ def plan_back(
     after = {vm.id: vm.host for vm in certified.end.vms}
     lost = {vm: "no legal way leads there" for vm, host in homes.items() if after[vm] != host}
     proven = found.proven and not lost
-    asks_no_repair = pose(certified.end, cluster, held, refused, Wishes(repair=frozenset()))
+    asks_no_repair = pose(certified.end, cluster, frozen, refused, PlanOptions(repair=frozenset()))
     plan = Plan(
         cluster=cluster,
         strategy=STRATEGY,
         steps=tuple(_homeward(step, homes) for step in certified.steps),
-        remaining=remains(End(certified.end, asks_no_repair, held, proven), deadline),
+        remaining=remains(End(certified.end, asks_no_repair, frozen, proven), deadline),
         proven=proven,
         at_least=len(homes) - len(lost),
     )
@@ -87,10 +87,10 @@ def plan_back(
 
 def _homeward(step: Step, homes: Mapping[str, str]) -> Step:
     back = any(homes.get(vm) == step.target for vm in step.vms)
-    return replace(step, errand=Errand.BACK) if back else step
+    return replace(step, purpose=StepPurpose.BACK) if back else step
 
 
-def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, held: Mapping[str, str]) -> str | None:
+def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[str, str]) -> str | None:
     """Why a VM cannot go back, whatever the others do."""
     vm, home = snapshot.vm_by_id.get(moved.vm), snapshot.host_by_id.get(moved.source)
     if vm is None or vm.host is None or vm.cluster != cluster:
@@ -101,7 +101,7 @@ def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, held: Mapping[str,
         return f"somebody else moved it since: it is on {host_name(vm.host, snapshot)}"
     if home is None or not home.up:
         return f"its former host {host_name(moved.source, snapshot)} is not up"
-    return held.get(moved.vm) or why_immovable(snapshot, vm)
+    return frozen.get(moved.vm) or why_immovable(snapshot, vm)
 
 
 def _is_home(snapshot: Snapshot, moved: Moved) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import Score, score
-from ovirt_placement.planning.problem.standing import Standing
 
 #: Hard, crowding, soft by level, pairs, migrations; of a sequence, a VM that is migrated twice counts twice.
 Value = tuple[int, ...]
@@ -14,12 +14,18 @@ Value = tuple[int, ...]
 
 def value(problem: Problem, moves: Sequence[Move]) -> Value:
     """Of moves from the start."""
-    standing = Standing(problem)
+    placement = ProblemPlacement(problem)
     for move in moves:
-        standing.move(move.vms, move.host)
-    return (*value_of(score(standing))[:-1], sum(len(move.vms) for move in moves))
+        placement.move(move.vms, move.host)
+    return (*value_of(score(placement))[:-1], sum(len(move.vms) for move in moves))
 
 
 def value_of(one: Score) -> Value:
     """Of an end to which every VM goes straight."""
-    return (one.hard, one.crowding_mb + one.crowding_cpu, *one.soft, one.pairs, one.migrations)
+    return (
+        one.hard,
+        one.headroom_deficit_mb + one.headroom_deficit_cpu,
+        *one.soft,
+        one.pairs,
+        one.migrations,
+    )

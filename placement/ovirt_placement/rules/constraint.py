@@ -1,6 +1,6 @@
 """What a rule asks of where VMs run, as something that can be checked (BtrPlace calls it a constraint).
 
-A rule's file states its invariant and says of any standing whether it is kept. Violations, the legality of
+A rule's file states its invariant and says of any placement whether it is kept. Violations, the legality of
 planned migrations and the tests all ask this one checker.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from ovirt_placement.rules.forms import Form
+from ovirt_placement.rules.placement import Placement
 from ovirt_placement.rules.record import Record
-from ovirt_placement.rules.standing import Standing
 
 
 class Constraint(Record, frozen=True, kw_only=True):
@@ -37,36 +37,36 @@ class Constraint(Record, frozen=True, kw_only=True):
         """What it asks of its VMs as a planner computes with it; None where only this checker can tell."""
         return None
 
-    def offenders(self, standing: Standing) -> tuple[str, ...]:
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that stand wrong; none if the invariant holds."""
         raise NotImplementedError
 
-    def surplus(self, standing: Standing) -> int:
+    def surplus(self, placement: Placement) -> int:
         """How many members must move at least for it to hold, were there room everywhere; 0 if it holds."""
         raise NotImplementedError
 
-    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
         """Whether a member may come to a host while all others stay where they are.
 
-        It may join a split positive group on any of its hosts, though that mends nothing.
+        It may join a split positive group on any of its hosts, though that repairs nothing.
         """
         raise NotImplementedError
 
-    def keeps(self, standing: Standing) -> bool:
+    def keeps(self, placement: Placement) -> bool:
         """Whether the invariant holds."""
-        return not self.offenders(standing)
+        return not self.offenders(placement)
 
-    def broken_groups(self, standing: Standing) -> tuple[str, ...]:
+    def broken_groups(self, placement: Placement) -> tuple[str, ...]:
         """Of `groups`, those that are broken taken alone."""
-        return self.groups if self.offenders(standing) else ()
+        return self.groups if self.offenders(placement) else ()
 
     def as_engine_lists(self) -> tuple[str, ...]:
         """All members in the order in which the engine goes through them."""
         return self.vms
 
-    def running(self, standing: Standing) -> Iterator[tuple[str, str]]:
+    def running(self, placement: Placement) -> Iterator[tuple[str, str]]:
         """Members that run, each with its host."""
         for vm in self.vms:
-            host = standing.runs_on(vm)
+            host = placement.runs_on(vm)
             if host is not None:
                 yield vm, host

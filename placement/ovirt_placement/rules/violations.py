@@ -5,8 +5,8 @@ from __future__ import annotations
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.placement import Placement, SnapshotPlacement
 from ovirt_placement.rules.record import Record
-from ovirt_placement.rules.standing import SnapshotStanding, Standing
 
 
 class Location(Record, frozen=True):
@@ -53,20 +53,20 @@ def find_violations(snapshot: Snapshot, cluster_id: str) -> tuple[Violation, ...
     not where they are going. A positive host rule that lists no host is no rule (H1). All else is
     the engine's `broken` flag, with VM groups that are hard and positive unified.
     """
-    standing = SnapshotStanding(snapshot)
+    placement = SnapshotPlacement(snapshot)
     found = (
-        _violation(snapshot, constraint, offenders, standing)
+        _violation(snapshot, constraint, offenders, placement)
         for constraint in catalogue.constraints(snapshot, cluster_id)
-        if (offenders := constraint.offenders(standing))
+        if (offenders := constraint.offenders(placement))
     )
     return tuple(sorted(found, key=_importance))
 
 
 def _violation(
-    snapshot: Snapshot, constraint: Constraint, offenders: tuple[str, ...], standing: Standing
+    snapshot: Snapshot, constraint: Constraint, offenders: tuple[str, ...], placement: Placement
 ) -> Violation:
-    locations = tuple(Location(vm, host, _up(snapshot, host)) for vm, host in constraint.running(standing))
-    return Violation(constraint, constraint.broken_groups(standing), locations, offenders)
+    locations = tuple(Location(vm, host, _up(snapshot, host)) for vm, host in constraint.running(placement))
+    return Violation(constraint, constraint.broken_groups(placement), locations, offenders)
 
 
 def _importance(violation: Violation) -> tuple[object, ...]:

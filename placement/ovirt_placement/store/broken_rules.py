@@ -1,4 +1,4 @@
-"""Remembers in how many cycles each rule was seen broken: what mends itself soon is not worth a migration."""
+"""Remembers in how many cycles each rule was seen broken: what is repaired soon is not worth a migration."""
 
 from __future__ import annotations
 

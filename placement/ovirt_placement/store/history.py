@@ -23,7 +23,7 @@ Document = Mapping[str, Any]
 
 
 class RuleAfterwards(msgspec.Struct, frozen=True):
-    """A rule that a step was to mend, and whether it held once the step was done."""
+    """A rule that a step was to repair, and whether it held once the step was done."""
 
     id: str
     name: str
@@ -33,7 +33,7 @@ class RuleAfterwards(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """What a step has brought, seen after its end."""
 
-    #: How many rules it has mended.
+    #: How many rules it has repaired.
     gain: int
     rules: tuple[RuleAfterwards, ...] = ()
 

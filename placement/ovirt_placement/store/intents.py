@@ -81,7 +81,7 @@ class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
     plan: str | None = None
     step: int | None = None
     #: A digest of what it was decided under, which tells whether that has changed since.
-    circumstances: str | None = None
+    fingerprint: str | None = None
 
 
 class Intent(IntendedMigration, frozen=True, kw_only=True):

@@ -110,15 +110,15 @@ class KeyStore(StoreAccess):
         """
         with self._transaction() as rows:
             _revise(rows)
-            standing = {KeyPlace.of(found.key): found.key for found in _set_keys(rows)}
-            change = decide(tuple(standing.values()))
+            placement = {KeyPlace.of(found.key): found.key for found in _set_keys(rows)}
+            change = decide(tuple(placement.values()))
             for key in change.put:
                 check_text(key)
             for key in change.remove:
-                if standing.pop(place := KeyPlace.of(key), None) is not None:
+                if placement.pop(place := KeyPlace.of(key), None) is not None:
                     _remove_key(rows, place)
             for place, key in {KeyPlace.of(key): key for key in change.put}.items():
-                before = standing.get(place)
+                before = placement.get(place)
                 if before is not None and _same(before, key):
                     continue
                 if before is not None:

@@ -37,7 +37,7 @@ intents = Table(
     Column("step", Integer),
     Column("outcome", JSON(none_as_null=True)),
     # A digest of what it was decided under.
-    Column("circumstances", String),
+    Column("fingerprint", String),
     Index("ix_intents_engine_vm", "engine", "vm"),
     Index("ix_intents_engine_state", "engine", "state"),
     Index("ix_intents_engine_plan", "engine", "plan"),

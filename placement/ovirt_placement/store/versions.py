@@ -15,6 +15,7 @@ from ovirt_placement.store.migrations import (
     version_0006_gates,
     version_0007_leases,
     version_0008_ha_watch,
+    version_0009_repairs,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -28,6 +29,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0006_gates.migrate,
     version_0007_leases.migrate,
     version_0008_ha_watch.migrate,
+    version_0009_repairs.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

@@ -15,7 +15,7 @@ from lxml import etree
 
 from . import quick
 from .fault import INVALID_REQUEST, NOT_WELL_FORMED, Fault
-from .mending import mended
+from .repairing import repaired
 
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
 DEEPEST = 64
@@ -76,7 +76,7 @@ def _root(body: bytes) -> etree._Element:
         return etree.fromstring(body, _parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         with contextlib.suppress(etree.XMLSyntaxError, ValueError):
-            return etree.fromstring(mended(body), _parser)
+            return etree.fromstring(repaired(body), _parser)
         raise Fault(NOT_WELL_FORMED, f"the call is not well-formed XML: {_one_line(error)}") from None
 
 

@@ -42,8 +42,8 @@ STATE = snapshot(
 )
 
 TEXT = """\
-Cluster cluster1: 1 migration, the fewest that mend all that can be mended (optimal).
-  1. web1 from alpha to beta: mends affinity group web
+Cluster cluster1: 1 migration, the fewest that repair all that can be repaired (optimal).
+  1. web1 from alpha to beta: repairs affinity group web
   Stays broken: affinity group db, hard: apart (db1, db2)
     - beta has 476 MiB free
     - db1 to beta: 4096 MiB needed, 476 MiB free
@@ -130,13 +130,13 @@ def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
             "vms": [{"id": "v1", "name": "web1", "from": {"id": "h1", "name": "alpha"}}],
             "from": {"id": "h1", "name": "alpha"},
             "to": {"id": "h2", "name": "beta"},
-            "reason": "mends affinity group web",
+            "reason": "repairs affinity group web",
             "after": [],
             "seconds": pytest.approx(plan["seconds"]),
             "closure": False,
             "reserves": False,
             "groups": [{"id": "g1", "name": "web"}],
-            "mends": [{"id": "g1", "name": "web"}],
+            "repairs": [{"id": "g1", "name": "web"}],
         }
     ]
     assert plan["remaining"][0]["groups"] == [{"id": "g2", "name": "db"}]
@@ -144,7 +144,7 @@ def test_a_plan_as_data_has_ids_and_names(state: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "status"), [((), 0), ("g1", 3), (("g1", "g2"), 4)], ids=["whole", "mended", "left"]
+    ("groups", "status"), [((), 0), ("g1", 3), (("g1", "g2"), 4)], ids=["whole", "repaired", "left"]
 )
 def test_the_status_says_what_a_plan_comes_to(tmp_path: Path, groups: tuple[str, ...], status: int) -> None:
     path = tmp_path / "some.json"

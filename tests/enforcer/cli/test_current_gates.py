@@ -41,7 +41,7 @@ def gates_now(path: Path) -> Iterator[Gates]:
 
 def test_without_a_store_the_configuration_and_the_tags_count(path: Path, tmp_path: Path) -> None:
     with gates_now(path) as gates:
-        assert gates.held(STATE) == EXCLUDED
+        assert gates.frozen(STATE) == EXCLUDED
     assert not (tmp_path / "store.db").exists()
 
 
@@ -51,6 +51,6 @@ def test_with_one_what_it_remembers_counts_too(path: Path, tmp_path: Path) -> No
     store.fail(one.id, "it broke")
     store.close()
     with gates_now(path) as gates:
-        held = gates.held(STATE)
+        held = gates.frozen(STATE)
     assert {vm: held[vm] for vm in "ab"} == EXCLUDED
     assert held["c"] == "its migration to h1 failed (it broke); the cooldown is 600 s"

@@ -29,7 +29,7 @@ from tests.placement.databases import database
 from tests.scenarios.stage import START
 from tests.stored import prepared
 
-#: A pair that one migration mends, two that cannot part, and a soft group that nobody is to mend.
+#: A pair that one migration repairs, two that cannot part, and a soft group that nobody is to repair.
 STATE = snapshot(
     host("h1", name="alpha"),
     host("h2", name="beta", free_mb=1500),
@@ -117,7 +117,7 @@ def test_a_plan_stands_with_what_held_it_and_what_it_brought(bench: Bench) -> No
     bench.done()
     lines = without_moments(bench.ask("history"))
     assert any(f"plan {bench.plan.id}, cluster {CLUSTER}: 1 migration" in line for line in lines)
-    assert "1. web1 from alpha to beta: mends affinity group web" in lines
+    assert "1. web1 from alpha to beta: repairs affinity group web" in lines
     assert any(line.startswith("held back once") and "(window): only at night" in line for line in lines)
     assert any(line.endswith("done in 0 s; afterwards web holds") for line in lines)
     assert "Stays broken: db (db1, db2)" in lines
@@ -189,8 +189,8 @@ def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
 
 
 def test_why_a_vm_is_not_moved_whose_step_waits_for_one_that_is_held(bench: Bench) -> None:
-    first = Step(vms=("v5",), sources=("h1",), target="h2", groups=(), mends=())
-    second = Step(vms=("v1",), sources=("h1",), target="h2", groups=("g1",), mends=("g1",), after=(0,))
+    first = Step(vms=("v5",), sources=("h1",), target="h2", groups=(), repairs=())
+    second = Step(vms=("v1",), sources=("h1",), target="h2", groups=("g1",), repairs=("g1",), after=(0,))
     bench.plan = Plan(cluster=CLUSTER, strategy="by hand", steps=(first, second))
     bench.planned()
     bench.history.record_held(bench.plan.id, {1: ("window", "only at night")})

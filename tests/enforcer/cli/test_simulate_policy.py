@@ -49,7 +49,7 @@ def test_a_loop_is_told_with_names(given: Path, capsys: pytest.CaptureFixture[st
 
 def test_as_data(given: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(given, ROUND, "--json") == 3
-    (found,) = defined(capsys.readouterr().out, "Rehearsals")["clusters"]
+    (found,) = defined(capsys.readouterr().out, "Simulations")["clusters"]
     assert (found["cluster"], found["outcome"], found["migrations"], found["balance"]) == (
         {"id": CLUSTER, "name": CLUSTER},
         "loop",

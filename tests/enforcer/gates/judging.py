@@ -1,4 +1,4 @@
-"""A cluster with one rule to mend, and what the gates say when a step towards that is asked for."""
+"""A cluster with one rule to repair, and what the gates say when a step towards that is asked for."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def step(vms: str = "a", source: str = "h1", target: str = "h2", groups: str = "g", **fields: Any) -> Step:
-    """A step that moves VMs from one host and mends groups; several are given with spaces between them."""
-    moved, mended = tuple(vms.split()), tuple(groups.split())
-    defaults: dict[str, Any] = {"groups": mended, "mends": mended}
+    """A step that moves VMs from one host and repairs groups; several are given with spaces between them."""
+    moved, repaired = tuple(vms.split()), tuple(groups.split())
+    defaults: dict[str, Any] = {"groups": repaired, "repairs": repaired}
     return Step(vms=moved, sources=(source,) * len(moved), target=target, **{**defaults, **fields})
 
 
@@ -31,7 +31,7 @@ def plan(*steps: Step) -> Plan:
     return Plan(cluster=CLUSTER, strategy="by hand", steps=steps)
 
 
-#: What mends the rule of `PARTS`.
+#: What repairs the rule of `PARTS`.
 STEP = step()
 
 

@@ -45,8 +45,8 @@ def test_a_host_in_maintenance_is_left_alone(host_id: str, status: str, words: s
 def test_the_planner_is_told_of_hosts_in_maintenance_and_their_vms() -> None:
     state = snapshot(*PARTS[1:], host("h1", status="preparing_for_maintenance"))
     reason = "host h1 goes into maintenance"
-    assert gates().held(state) == {"a": reason, "b": reason}
-    assert gates().held_hosts(state) == {"h1": reason}
+    assert gates().frozen(state) == {"a": reason, "b": reason}
+    assert gates().frozen_hosts(state) == {"h1": reason}
 
 
 @pytest.mark.parametrize(("limit", "passes"), [(3, False), (4, True)])

@@ -55,21 +55,21 @@ def test_the_planner_is_told_of_vms_hosts_and_groups() -> None:
     state = snapshot(*NAMED)
     of_host = {"a": "host one is among exclude_hosts", "b": "host one is among exclude_hosts"}
     asked = gates(excluding(exclude_hosts=("one",)))
-    assert asked.held(state) == of_host
-    assert asked.held_hosts(state) == {"h1": "host one is among exclude_hosts"}
+    assert asked.frozen(state) == of_host
+    assert asked.frozen_hosts(state) == {"h1": "host one is among exclude_hosts"}
     asked = gates(excluding(exclude_groups=("pair",), exclude_vms=("b",)))
-    assert asked.held(state) == {"b": "b is among exclude_vms"}
+    assert asked.frozen(state) == {"b": "b is among exclude_vms"}
     assert asked.held_groups(state) == {"g": "affinity group pair is among exclude_groups"}
-    assert asked.held_hosts(state) == {}
+    assert asked.frozen_hosts(state) == {}
 
 
 def test_a_vm_of_an_excluded_group_may_be_moved_for_another() -> None:
     settings = excluding(exclude_groups=("pair",))
     assert admitted(gates(settings), *NAMED, of=step(groups="k"))
-    assert admitted(gates(settings), *NAMED, of=step(groups="", mends=()))
+    assert admitted(gates(settings), *NAMED, of=step(groups="", repairs=()))
 
 
 def test_nothing_makes_room_for_an_excluded_group() -> None:
-    room, mends = step("b", groups=""), step("a", after=(0,))
+    room, repairs = step("b", groups=""), step("a", after=(0,))
     asked = gates(excluding(exclude_groups=("pair",)))
-    assert closed(asked, *NAMED, of=room, within=plan(room, mends))[0] == "exclusion"
+    assert closed(asked, *NAMED, of=room, within=plan(room, repairs))[0] == "exclusion"

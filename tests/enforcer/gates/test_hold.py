@@ -1,4 +1,4 @@
-"""A rule is mended once it was seen broken in as many cycles as the configuration asks for."""
+"""A rule is repaired once it was seen broken in as many cycles as the configuration asks for."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_of_both_halves_of_a_group_the_longer_broken_one_counts() -> None:
 
 
 def test_what_makes_room_waits_as_well() -> None:
-    room, mends = step("b", groups=""), step("a", after=(0,))
+    room, repairs = step("b", groups=""), step("a", after=(0,))
     asked = gates(THRICE, broken_cycles={KEY: 1})
-    assert closed(asked, of=room, within=plan(room, mends))[0] == "hold"
+    assert closed(asked, of=room, within=plan(room, repairs))[0] == "hold"
 
 
 def test_the_key_of_a_rule_names_its_groups_and_stays_the_same() -> None:

@@ -165,7 +165,7 @@ class World:
         goal = f"{where}h{target}"
         if goal in sources:
             goal = f"{where}h{(target + 1) % HOSTS}"
-        return Step(vms=together, sources=sources, target=goal, groups=(), mends=())
+        return Step(vms=together, sources=sources, target=goal, groups=(), repairs=())
 
     def _begin(self, where: str, step: Step) -> None:
         number = len(self.runs)

@@ -196,7 +196,7 @@ def test_what_ends_between_two_readings_counts_once(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Store, "history", end_then_read)
     with remembering(loaded) as memory:
         gates = memory.gates()
-        assert gates.held(snapshot(*PARTS)) == {}
+        assert gates.frozen(snapshot(*PARTS)) == {}
         assert gates.admit(snapshot(*PARTS), CLUSTER, STEP)
     store.close()
 
@@ -229,15 +229,15 @@ def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path)
     leases = LeaseStore(loaded.store.url, engine="default", patience_seconds=5)
     former = leases.take("first", 600.0)
     assert former is not None
-    state, mending = snapshot(*PARTS), Plan(cluster=CLUSTER, strategy="by hand", steps=(STEP,))
+    state, repairing = snapshot(*PARTS), Plan(cluster=CLUSTER, strategy="by hand", steps=(STEP,))
     with remembering(loaded, epoch=lambda: former) as memory:
         memory.look(state, CLUSTER)
-        assert memory.offer(memory.gates(), state, mending)
+        assert memory.offer(memory.gates(), state, repairing)
         leases.release(former)
         assert leases.take("second", 600.0) == former + 1
         for write in (
             lambda: memory.look(state, CLUSTER),
-            lambda: memory.offer(memory.gates(), state, mending),
+            lambda: memory.offer(memory.gates(), state, repairing),
             lambda: memory.offer(memory.gates(), state, Plan(cluster=CLUSTER, strategy="by hand")),
         ):
             with pytest.raises(LeaseLost):

@@ -1,4 +1,4 @@
-"""The mode of a step is the strictest of the engine's, its cluster's and those of what it mends."""
+"""The mode of a step is the strictest of the engine's, its cluster's and those of what it repairs."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def test_no_mode_of_a_cluster_or_group_is_less_strict_than_that_of_the_engine() 
     assert closed(gates(modes(APPROVE, **lenient)), *NAMED)[0] == "approval"
 
 
-def test_a_step_that_mends_nothing_of_a_group_is_none_of_its() -> None:
+def test_a_step_that_repairs_nothing_of_a_group_is_none_of_its() -> None:
     settings = modes(groups={"other": OBSERVE})
-    assert admitted(gates(settings), of=step(groups="g other", mends=("g",)))
-    assert closed(gates(settings), of=step(groups="g other", mends=("g", "other")))[0] == "mode"
-    assert closed(gates(settings), of=step(groups="g other", mends=()))[0] == "mode"
+    assert admitted(gates(settings), of=step(groups="g other", repairs=("g",)))
+    assert closed(gates(settings), of=step(groups="g other", repairs=("g", "other")))[0] == "mode"
+    assert closed(gates(settings), of=step(groups="g other", repairs=()))[0] == "mode"
 
 
 def test_what_makes_room_counts_by_what_it_makes_room_for() -> None:

@@ -41,7 +41,7 @@ def test_a_vm_rests_after_failures_after_a_move_and_after_many(
     history: list[Intent], holder: str | None
 ) -> None:
     asked = gates(history=tuple(history))
-    held = asked.held(snapshot(*PARTS))
+    held = asked.frozen(snapshot(*PARTS))
     if holder is None:
         assert held == {}
         assert admitted(asked)
@@ -51,14 +51,14 @@ def test_a_vm_rests_after_failures_after_a_move_and_after_many(
 
 def test_the_reasons_name_the_target_the_error_and_the_limit() -> None:
     state = snapshot(*PARTS)
-    assert gates(history=(intent(FAILED, 1),)).held(state) == {
+    assert gates(history=(intent(FAILED, 1),)).frozen(state) == {
         "a": "its migration to h2 failed (it broke); the cooldown is 600 s"
     }
-    assert gates(history=(intent(DONE, 1),)).held(state) == {"a": "it came to h2 less than 120 s ago"}
-    assert gates(history=(intent(DONE, 200),) * 7).held(state) == {
+    assert gates(history=(intent(DONE, 1),)).frozen(state) == {"a": "it came to h2 less than 120 s ago"}
+    assert gates(history=(intent(DONE, 200),) * 7).frozen(state) == {
         "a": "migrated 7 times in the last hour, as often as vm_migrations_per_hour allows"
     }
-    assert gates(history=(intent(FAILED, 1, error="refused: a backup runs"),)).held(state) == {
+    assert gates(history=(intent(FAILED, 1, error="refused: a backup runs"),)).frozen(state) == {
         "a": "the engine refused, since it is being backed up; it is asked again after 600 s"
     }
 
@@ -68,7 +68,7 @@ def test_the_longest_cooldown_lasts_as_long_as_the_vm_keeps_failing() -> None:
     ages = [longest - 1 + number * (longest + ENFORCE.interval_seconds) for number in range(8)]
     remembered = [age for age in ages if age < Gates.reach_seconds(ENFORCE)]
     history = tuple(intent(FAILED, age) for age in reversed(remembered))
-    held = gates(history=history).held(snapshot(*PARTS))
+    held = gates(history=history).frozen(snapshot(*PARTS))
     assert "the cooldown is 9600 s" in held["a"]
 
 
@@ -77,6 +77,6 @@ def test_what_a_plan_has_parked_it_may_take_on_at_once() -> None:
     there, on = step(source="h3", target="h1", groups="", after=()), STEP
     state, asked = snapshot(*PARTS), gates(history=(parked,))
     assert closed(asked, of=on) == ("just_moved", "it came to h1 less than 120 s ago")
-    assert asked.held(state, plan(on)) != {}
-    assert asked.held(state, plan(there, on)) == {}
+    assert asked.frozen(state, plan(on)) != {}
+    assert asked.frozen(state, plan(there, on)) == {}
     assert admitted(asked, of=on, within=plan(there, on))

@@ -64,7 +64,7 @@ class Bench:
         return Executor(connection, self.store, settings, self.clock, lambda epoch: self.leads)
 
     def task(self, fresh_until: float) -> Task:
-        """The step that mends the pair; nobody else leads."""
+        """The step that repairs the pair; nobody else leads."""
         admitted = gates().admit(STATE, CLUSTER, STEP)
         return Task(admitted, "plan", 1, STATE, None, fresh_until)  # type: ignore[arg-type]
 

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.migrating.fitting_steps import fitting_steps
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from tests.builders import CLUSTER
-from tests.placement.planning.choosing.clusters import drawn
+from tests.placement.planning.assignment.clusters import drawn
 
 SEEDS = st.integers(0, 100_000)
-ALL = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
+ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 
 
 def plan_for(state: Snapshot) -> Plan:
-    return make_plan(state, CLUSTER, wishes=ALL, strategy=catalogue.strategy(StrategyName.GREEDY))
+    return make_plan(state, CLUSTER, options=ALL, strategy=catalogue.strategy(StrategyName.GREEDY))
 
 
 def planned(seed: int, vms: int, groups: int) -> tuple[Snapshot, Plan]:
@@ -69,7 +69,7 @@ def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_repairs_wh
     # A later step may break it again for a rule that counts more; then the plan itself says that it remains.
     remaining = {group for rule in plan.remaining for group in rule.groups}
     for place in kept:
-        assert all(holds(at, group) for group in set(plan.steps[place].mends) - remaining)
+        assert all(holds(at, group) for group in set(plan.steps[place].repairs) - remaining)
 
 
 @given(SEEDS)
@@ -111,7 +111,7 @@ def test_what_happens_in_one_half_of_a_cluster_does_not_touch_the_plan_of_the_ot
             sources=tuple(f"r{host}" for host in step.sources),
             target=f"r{step.target}",
             groups=tuple(f"r{group}" for group in step.groups),
-            mends=tuple(f"r{group}" for group in step.mends),
+            repairs=tuple(f"r{group}" for group in step.repairs),
             after=tuple(place + number for place in step.after),
         )
         for step in second.steps

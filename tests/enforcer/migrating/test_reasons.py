@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_enforcer.migrating.reasons import with_reasons
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 
 STATE = snapshot(
@@ -18,7 +18,7 @@ REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refuse
 
 
 def test_of_a_rule_that_a_gate_spares() -> None:
-    plan = make_plan(STATE, CLUSTER, wishes=Wishes(spared=frozenset({"g"})))
+    plan = make_plan(STATE, CLUSTER, options=PlanOptions(spared=frozenset({"g"})))
     (rule,) = with_reasons(plan, STATE, {"g": "web is in mode observe"}, {}).remaining
     assert rule.because == ("web is in mode observe",)
 
@@ -29,7 +29,7 @@ def test_of_targets_that_the_engine_refused() -> None:
     assert rule.because[-2:] == ("web1: the engine refused it", "web2: the engine refused it, too")
 
 
-def test_nothing_is_added_to_what_is_mended() -> None:
+def test_nothing_is_added_to_what_is_repaired() -> None:
     plan = make_plan(STATE, CLUSTER, refused=[("a", "h2")])
     assert with_reasons(plan, STATE, {}, {("a", "h2"): "the engine refused it"}) == plan
     assert plan.steps

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.migrating import refusals
-from ovirt_enforcer.migrating.circumstances import digest
+from ovirt_enforcer.migrating.fingerprint import digest
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
@@ -148,7 +148,7 @@ def refusal(target: str, error: str, age: float, state: Snapshot = TOO_CLOSE) ->
         updated=0.0,
         age_seconds=age,
         error=error,
-        circumstances=digest(state, "a", ("h1", target)),
+        fingerprint=digest(state, "a", ("h1", target)),
     )
 
 

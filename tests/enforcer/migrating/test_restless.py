@@ -30,7 +30,7 @@ class Watched:
 
 
 def intent(target: str, state: IntentState, age_seconds: float = 0.0) -> Intent:
-    facts: dict[str, Any] = dict.fromkeys(("memory_mb", "error", "circumstances", "plan", "step"), None)
+    facts: dict[str, Any] = dict.fromkeys(("memory_mb", "error", "fingerprint", "plan", "step"), None)
     return Intent(
         **facts,
         id=1,
@@ -114,7 +114,7 @@ def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
         group("firm", APART, "v w"),
     )
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), vm("x", "h2"), *groups)
-    assert restless.held(state, found(state)) == {
+    assert restless.frozen(state, found(state)) == {
         "v": "somebody else moves it to and fro between h1 and h2",
     }
     assert set(restless.spared(state, found(state))) == {"near", "far"}
@@ -123,4 +123,4 @@ def test_it_is_left_alone_and_so_are_its_soft_groups_but_no_hard_rule() -> None:
 def test_a_hard_rule_that_it_breaks_is_repaired() -> None:
     hard = group("firm", TOGETHER, "v w")
     state = snapshot(host("h1"), host("h2"), vm("v", "h1"), vm("w", "h2"), hard)
-    assert restless.held(state, found(state)) == {}
+    assert restless.frozen(state, found(state)) == {}

@@ -116,17 +116,19 @@ def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(
     assert bench.begun() == ["a"]
 
 
-def test_what_somebody_mended_meanwhile_is_left_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_somebody_repaired_meanwhile_is_left_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The session ends just before the request, and an administrator is faster than the next log-in."""
     prepare = Store.prepare
 
-    def mend() -> None:
+    def repair() -> None:
         bench.engine.affinity_groups.edit("pair", AffinityGroupEdit(vms=["b"]))
         bench.pass_time(20)
 
     def session_ends(self: Store, migrations: Any, **how: Any) -> Any:
         bench.server.tokens.revoke_all()
-        at_next_log_in(monkeypatch, mend)
+        at_next_log_in(monkeypatch, repair)
         return prepare(self, migrations, **how)
 
     monkeypatch.setattr(Store, "prepare", session_ends)

@@ -25,8 +25,8 @@ STATE = snapshot(
 )
 
 
-def step(name: str, source: str, target: str, *after: int, mends: tuple[str, ...] = ()) -> Step:
-    return Step(vms=(name,), sources=(source,), target=target, groups=("all",), mends=mends, after=after)
+def step(name: str, source: str, target: str, *after: int, repairs: tuple[str, ...] = ()) -> Step:
+    return Step(vms=(name,), sources=(source,), target=target, groups=("all",), repairs=repairs, after=after)
 
 
 PLAN = Plan(
@@ -35,13 +35,13 @@ PLAN = Plan(
     steps=(
         step("d", "h1", "h2"),
         step("b", "h2", "h1", 0),
-        step("c", "h3", "h1", mends=("all",)),
+        step("c", "h3", "h1", repairs=("all",)),
     ),
 )
 
 
 def end(under_way: UnderWay, place: int, state: IntentState = IntentState.DONE) -> None:
-    facts: dict[str, Any] = dict.fromkeys(("source", "memory_mb", "error", "circumstances"), None)
+    facts: dict[str, Any] = dict.fromkeys(("source", "memory_mb", "error", "fingerprint"), None)
     ended = under_way.plan.steps[place]
     under_way.end(
         Intent(
@@ -83,7 +83,7 @@ def test_what_waits_for_a_failed_step_is_given_up_and_the_rest_goes_on() -> None
     assert list(under_way.ready()) == [2]
 
 
-def test_a_rule_is_held_against_what_several_steps_mend_together_once_all_are_done() -> None:
+def test_a_rule_is_held_against_what_several_steps_repair_together_once_all_are_done() -> None:
     under_way = UnderWay(PLAN)
     under_way.begin(2)
     end(under_way, 2)
@@ -119,7 +119,7 @@ def test_with_what_no_longer_fits_all_is_left_out_that_was_for_it(
 
 
 def test_what_has_to_do_with_something_else_goes_on() -> None:
-    other = Step(vms=("x",), sources=("h1",), target="h3", groups=("pair",), mends=("pair",))
+    other = Step(vms=("x",), sources=("h1",), target="h3", groups=("pair",), repairs=("pair",))
     state = snapshot(
         *STATE.hosts,
         *STATE.vms,

@@ -61,7 +61,7 @@ def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: Engi
 
 def test_a_number_that_somebody_else_has_used_loses_nothing(engine: Engine, channel: EngineEvents) -> None:
     channel.send(NOTICE)
-    channel.send(replace(NOTICE, kind=Kind.RULE_MENDED))
+    channel.send(replace(NOTICE, kind=Kind.RULE_REPAIRED))
     assert ours(engine) == [
         "affinity group near in cluster blue is broken",
         "affinity group near in cluster blue holds again",

@@ -1,4 +1,4 @@
-"""Says whether a cluster at rest could be mended further: brute force over all legal sequences."""
+"""Says whether a cluster at rest could be repaired further: brute force over all legal sequences."""
 
 from __future__ import annotations
 

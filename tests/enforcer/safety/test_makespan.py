@@ -15,7 +15,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.migrations import Migration
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
-from tests.placement.planning.choosing.test_spread import pairs_that_must_part
+from tests.placement.planning.assignment.test_spread import pairs_that_must_part
 from tests.placement.planning.ordering.repair import MOVES, repair
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 

@@ -16,7 +16,7 @@ _AT_ONCE, _FEW = 20, 5
 
 
 def judged(cases: Sequence[Case], folder: Path, seed: int) -> list[str]:
-    """All that went wrong while these cases were played, and what could be mended still."""
+    """All that went wrong while these cases were played, and what could be repaired still."""
     world = play(cases, folder, seed)
     end = world.engine.snapshot()
     faults = list(world.recorder.faults)

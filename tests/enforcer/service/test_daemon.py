@@ -93,7 +93,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     server.close()
 
 
-def test_two_clusters_are_mended_side_by_side(bench: Bench) -> None:
+def test_two_clusters_are_repaired_side_by_side(bench: Bench) -> None:
     bench.cycle()
     assert {vm.partition("-")[0] for vm in bench.migrated()} == {"one", "two"}
 

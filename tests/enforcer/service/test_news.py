@@ -62,10 +62,10 @@ def look(news: News, place_of_b: str) -> None:
     news.broken(state, CLUSTER, find_violations(state, CLUSTER))
 
 
-def test_a_hard_rule_is_told_when_it_breaks_and_when_it_is_mended(told: Told, news: News) -> None:
+def test_a_hard_rule_is_told_when_it_breaks_and_when_it_is_repaired(told: Told, news: News) -> None:
     for place in ("h1", "h2", "h2", "h1", "h1", "h2"):
         look(news, place)
-    assert told.kinds == [Kind.RULE_BROKEN, Kind.RULE_MENDED, Kind.RULE_BROKEN]
+    assert told.kinds == [Kind.RULE_BROKEN, Kind.RULE_REPAIRED, Kind.RULE_BROKEN]
     assert told.notices[0].facts == {"cluster": CLUSTER, "rule": "affinity group near"}
 
 

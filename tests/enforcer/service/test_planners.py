@@ -10,8 +10,8 @@ import pytest
 
 from ovirt_enforcer.service.planners import PlannersBeside, Planning, PlanningFailed, Question
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing.catalogue import StrategyName
-from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.planning.assignment.catalogue import StrategyName
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.
@@ -31,7 +31,13 @@ STATE = snapshot(
 
 def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> Question:
     return Question(
-        cluster=name, held={}, left_out={}, spared={}, wishes=Wishes(), strategy=strategy, deadline=30.0
+        cluster=name,
+        frozen={},
+        left_out={},
+        spared={},
+        options=PlanOptions(),
+        strategy=strategy,
+        deadline=30.0,
     )
 
 

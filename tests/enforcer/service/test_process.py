@@ -26,7 +26,7 @@ from tests.scenarios.stage import START
 from tests.service.listening import systemd
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
-#: A hard group that can be mended, another that cannot, and a soft one that nobody mends.
+#: A hard group that can be repaired, another that cannot, and a soft one that nobody repairs.
 STATE = snapshot(
     host("h1"),
     host("h2", free_mb=1500),

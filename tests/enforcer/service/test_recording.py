@@ -36,9 +36,9 @@ def state(place_of_b: str) -> Snapshot:
     )
 
 
-def step(*vms: str, mends: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
-    rules = [{"id": rule, "name": rule} for rule in mends]
-    return {"vms": [{"id": name, "name": name} for name in vms], "mends": rules, **fields}
+def step(*vms: str, repairs: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    rules = [{"id": rule, "name": rule} for rule in repairs]
+    return {"vms": [{"id": name, "name": name} for name in vms], "repairs": rules, **fields}
 
 
 class Bench:
@@ -94,8 +94,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     made.close()
 
 
-def test_a_step_that_mended_its_rule_says_so_everywhere(bench: Bench) -> None:
-    bench.plan(step("b", mends=("pair",), seconds=12.5))
+def test_a_step_that_repaired_its_rule_says_so_everywhere(bench: Bench) -> None:
+    bench.plan(step("b", repairs=("pair",), seconds=12.5))
     bench.done("b", 1)
     bench.recorder.look(state("h1"))
     (plan,) = bench.history.plans(since_seconds=60)
@@ -115,7 +115,7 @@ def test_a_step_that_mended_its_rule_says_so_everywhere(bench: Bench) -> None:
 
 
 def test_what_has_begun_is_planned_no_more(bench: Bench) -> None:
-    bench.plan(step("b", mends=("pair",)), step("c", mends=("apart",)))
+    bench.plan(step("b", repairs=("pair",)), step("c", repairs=("apart",)))
     assert bench.value("planned_migrations", cluster=CLUSTER) == 2
     bench.done("b", 1)
     assert bench.value("planned_migrations", cluster=CLUSTER) == 1
@@ -123,8 +123,8 @@ def test_what_has_begun_is_planned_no_more(bench: Bench) -> None:
     assert bench.value("planned_migrations", cluster=CLUSTER) == 0
 
 
-def test_a_step_that_mended_nothing_says_so_too(bench: Bench) -> None:
-    bench.plan(step("b", mends=("pair",)), step("c", mends=("apart",)))
+def test_a_step_that_repaired_nothing_says_so_too(bench: Bench) -> None:
+    bench.plan(step("b", repairs=("pair",)), step("c", repairs=("apart",)))
     bench.done("b", 1)
     bench.recorder.ended(bench.store.fail(bench.prepare("c", 2).id, f"{REFUSED}no room"))
     bench.recorder.look(state("h2"))
@@ -138,8 +138,8 @@ def test_a_step_that_mended_nothing_says_so_too(bench: Bench) -> None:
     assert bench.value("migrations_total", result="refused") == 1
 
 
-def test_what_others_mended_is_no_gain_of_a_step_that_failed(bench: Bench) -> None:
-    bench.plan(step("b", mends=("pair",)))
+def test_what_others_repaired_is_no_gain_of_a_step_that_failed(bench: Bench) -> None:
+    bench.plan(step("b", repairs=("pair",)))
     bench.recorder.ended(bench.store.fail(bench.prepare("b", 1).id, NEVER_ASKED))
     bench.recorder.look(state("h1"))
     assert bench.value("repairs_achieved_total") == 0
@@ -150,7 +150,7 @@ def test_what_others_mended_is_no_gain_of_a_step_that_failed(bench: Bench) -> No
 
 
 def test_what_a_step_brought_is_found_out_after_a_restart(bench: Bench) -> None:
-    bench.plan(step("b", mends=("pair",)))
+    bench.plan(step("b", repairs=("pair",)))
     bench.done("b", 1)
     later = Recorder(bench.history, Metrics())
     later.look(state("h1"))
@@ -185,7 +185,7 @@ def test_a_held_step_is_counted_each_time_and_told_when_its_gate_is_another(benc
     assert sorted((one.gate, one.times) for one in plan.held) == [("mode", 1), ("window", 3)]
 
 
-def test_violations_are_told_by_family_and_hardness_until_they_are_mended(bench: Bench) -> None:
+def test_violations_are_told_by_family_and_hardness_until_they_are_repaired(bench: Bench) -> None:
     def told(name: str = CLUSTER) -> float | None:
         return bench.value("violations", cluster=name, family="vm_affinity", hardness="hard")
 

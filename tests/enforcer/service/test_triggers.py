@@ -1,4 +1,4 @@
-"""What can break or mend a rule wakes the clusters that it concerns, and nothing else does."""
+"""What can break or repair a rule wakes the clusters that it concerns, and nothing else does."""
 
 from __future__ import annotations
 

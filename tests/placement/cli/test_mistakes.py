@@ -1,4 +1,4 @@
-"""Each mistake that a person can mend is one line on standard error that says what to do, and exit 2."""
+"""Each mistake that a person can repair is one line on standard error that says what to do, and exit 2."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.cli.main import main as enforcer
-from ovirt_enforcer.cli.plan import MENDS_ALL
+from ovirt_enforcer.cli.plan import REPAIRS_ALL
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.published.writer import Writer
@@ -143,4 +143,4 @@ def test_a_slow_engine_takes_no_time_from_planning(serving: Starting) -> None:
     with serving(broken) as live:
         live.server.disturbances.add(Disturbance(method="GET", path="/vms$", delay_seconds=2.0))
         options = ["--strategy", "greedy", "--deadline", "2", "--config", str(live.config)]
-        assert enforcer(["plan", *options]) == MENDS_ALL
+        assert enforcer(["plan", *options]) == REPAIRS_ALL

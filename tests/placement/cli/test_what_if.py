@@ -92,10 +92,10 @@ def test_a_mistaken_condition_is_named(live: LiveEngine) -> None:
     assert '"moves=5": write broken, conflicts, homeless, moves, failures' in live.capsys.readouterr().err
 
 
-def test_what_goes_mends_and_what_is_changed_breaks(serving: Starting) -> None:
+def test_what_goes_repairs_and_what_is_changed_breaks(serving: Starting) -> None:
     parted = replace(STATE, vms=tuple(replace(one, host="h2") if one.id == "b" else one for one in STATE.vms))
     with serving(parted) as live:
-        assert "mends affinity group near" in live.run(0, "groups", "remove", "near", "--what-if")[0]
+        assert "repairs affinity group near" in live.run(0, "groups", "remove", "near", "--what-if")[0]
         out, _ = live.run(0, "groups", "edit", "near", "--add-vm", "web3", "--what-if")
         assert "breaks affinity group near, hard: together" in out
         assert live.changes == []

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.certifying import apply
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
-from ovirt_placement.planning.remains import End, remains
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.unrepaired import End, remains
+from ovirt_placement.planning.verification import apply
 from tests.builders import (
     APART,
     CLUSTER,
@@ -30,16 +30,16 @@ from tests.builders import (
     vm,
 )
 
-ALL = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
+ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 #: What a plan of a large group may take, of the processor's time; other tests run beside it.
 PATIENCE_SECONDS = 5
 #: The same where it has a thousand steps, each of which all rules judge.
 MORE_PATIENCE_SECONDS = 10
 
 
-def planned(state: Snapshot, wishes: Wishes = ALL, seconds: float = 20.0) -> Plan:
+def planned(state: Snapshot, options: PlanOptions = ALL, seconds: float = 20.0) -> Plan:
     until = time.monotonic() + seconds
-    plan = make_plan(state, CLUSTER, wishes=wishes, deadline=Deadline(lambda: until - time.monotonic()))
+    plan = make_plan(state, CLUSTER, options=options, deadline=Deadline(lambda: until - time.monotonic()))
     for step in plan.steps:
         assert legal(state, step)
         state = apply(state, step)
@@ -48,7 +48,7 @@ def planned(state: Snapshot, wishes: Wishes = ALL, seconds: float = 20.0) -> Pla
 
 def quickly_planned(state: Snapshot, patience_seconds: float = PATIENCE_SECONDS) -> Plan:
     began = time.process_time()
-    plan = make_plan(state, CLUSTER, wishes=ALL, deadline=Deadline(lambda: 20.0))
+    plan = make_plan(state, CLUSTER, options=ALL, deadline=Deadline(lambda: 20.0))
     assert time.process_time() - began < patience_seconds
     return plan
 
@@ -97,7 +97,7 @@ def test_a_positive_group_of_a_thousand_vms_on_fifty_hosts() -> None:
     assert plan.crowded == (plan.steps[0].target,)  # by their CPU
 
 
-def test_of_hard_groups_that_contradict_each_other_the_rest_is_mended_by_one_move() -> None:
+def test_of_hard_groups_that_contradict_each_other_the_rest_is_repaired_by_one_move() -> None:
     state = snapshot(
         host("h1"), host("h2"), host("h3"),
         vm("a", "h1"), vm("b", "h1"), vm("c", "h1"),
@@ -114,7 +114,7 @@ def test_a_pair_gathers_on_the_host_that_one_of_them_must_be_on() -> None:
         host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h3"),
         group("with", TOGETHER, "a b"), group("on", vms="a", hosts_rule=TOGETHER, hosts="h3"),
     )  # fmt: skip
-    plan = planned(state, Wishes())
+    plan = planned(state, PlanOptions())
     assert moves(plan) == ["a to h3"]
     assert plan.remaining == ()
 
@@ -124,19 +124,19 @@ def test_a_pair_that_stands_together_goes_whole_to_the_host_of_one() -> None:
         host("h1"), host("h3"), vm("a", "h1"), vm("b", "h1"),
         group("with", TOGETHER, "a b"), group("on", vms="a", hosts_rule=TOGETHER, hosts="h3"),
     )  # fmt: skip
-    plan = planned(state, Wishes())
+    plan = planned(state, PlanOptions())
     assert moves(plan) == ["a b to h3"]
     assert plan.steps[0].closure
     assert plan.remaining == ()
 
 
-def test_a_soft_host_rule_is_mended_where_that_is_asked_for() -> None:
+def test_a_soft_host_rule_is_repaired_where_that_is_asked_for() -> None:
     state = snapshot(
         host("h1"), host("h2"), vm("a", "h1"),
         group("near", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
     )  # fmt: skip
     assert moves(planned(state)) == ["a to h2"]
-    assert moves(planned(state, Wishes())) == []
+    assert moves(planned(state, PlanOptions())) == []
 
 
 def test_no_vm_goes_to_a_host_whose_cpu_is_taken_while_another_will_do() -> None:
@@ -145,7 +145,7 @@ def test_no_vm_goes_to_a_host_whose_cpu_is_taken_while_another_will_do() -> None
         vm("a", "h1", vcpus=4, usage_cpu_percent=80), vm("b", "h1", migratable=False),
         group("g", APART, "a b"),
     )  # fmt: skip
-    headroom = Wishes(memory_headroom=0.1, cpu_headroom=0.1)
+    headroom = PlanOptions(memory_headroom=0.1, cpu_headroom=0.1)
     plan = planned(state, headroom)
     assert moves(plan) == ["a to h3"]
     assert plan.crowded == ()
@@ -154,7 +154,7 @@ def test_no_vm_goes_to_a_host_whose_cpu_is_taken_while_another_will_do() -> None
 def test_headroom_is_given_up_for_a_hard_rule_alone_and_said() -> None:
     parts = (host("h1"), host("h2", cpu_percent=88), vm("a", "h1", vcpus=4, usage_cpu_percent=80))
     other = vm("b", "h1", migratable=False)
-    headroom = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}), cpu_headroom=0.1)
+    headroom = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}), cpu_headroom=0.1)
     hard = planned(snapshot(*parts, other, group("g", APART, "a b")), headroom)
     assert (moves(hard), hard.crowded) == (["a to h2"], ("h2",))
     near = group("near", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2")
@@ -171,7 +171,7 @@ def test_thirty_pairs_that_part_do_not_all_go_to_one_host() -> None:
         *(vm(name, f"h{number // 2 % 15:02}", needs_mb=4096, vcpus=2) for number, name in enumerate(names)),
         *(group(f"g{pair:02}", APART, f"{names[2 * pair]} {names[2 * pair + 1]}") for pair in range(30)),
     )
-    plan = planned(state, Wishes(memory_headroom=0.1, cpu_headroom=0.1))
+    plan = planned(state, PlanOptions(memory_headroom=0.1, cpu_headroom=0.1))
     assert plan.migrations == 30
     assert plan.remaining == ()
     arrivals = Counter(step.target for step in plan.steps)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
-from ovirt_placement.planning import certifying
-from ovirt_placement.planning.certifying import apply
+from ovirt_placement.planning import verification
 from ovirt_placement.planning.legality import legal
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.verification import apply
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from ovirt_placement.rules.rule import Rule, UnitKind
@@ -112,7 +112,7 @@ def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_told(monkeypatch: 
 def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(certifying, "legal", lambda state, step: False)
+    monkeypatch.setattr(verification, "legal", lambda state, step: False)
     plan = make_plan(snapshot(*THREE_HOSTS, *CROWDED), CLUSTER)
     assert plan.steps == ()
     assert {dropped.step.target for dropped in plan.refused} == {"h2", "h3"}

@@ -14,16 +14,16 @@ from typing import ClassVar
 
 import pytest
 
-from ovirt_placement.planning.choosing.catalogue import StrategyName, strategy
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.goal import HARD, Goal
-from ovirt_placement.planning.problem.posing import pose
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.problem.standing import Standing, are_legal
 from ovirt_placement.planning.solving import solve
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.forms import AtMost
-from ovirt_placement.rules.standing import Standing as Places
+from ovirt_placement.rules.placement import Placement as Places
 from tests.builders import CLUSTER, host, snapshot, vm
 
 #: The host of each VM.
@@ -47,24 +47,24 @@ class Limit(Constraint, frozen=True, kw_only=True):
     def form(self) -> AtMost:
         return AtMost(self.most, self.set_of, self.place_of)
 
-    def offenders(self, standing: Places) -> tuple[str, ...]:
-        at = dict(self.running(standing))
+    def offenders(self, placement: Places) -> tuple[str, ...]:
+        at = dict(self.running(placement))
         full = self.full(at)
         return tuple(one for one in self.vms if one in at and self.place_of.get(at[one], at[one]) in full)
 
-    def surplus(self, standing: Places) -> int:
-        there = self.sets_by_place(dict(self.running(standing)))
+    def surplus(self, placement: Places) -> int:
+        there = self.sets_by_place(dict(self.running(placement)))
         return sum(
             sum(sorted(len(members) for members in sets.values())[: max(0, len(sets) - self.most)])
             for sets in there.values()
         )
 
-    def admits(self, vm: str, host: str, standing: Places) -> bool:
+    def admits(self, vm: str, host: str, placement: Places) -> bool:
         place = self.place_of.get(host, host)
         there = {
             self.set_of.get(peer, peer)
             for peer in self.vms
-            if peer != vm and place in {self.place_of.get(one, one) for one in standing.occupied(peer)}
+            if peer != vm and place in {self.place_of.get(one, one) for one in placement.occupied(peer)}
         }
         return len(there | {self.set_of.get(vm, vm)}) <= self.most
 
@@ -93,7 +93,7 @@ def drawn(seed: int, hosts: int = 4, vms: int = 5) -> Problem:
 
 def posed(problem: Problem, limits: list[Limit]) -> Problem:
     """The problem with these constraints as its goals, all of them wanted."""
-    start = Standing(problem)
+    start = ProblemPlacement(problem)
     goals = tuple(
         Goal(
             number,

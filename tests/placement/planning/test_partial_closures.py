@@ -7,19 +7,19 @@ import random
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.brute_force import BruteForce
 from tests.placement.planning.ordering.drawn import reachable_end
 from tests.placement.planning.ordering.oracle import Cluster, Request
 from tests.placement.planning.test_planner_properties import end_of
 
-ALL = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
+ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 
 
 def drawn(seed: int, *, soft: bool = True) -> Snapshot:
@@ -67,10 +67,10 @@ def test_two_parts_that_each_stand_whole_become_one_by_one_request() -> None:
 
 
 @pytest.mark.parametrize("seed", range(0, 300, 20))
-def test_no_plan_mends_more_or_needs_fewer_migrations(seed: int) -> None:
+def test_no_plan_repairs_more_or_needs_fewer_migrations(seed: int) -> None:
     for one in range(seed, seed + 20):
         state = drawn(one)
-        plan = make_plan(state, CLUSTER, wishes=ALL, explained=False)
+        plan = make_plan(state, CLUSTER, options=ALL, explained=False)
         assert plan.proven
         assert end_of(state, plan) == BruteForce(state).best()
 
@@ -80,7 +80,7 @@ def test_greedy_plans_are_legal_and_claim_nothing_that_is_not_so() -> None:
     for seed in range(100):
         state = drawn(seed)
         strategy = catalogue.strategy(StrategyName.GREEDY)
-        plan = make_plan(state, CLUSTER, wishes=ALL, explained=False, strategy=strategy)
+        plan = make_plan(state, CLUSTER, options=ALL, explained=False, strategy=strategy)
         reached, best = end_of(state, plan), BruteForce(state).best()
         assert not plan.proven or reached == best
         missed += reached[0] != best[0]

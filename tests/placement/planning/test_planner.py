@@ -8,7 +8,7 @@ import pytest
 from ovirt_placement.model import Rule, Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import holds, make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from tests.builders import (
     APART,
     CLUSTER,
@@ -43,7 +43,7 @@ def why(plan: Plan) -> str:
 def test_the_minority_joins_the_majority() -> None:
     plan = planned(*HOSTS, vm("a", "h2"), vm("b", "h2"), vm("c", "h1"), group("g", TOGETHER, "a b c"))
     assert moves(plan) == ["c to h2"]
-    assert plan.steps[0].mends == ("g",)
+    assert plan.steps[0].repairs == ("g",)
 
 
 def test_groups_that_share_a_vm_that_is_down_gather_as_one() -> None:
@@ -56,7 +56,7 @@ def test_groups_that_share_a_vm_that_is_down_gather_as_one() -> None:
         group("g2", TOGETHER, "b c"),
     )
     assert moves(plan) in (["a to h2"], ["c to h1"])
-    assert plan.steps[0].mends == ("g1", "g2")
+    assert plan.steps[0].repairs == ("g1", "g2")
 
 
 def test_the_cheapest_vm_leaves_for_the_roomiest_host_that_is_no_failover_host() -> None:
@@ -109,16 +109,16 @@ def test_a_host_rule_decides_where_a_group_gathers() -> None:
 
 
 @pytest.mark.parametrize("rule", [SOFT_APART, SOFT_TOGETHER])
-def test_soft_groups_are_mended_where_that_is_asked_for_and_told_in_any_case(rule: Rule) -> None:
+def test_soft_groups_are_repaired_where_that_is_asked_for_and_told_in_any_case(rule: Rule) -> None:
     state = snapshot(
         *HOSTS, vm("a", "h1"), vm("b", "h1" if rule is SOFT_APART else "h2"), group("g", rule, "a b")
     )
     told = make_plan(state, CLUSTER)
     assert told.steps == ()
     assert [(rule.groups, rule.hard, rule.because) for rule in told.remaining] == [(("g",), False, ())]
-    mended = make_plan(state, CLUSTER, wishes=Wishes(repair=frozenset({Repair.HARD, Repair.SOFT})))
-    assert mended.migrations == 1
-    assert mended.remaining == ()
+    repaired = make_plan(state, CLUSTER, options=PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT})))
+    assert repaired.migrations == 1
+    assert repaired.remaining == ()
 
 
 def test_members_in_other_clusters_do_not_count() -> None:
@@ -205,20 +205,20 @@ def test_no_vm_is_sent_towards_a_host_that_does_not_answer() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_mended_says_why(parts: tuple[Part, ...], reason: str) -> None:
+def test_what_cannot_be_repaired_says_why(parts: tuple[Part, ...], reason: str) -> None:
     plan = planned(*parts)
     assert plan.proven
     assert plan.steps == ()
     assert reason in why(plan)
 
 
-def test_a_vm_that_is_held_stays_and_the_reason_is_told() -> None:
+def test_a_vm_that_is_frozen_stays_and_the_reason_is_told() -> None:
     plan = planned(
         *HOSTS,
         vm("a", "h1"),
         vm("b", "h1", migratable=False),
         group("g", APART, "a b"),
-        held={"a": "it rests"},
+        frozen={"a": "it rests"},
     )
     assert plan.steps == ()
     assert "a stays where it is: it rests" in why(plan)

@@ -11,24 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.certifying import apply
-from ovirt_placement.planning.choosing.choice import Strategy
-from ovirt_placement.planning.choosing.greedy.strategy import Greedy
-from ovirt_placement.planning.choosing.random import Random
+from ovirt_placement.planning.assignment.choice import Strategy
+from ovirt_placement.planning.assignment.greedy.strategy import Greedy
+from ovirt_placement.planning.assignment.random import Random
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import holds, make_plan
-from ovirt_placement.planning.problem.posing import Repair, Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.verification import apply
 from tests.builders import CLUSTER
 from tests.placement.planning.brute_force import BruteForce, Violations
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
-ALL = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
-PARTLY = Wishes(repair=frozenset(Repair))
+ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+PARTLY = PlanOptions(repair=frozenset(Repair))
 
 
-def planned(cluster: Snapshot, wishes: Wishes = ALL) -> Plan:
-    return make_plan(cluster, CLUSTER, wishes=wishes)
+def planned(cluster: Snapshot, options: PlanOptions = ALL) -> Plan:
+    return make_plan(cluster, CLUSTER, options=options)
 
 
 def end_of(cluster: Snapshot, plan: Plan, *, partly: bool = False) -> tuple[Violations, int]:
@@ -48,7 +48,7 @@ def end_of(cluster: Snapshot, plan: Plan, *, partly: bool = False) -> tuple[Viol
 
 @settings(max_examples=100, deadline=None)
 @given(tiny_clusters())
-def test_no_plan_mends_more_or_needs_fewer_migrations(cluster: Snapshot) -> None:
+def test_no_plan_repairs_more_or_needs_fewer_migrations(cluster: Snapshot) -> None:
     plan = planned(cluster)
     assert plan.proven
     assert end_of(cluster, plan) == BruteForce(cluster).best()
@@ -63,7 +63,7 @@ def test_no_plan_that_leaves_no_more_broken_has_fewer_migrations_than_are_said_t
     """Time is counted in questions for it: most plans are cut short."""
     left = count(questions, -1)
     deadline = Deadline(partial(next, left))
-    plan = make_plan(cluster, CLUSTER, wishes=ALL, strategy=strategy, deadline=deadline)
+    plan = make_plan(cluster, CLUSTER, options=ALL, strategy=strategy, deadline=deadline)
     oracle = BruteForce(cluster)
     worth, migrations = end_of(cluster, plan)
     fewest = min(cost for at, cost in oracle.cheapest().items() if oracle.worth(at) <= worth)
@@ -126,4 +126,4 @@ def test_the_rest_of_a_plan_is_what_a_new_plan_would_cost(cluster: Snapshot) -> 
         after = apply(cluster, plan.steps[0])
         assert planned(after).migrations == plan.migrations - len(plan.steps[0].vms)
         rest = msgspec.structs.replace(plan, steps=plan.steps[1:])
-        assert holds(after, rest, wishes=ALL)
+        assert holds(after, rest, options=ALL)

@@ -9,18 +9,18 @@ from itertools import count
 
 import pytest
 
-from ovirt_placement.planning.choosing.choice import Choice
-from ovirt_placement.planning.choosing.greedy.bound import bound
-from ovirt_placement.planning.choosing.greedy.strategy import Greedy
+from ovirt_placement.planning.assignment.choice import Choice
+from ovirt_placement.planning.assignment.greedy.bound import bound
+from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.problem.posing import Repair, Wishes, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.planning.solving import solve
 from ovirt_placement.planning.value import value
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.choosing.clusters import drawn
+from tests.placement.planning.assignment.clusters import drawn
 from tests.placement.planning.clocks import Clock
 
 #: Both stand wrong, neither host has room for another, and on h3 there is room for one.
@@ -42,10 +42,10 @@ class Found:
         *self._others, self._best = ends
 
     def choose(self, problem: Problem, deadline: Deadline) -> Choice:
-        standing = Standing(problem)
+        placement = ProblemPlacement(problem)
         for one, target in self._best.items():
-            standing.move((one,), target)
-        return Choice(self._best, score(standing), bound(problem), others=tuple(reversed(self._others)))
+            placement.move((one,), target)
+        return Choice(self._best, score(placement), bound(problem), others=tuple(reversed(self._others)))
 
 
 def moves(*ends: Mapping[str, str]) -> list[Move]:
@@ -65,8 +65,8 @@ def test_an_end_that_is_reached_straight_is_kept() -> None:
 @pytest.mark.parametrize("seed", [6, 24])
 def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
     """Time is counted in questions for it, so that it is the same on every machine."""
-    wishes = Wishes(repair=frozenset({Repair.HARD, Repair.SOFT}))
-    problem = pose(drawn(seed, hosts=8, vms=40, groups=22), CLUSTER, wishes=wishes)
+    options = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+    problem = pose(drawn(seed, hosts=8, vms=40, groups=22), CLUSTER, options=options)
     values = []
     for questions in (50, 150, 500, 1500):
         left = count(questions, -1)

@@ -1,19 +1,19 @@
-"""Nearly full clusters: where no way leads to the ends that look best, rules are mended step by step."""
+"""Nearly full clusters: where no way leads to the ends that look best, rules are repaired step by step."""
 
 from __future__ import annotations
 
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing import catalogue
-from ovirt_placement.planning.choosing.catalogue import StrategyName
+from ovirt_placement.planning.assignment import catalogue
+from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.local_search.search import improved
+from ovirt_placement.planning.local_search.shortening import shortened
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import pose
+from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.stepwise.search import improved
-from ovirt_placement.planning.stepwise.shortening import shortened
 from ovirt_placement.planning.value import value
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.ordering.oracle import Cluster, Request
@@ -42,7 +42,7 @@ def test_what_can_be_repaired_for_certain_is_repaired_to_the_last_rule(seed: int
     assert left(state, planned(state)) == 0
 
 
-def test_what_no_order_of_the_best_end_mends_is_mended_step_by_step() -> None:
+def test_what_no_order_of_the_best_end_repairs_is_repaired_step_by_step() -> None:
     state = tangled(20)
     plan = planned(state)
     assert plan == planned(state)

@@ -40,7 +40,7 @@ def state(tmp_path: Path) -> Path:
     fixed = vm("c", "h2", migratable=False), vm("d", "h2", migratable=False)
     cluster = snapshot(
         host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), *fixed,
-        group("mendable", APART, "a b"), group("stuck", APART, "c d"),
+        group("repairable", APART, "a b"), group("stuck", APART, "c d"),
     )  # fmt: skip
     path.write_bytes(state_file.dumps(cluster))
     return path
@@ -56,7 +56,7 @@ def test_a_plan_is_greedy_and_says_so(state: Path) -> None:
     done = ran("plan", "--state", str(state))
     assert done.returncode == 4
     assert "(greedy)" in done.stdout.splitlines()[0]
-    assert "mends affinity group mendable" in done.stdout
+    assert "repairs affinity group repairable" in done.stdout
     assert "stays where it is" in done.stdout
     assert done.stderr == ""
 

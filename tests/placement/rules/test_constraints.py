@@ -13,7 +13,7 @@ from ovirt_placement.rules.affinity.apart import Apart
 from ovirt_placement.rules.affinity.on_hosts import OffHosts, OnHosts
 from ovirt_placement.rules.affinity.together import Together
 from ovirt_placement.rules.constraint import Constraint
-from ovirt_placement.rules.standing import SnapshotStanding
+from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.verdict import Request
 from tests.builders import CLUSTER
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
@@ -38,23 +38,25 @@ def kept(state: Snapshot, constraint: Constraint) -> bool:
 
 @given(snapshots())
 def test_a_constraint_is_kept_broken_and_short_of_moves_all_at_once(state: Snapshot) -> None:
-    standing = SnapshotStanding(state)
+    placement = SnapshotPlacement(state)
     for constraint in catalogue.constraints(state, CLUSTER):
         right = kept(state, constraint)
-        assert constraint.keeps(standing) is right
-        assert (constraint.surplus(standing) == 0) is right
-        assert (not constraint.offenders(standing)) is right
-        assert constraint.surplus(standing) <= len(constraint.offenders(standing))
+        assert constraint.keeps(placement) is right
+        assert (constraint.surplus(placement) == 0) is right
+        assert (not constraint.offenders(placement)) is right
+        assert constraint.surplus(placement) <= len(constraint.offenders(placement))
 
 
 @given(snapshots(), st.sampled_from(VMS))
 def test_hard_constraints_admit_what_the_filters_accept(state: Snapshot, vm: str) -> None:
-    standing = SnapshotStanding(state)
+    placement = SnapshotPlacement(state)
     hard = [one for one in catalogue.constraints(state, CLUSTER) if one.hard and vm in one.vms]
     together = [one for one in hard if isinstance(one, Together)]
     others = [one for one in hard if one not in together]
     request = Request((vm,), HOSTS)
-    accepted = {host for host in HOSTS if all(one.admits(vm, host, standing) for one in (*together, *others))}
+    accepted = {
+        host for host in HOSTS if all(one.admits(vm, host, placement) for one in (*together, *others))
+    }
     by_filters = {verdict.host for verdict in vm_filter.filter_hosts(state, request) if verdict.accepted}
     by_filters &= {verdict.host for verdict in host_filter.filter_hosts(state, request) if verdict.accepted}
     shut_out = any(one.implicit and vm in one.vms and not one.hosts for one in state.affinity_labels)
@@ -64,13 +66,13 @@ def test_hard_constraints_admit_what_the_filters_accept(state: Snapshot, vm: str
 @given(snapshots(), st.sampled_from(VMS), st.sampled_from(HOSTS))
 def test_an_admitted_move_never_makes_more_moves_necessary(state: Snapshot, vm: str, host: str) -> None:
     """But for positive groups, of which a split one may be joined on any of its hosts."""
-    before = SnapshotStanding(state)
+    before = SnapshotPlacement(state)
     for constraint in catalogue.constraints(state, CLUSTER):
         if vm not in constraint.vms or isinstance(constraint, Together):
             continue
         if constraint.admits(vm, host, before) and before.runs_on(vm) is not None:
             moved = _moved(state, vm, host)
-            assert constraint.surplus(SnapshotStanding(moved)) <= constraint.surplus(before)
+            assert constraint.surplus(SnapshotPlacement(moved)) <= constraint.surplus(before)
 
 
 def _moved(state: Snapshot, vm: str, host: str) -> Snapshot:

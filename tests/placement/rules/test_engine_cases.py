@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.choosing.engine_order import tiers as tiers_of_engine
+from ovirt_placement.planning.assignment.engine_order import tiers as tiers_of_engine
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
@@ -24,8 +24,8 @@ from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import even_cpu, even_memory
 from ovirt_placement.rules.load.even_distribution import Limits, balance, proposals
+from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.rule import Filter
-from ovirt_placement.rules.standing import SnapshotStanding
 from ovirt_placement.rules.verdict import Move, Request
 from tests.placement.rules.engine_cases import EngineCase, names, tiers
 
@@ -96,10 +96,10 @@ def test_balances(name: str) -> None:
 def test_enforcement(name: str) -> None:
     """Each order that the engine's lots gave is one of ours, where only the order within a tier is by lot."""
     case = EngineCase.named(name)
-    standing = SnapshotStanding(case.snapshot)
-    rules = [one for one in constraints(case.snapshot, case.asked["cluster"]) if not one.keeps(standing)]
+    placement = SnapshotPlacement(case.snapshot)
+    rules = [one for one in constraints(case.snapshot, case.asked["cluster"]) if not one.keeps(placement)]
     movable = {vm.id for vm in case.snapshot.vms if vm.movable}
-    found = [tier for _, tier in tiers_of_engine(rules, standing, movable, as_engine=True)]
+    found = [tier for _, tier in tiers_of_engine(rules, placement, movable, as_engine=True)]
     for order in case.answer:
         left = list(order)
         for tier in found:

@@ -117,7 +117,7 @@ class Parts:
             self.intents.finish(intent.id)
         self.intents.forget(older_than_seconds=-60)
         put_keys(self.keys, [key(2.0)], set_by="eve")
-        self.keys.change(lambda standing: KeyChange(remove=standing), set_by="eve")
+        self.keys.change(lambda placement: KeyChange(remove=placement), set_by="eve")
         self.keys.begin_runs([Run("v1", 2.0, (), ())])
         self.keys.end_runs(["v1"])
         self.keys.mark_missing(["v2"])
@@ -252,8 +252,8 @@ def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
     start, names = threading.Barrier(6), [f"author{number}" for number in range(6)]
     Store(url, engine=OURS).open_intents()  # makes the tables
 
-    def count(standing: tuple[PlacementKey, ...]) -> KeyChange:
-        return KeyChange(put=(key(float(standing[0].value) + 1 if standing else 1.0),))
+    def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        return KeyChange(put=(key(float(placement[0].value) + 1 if placement else 1.0),))
 
     def come(name: str) -> None:
         store = KeyStore(url, engine=THEIRS, patience_seconds=30)

@@ -16,7 +16,7 @@ PAIR = {"id": "g1", "name": "pair"}
 
 
 def step(vm: str, **fields: Any) -> dict[str, Any]:
-    return {"vms": [{"id": vm, "name": vm}], "to": {"id": "h2", "name": "h2"}, "mends": [PAIR], **fields}
+    return {"vms": [{"id": vm, "name": vm}], "to": {"id": "h2", "name": "h2"}, "repairs": [PAIR], **fields}
 
 
 def plan(*steps: dict[str, Any]) -> dict[str, Any]:

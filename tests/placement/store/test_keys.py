@@ -65,8 +65,8 @@ def test_a_key_replaces_the_one_in_its_place_only(store: KeyStore) -> None:
 def test_what_is_decided_on_the_keys_that_stand_is_done(store: KeyStore) -> None:
     put_keys(store, [key("GEN"), key("SAN")])
 
-    def decide(standing: tuple[PlacementKey, ...]) -> KeyChange:
-        assert standing == (key("GEN"), key("SAN"))
+    def decide(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        assert placement == (key("GEN"), key("SAN"))
         return KeyChange(put=(key("SAN", 2.0),), remove=(key("GEN"), key("OTHER")))
 
     assert store.change(decide, set_by="bob").put == (key("SAN", 2.0),)
@@ -81,7 +81,7 @@ def test_a_change_is_whole_or_nothing(store: KeyStore) -> None:
     with pytest.raises((UserError, UnicodeError)):
         store.change(lambda _: change, set_by="ann")
 
-    def refuse(standing: tuple[PlacementKey, ...]) -> KeyChange:
+    def refuse(placement: tuple[PlacementKey, ...]) -> KeyChange:
         raise UserError("not so")
 
     with pytest.raises(UserError, match="not so"):
@@ -146,8 +146,8 @@ def test_nobody_decides_on_keys_that_another_changes_meanwhile(url: str) -> None
     turns, authors = 5, [f"author{number}" for number in range(6)]
     start = threading.Barrier(len(authors))
 
-    def count(standing: tuple[PlacementKey, ...]) -> KeyChange:
-        (before,) = (float(one.value) for one in standing) if standing else (0.0,)
+    def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        (before,) = (float(one.value) for one in placement) if placement else (0.0,)
         return KeyChange(put=(key("TURNS", before + 1),))
 
     def take_turns(name: str) -> None:

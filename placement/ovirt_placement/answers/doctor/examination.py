@@ -24,7 +24,7 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_service.errors import UserError
 
 _NEWEST_EVENTS = 1000
-_REHEARSE = (
+_SIMULATE = (
     "the enforcer migrates VMs: run ovirt-enforcer simulate-policy to see whether it, the engine and the"
     " balance of load undo each other's work"
 )
@@ -71,7 +71,7 @@ def examine(configuration: Config, proxy: str | None = None, *, tell: bool = Fal
                 Finding(
                     kind="engine_fails",
                     what=str(error),
-                    remedy="mend that first: the rest depends on the engine's answers",
+                    remedy="repair that first: the rest depends on the engine's answers",
                 )
             )
     return examination
@@ -105,7 +105,7 @@ def _examine_engine(
     enforcing = configuration.section("enforcer", _Enforcer).mode == "enforce"
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
     if enforcing:
-        examination.hints.append(_REHEARSE)
+        examination.hints.append(_SIMULATE)
         examination.add(
             "permissions", lambda: engine.examine_permissions(connection, root, snapshot.clusters)
         )

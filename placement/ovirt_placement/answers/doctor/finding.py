@@ -13,7 +13,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: Which thing it is, for programs.
     kind: str
     what: str
-    #: What would mend it.
+    #: What would repair it.
     remedy: str
     #: The cluster that it concerns.
     cluster: Named | None = None

@@ -176,7 +176,7 @@ def _lack(policy: InUse, rule: Rule) -> str:
 
 
 def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
-    """Setup mends it; but the engine's own policies are locked, and it would take another for the cluster."""
+    """Setup repairs it; the engine's own policies are locked, so it would take another for the cluster."""
     if policy.locked:
         return f"run ovirt-placement setup --cluster {cluster.name if cluster else 'CLUSTER'}"
     return _SETUP.format(policy=policy.name)

@@ -8,7 +8,7 @@ from ovirt_placement.rules.record import Record
 
 
 class Found(Record, frozen=True, omit_defaults=False):
-    """One thing that is not right, and what would mend it."""
+    """One thing that is not right, and what would repair it."""
 
     kind: str
     sentence: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ovirt_placement.answers.documents.document import Document
-from ovirt_placement.answers.ha_check import standing
+from ovirt_placement.answers.ha_check import placement
 from ovirt_placement.answers.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import HaCheck
@@ -160,4 +160,6 @@ def _survived(one: Survival, snapshot: Snapshot) -> Survived:
 
 def _outside(one: Outside, snapshot: Snapshot) -> Unprotected:
     host = None if one.host is None else named_host(one.host, snapshot)
-    return Unprotected(named_vm(one.vm, snapshot), one.status, host, one.host_status, standing(one, snapshot))
+    return Unprotected(
+        named_vm(one.vm, snapshot), one.status, host, one.host_status, placement(one, snapshot)
+    )

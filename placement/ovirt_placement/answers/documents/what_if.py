@@ -8,7 +8,7 @@ from ovirt_placement.rules.record import Record
 
 
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
-    """A rule that the change breaks or mends, with the running VMs that stand wrong."""
+    """A rule that the change breaks or repairs, with the running VMs that stand wrong."""
 
     kind: str
     asks: str
@@ -40,11 +40,11 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
 
     cluster: Named
     broken: tuple[ForeseenRule, ...]
-    mended: tuple[ForeseenRule, ...]
-    #: Rules that the migrations do not mend.
+    repaired: tuple[ForeseenRule, ...]
+    #: Rules that the migrations do not repair.
     stays_broken: tuple[ForeseenRule, ...]
     moves: tuple[ForeseenMove, ...]
-    #: Whether fewer migrations surely do not mend as much.
+    #: Whether fewer migrations surely do not repair as much.
     proven: bool
     #: Now, with the change, and once the migrations are made; null without highly available VMs.
     failures_now: ForeseenFailures | None

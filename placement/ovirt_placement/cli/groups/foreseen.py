@@ -14,12 +14,12 @@ from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.model import AffinityGroup, Snapshot
 
 if TYPE_CHECKING:
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.report import Foreseen
 
 
 def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgement) -> Foreseen:
     """With the group as it is to be, by an engine read now with all that rules need."""
-    from ovirt_placement.foreseeing.changes import with_group
+    from ovirt_placement.forecast.changes import with_group
 
     before = _read(args)
     after = with_group(before, replace(group, id=group.id or group.name))
@@ -28,7 +28,7 @@ def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgemen
 
 
 def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> Foreseen:
-    from ovirt_placement.foreseeing.changes import without_group
+    from ovirt_placement.forecast.changes import without_group
 
     before = _read(args)
     return _compared(args, before, without_group(before, group.id), group.cluster, ())
@@ -37,8 +37,8 @@ def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> Foreseen
 def _compared(
     args: argparse.Namespace, before: Snapshot, after: Snapshot, cluster: str, conflicts: tuple[str, ...]
 ) -> Foreseen:
-    from ovirt_placement.foreseeing.outlook import foresee
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.outlook import foresee
+    from ovirt_placement.forecast.report import Foreseen
 
     outlooks = foresee(before, after, (cluster,), **planning(args))
     # A group that goes is still to be named.

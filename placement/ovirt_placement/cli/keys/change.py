@@ -107,8 +107,8 @@ def import_keys(args: argparse.Namespace) -> int:
     places = {KeyPlace.of(key) for key in put}
 
     def decide(snapshot: Snapshot) -> KeyChange:
-        standing = snapshot.placement_keys if args.replace else ()
-        gone = (key for key in standing if KeyPlace.of(key) not in places and own in (None, key.key_class))
+        placement = snapshot.placement_keys if args.replace else ()
+        gone = (key for key in placement if KeyPlace.of(key) not in places and own in (None, key.key_class))
         return KeyChange(put=put, remove=tuple(gone))
 
     return _change(args, engine, decide)
@@ -121,8 +121,8 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
     `UserError` with all that speaks against the change; then nothing is changed.
     """
 
-    def judged(standing: tuple[PlacementKey, ...]) -> KeyChange:
-        snapshot = replace(engine, placement_keys=standing)
+    def judged(placement: tuple[PlacementKey, ...]) -> KeyChange:
+        snapshot = replace(engine, placement_keys=placement)
         change = decide(snapshot)
         if found := refusals(snapshot, change.put, change.remove):
             raise UserError(_refused(found, snapshot))

@@ -15,7 +15,7 @@ from ovirt_placement.rules.placement_keys import key_filter
 from ovirt_placement.store.keys import KeyChange
 
 if TYPE_CHECKING:
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.report import Foreseen
 
 
 def foreseen(
@@ -25,9 +25,9 @@ def foreseen(
 
     `decide` says for a state what is to be changed, and what speaks against it.
     """
-    from ovirt_placement.foreseeing import changes
-    from ovirt_placement.foreseeing.outlook import foresee
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast import changes
+    from ovirt_placement.forecast.outlook import foresee
+    from ovirt_placement.forecast.report import Foreseen
 
     with opened_store(args, create=False) as store:
         records, _ = read_records(store)

@@ -25,8 +25,8 @@ def run(args: argparse.Namespace) -> int:
         # An engine that shows no VM at all says nothing about them.
         missing = sorted(remembered - engine.vm_by_id.keys()) if engine.vms else []
 
-        def decide(standing: Iterable[PlacementKey]) -> KeyChange:
-            keys = (key for key in standing if KeyPlace.of(key) in known)
+        def decide(placement: Iterable[PlacementKey]) -> KeyChange:
+            keys = (key for key in placement if KeyPlace.of(key) in known)
             return KeyChange(remove=gone_keys(keys, engine, LISTED_WITH_DEVICES))
 
         if args.dry_run:

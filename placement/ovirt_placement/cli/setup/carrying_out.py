@@ -50,7 +50,7 @@ def _send(connection: EngineConnection, requests: Sequence[Request]) -> None:
         except UserError as error:
             raise UserError(
                 f"{done} of {len(requests)} requests are done; this one failed: {request.what}: {error}."
-                " Mend that and run setup again: it goes on where it stopped"
+                " Repair that and run setup again: it goes on where it stopped"
             ) from None
 
 

@@ -15,14 +15,14 @@ from ovirt_placement.engine.reading.policies import Policy
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.report import Foreseen
 
 
 def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> Foreseen:
     """What speaks against single policies is told, and what their plans note."""
-    from ovirt_placement.foreseeing.changes import with_policies
-    from ovirt_placement.foreseeing.outlook import foresee
-    from ovirt_placement.foreseeing.report import Foreseen
+    from ovirt_placement.forecast.changes import with_policies
+    from ovirt_placement.forecast.outlook import foresee
+    from ovirt_placement.forecast.report import Foreseen
 
     policies: dict[str, Policy] = {}
     conflicts: list[str] = []

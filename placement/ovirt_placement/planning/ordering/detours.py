@@ -14,9 +14,9 @@ from itertools import count
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.direct import closures, straight
 from ovirt_placement.planning.ordering.scope import Scope
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.problem.standing import Standing
 from ovirt_placement.rules.solving.budget import Budget
 
 #: The hosts of the VMs in scope, in the same order.
@@ -25,7 +25,7 @@ State = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A legal way from the standing that the search began with."""
+    """A legal way from the placement that the search began with."""
 
     moves: tuple[Move, ...]
     #: Whether it leads all VMs of the scope to their hosts; else it is the way to the fewest broken rules.
@@ -35,32 +35,32 @@ class Found:
 
 
 def find_detours(
-    standing: Standing, where: Mapping[str, str], scope: Scope, deadline: Deadline, budget: Budget
+    placement: ProblemPlacement, where: Mapping[str, str], scope: Scope, deadline: Deadline, budget: Budget
 ) -> Found:
-    """Each look at a standing takes one of `budget`. `standing` is left as it was."""
-    return _Search(standing, where, scope).run(deadline, budget)
+    """Each look at a placement takes one of `budget`. `placement` is left as it was."""
+    return _Search(placement, where, scope).run(deadline, budget)
 
 
 class _Search:
-    def __init__(self, standing: Standing, where: Mapping[str, str], scope: Scope) -> None:
-        self._standing = standing
+    def __init__(self, placement: ProblemPlacement, where: Mapping[str, str], scope: Scope) -> None:
+        self._placement = placement
         self._where = where
         self._scope = scope
         self._vms = scope.vms
         self._index = {vm: at for at, vm in enumerate(scope.vms)}
         self._elsewhere = {vm: host for vm, host in where.items() if vm not in self._index}
-        self._root: State = tuple(map(standing.where, scope.vms))
+        self._root: State = tuple(map(placement.where, scope.vms))
         self._migrations = {self._root: 0}
         self._came_by: dict[State, tuple[State, Move]] = {}
         self._intended = self._quality_at(tuple(where.get(vm, self._home(vm)) for vm in scope.vms))
         self._place(self._root)
 
     def run(self, deadline: Deadline, budget: Budget) -> Found:
-        """The first look at a standing tries straight moves, the second, which costs one more, the others."""
+        """The first look at a placement tries straight moves; the second, one dearer, the others."""
         serial = count()
         away = self._away(self._root)
         open_ends = [(away, away, 0, next(serial), False, self._root)]
-        best = ((*score(self._standing)[:4], 0, away), self._root)
+        best = ((*score(self._placement)[:4], 0, away), self._root)
         while open_ends and budget.left > 0 and not deadline.over:
             estimate, away, memory_mb, _, again, state = heappop(open_ends)
             if estimate > self._migrations[state] + away + again:
@@ -70,8 +70,8 @@ class _Search:
             if not again:
                 if not away and self._acceptable(state):
                     return self._found(state, arrives=True, exhausted=True)
-                if self._standing.violations()[0] <= best[0][0]:
-                    merit = (*score(self._standing)[:4], self._migrations[state], away)
+                if self._placement.violations()[0] <= best[0][0]:
+                    merit = (*score(self._placement)[:4], self._migrations[state], away)
                     best = min(best, (merit, state))
                 heappush(open_ends, (estimate + 1, away, memory_mb, next(serial), True, state))
             for move in self._others(state) if again else self._straight(state):
@@ -81,7 +81,7 @@ class _Search:
                     self._migrations[reached] = migrations
                     self._came_by[reached] = (state, move)
                     left = self._away(reached)
-                    moved_mb = memory_mb + sum(self._standing.problem.memory_mb[vm] for vm in move.vms)
+                    moved_mb = memory_mb + sum(self._placement.problem.memory_mb[vm] for vm in move.vms)
                     heappush(open_ends, (migrations + left, left, moved_mb, next(serial), False, reached))
         return self._found(best[1], arrives=False, exhausted=not open_ends)
 
@@ -98,34 +98,34 @@ class _Search:
     def _straight(self, state: State) -> Iterator[Move]:
         for vm, host in zip(self._vms, state, strict=True):
             if self._where.get(vm, host) != host:
-                move = straight(self._standing, vm, self._where)
+                move = straight(self._placement, vm, self._where)
                 if move is not None and self._index.keys() >= set(move.vms):
                     yield move
 
     def _others(self, state: State) -> Iterator[Move]:
-        groups = closures(self._standing, self._vms)
+        groups = closures(self._placement, self._vms)
         for vm, present, first in zip(self._vms, state, self._root, strict=True):
             able = present != first or present in self._scope.leave
             for host in self._scope.hosts[vm] if able else ():
-                if host != self._where.get(vm) and self._standing.legal(vm, host):
+                if host != self._where.get(vm) and self._placement.legal(vm, host):
                     yield Move((vm,), host)
         for vms in groups:
             for host in self._scope.hosts[vms[0]] if self._index.keys() >= set(vms) else ():
-                if self._standing.legal_closure(vms, host):
+                if self._placement.legal_closure(vms, host):
                     yield Move(vms, host)
 
     def _after(self, state: State, move: Move) -> State:
         moving = {self._index[vm] for vm in move.vms}
         return tuple(move.host if at in moving else host for at, host in enumerate(state))
 
-    # -- standings
+    # -- placements
 
     def _place(self, state: State) -> None:
         for vm, host in zip(self._vms, state, strict=True):
-            self._standing.move((vm,), host)
+            self._placement.move((vm,), host)
 
     def _home(self, vm: str) -> str:
-        return self._standing.problem.where[vm]
+        return self._placement.problem.where[vm]
 
     def _away(self, state: State) -> int:
         return sum(self._where.get(vm, host) != host for vm, host in zip(self._vms, state, strict=True))
@@ -143,13 +143,13 @@ class _Search:
         self, state: State, strayed: frozenset[str] | set[str] = frozenset()
     ) -> tuple[object, ...]:
         """Of the end, once all other VMs are where they should be as well."""
-        standing = self._standing
+        placement = self._placement
         self._place(state)
-        before = {vm: standing.where(vm) for vm in self._elsewhere}
+        before = {vm: placement.where(vm) for vm in self._elsewhere}
         for vm, host in self._elsewhere.items():
-            standing.move((vm,), host)
-        lacking = any(standing.free_mb(host) < 0 for host in strayed)
-        quality = (lacking, *score(standing)[:4])
+            placement.move((vm,), host)
+        lacking = any(placement.free_mb(host) < 0 for host in strayed)
+        quality = (lacking, *score(placement)[:4])
         for vm, host in before.items():
-            standing.move((vm,), host)
+            placement.move((vm,), host)
         return quality

@@ -5,64 +5,64 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping
 
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.problem.standing import Standing
 
 
 def direct_moves(
-    standing: Standing, where: Mapping[str, str], chance: random.Random | None = None
+    placement: ProblemPlacement, where: Mapping[str, str], chance: random.Random | None = None
 ) -> list[Move]:
-    """Legal moves that bring as many VMs as may go straight to their hosts in `where`; `standing` goes along.
+    """Legal moves that bring as many VMs as may go straight to their hosts in `where`; changes `placement`.
 
-    What mends a hard rule goes first; or, to see whether that fares better, all go as it happens.
+    What repairs a hard rule goes first; or, to see whether that fares better, all go as it happens.
     """
-    waiting = {vm for vm, host in where.items() if standing.where(vm) != host}
-    asked = sorted(waiting, key=lambda vm: (not _mends(standing, vm), vm))
+    waiting = {vm for vm, host in where.items() if placement.where(vm) != host}
+    asked = sorted(waiting, key=lambda vm: (not _repairs(placement, vm), vm))
     moves: list[Move] = []
     while asked:
         if chance is not None:
             chance.shuffle(asked)
         next_round: dict[str, None] = {}
         for vm in asked:
-            move = straight(standing, vm, where) if vm in waiting else None
+            move = straight(placement, vm, where) if vm in waiting else None
             if move is not None:
-                source = standing.where(vm)
-                standing.move(move.vms, move.host)
+                source = placement.where(vm)
+                placement.move(move.vms, move.host)
                 moves.append(move)
                 waiting.difference_update(move.vms)
-                next_round.update(dict.fromkeys(_woken(standing, move, source, waiting, where)))
+                next_round.update(dict.fromkeys(_woken(placement, move, source, waiting, where)))
         asked = [vm for vm in next_round if vm in waiting]
     return moves
 
 
-def _mends(standing: Standing, vm: str) -> bool:
-    return any(goal.hard and standing.broken(goal) for goal in standing.problem.goals_of.get(vm, ()))
+def _repairs(placement: ProblemPlacement, vm: str) -> bool:
+    return any(goal.hard and placement.broken(goal) for goal in placement.problem.goals_of.get(vm, ()))
 
 
-def straight(standing: Standing, vm: str, where: Mapping[str, str]) -> Move | None:
+def straight(placement: ProblemPlacement, vm: str, where: Mapping[str, str]) -> Move | None:
     host = where[vm]
-    if standing.legal(vm, host):
+    if placement.legal(vm, host):
         return Move((vm,), host)
-    vms = standing.closure(vm)
+    vms = placement.closure(vm)
     if (
         len(vms) > 1
         and all(where.get(member) == host for member in vms)
-        and standing.legal_closure(vms, host)
+        and placement.legal_closure(vms, host)
     ):
         return Move(vms, host)
     return None
 
 
-def closures(standing: Standing, vms: Iterable[str]) -> list[tuple[str, ...]]:
+def closures(placement: ProblemPlacement, vms: Iterable[str]) -> list[tuple[str, ...]]:
     """What of these VMs can only move at once, or may, each closure once."""
-    found = dict.fromkeys(standing.closure(vm) for vm in vms)
+    found = dict.fromkeys(placement.closure(vm) for vm in vms)
     return [closure for closure in found if len(closure) > 1]
 
 
 def _woken(
-    standing: Standing, move: Move, source: str, waiting: set[str], where: Mapping[str, str]
+    placement: ProblemPlacement, move: Move, source: str, waiting: set[str], where: Mapping[str, str]
 ) -> Iterator[str]:
     """VMs that a move may have freed the way for: those bound for the host it left, and its peers."""
-    goals = {goal.number: goal for vm in move.vms for goal in standing.problem.goals_of.get(vm, ())}
+    goals = {goal.number: goal for vm in move.vms for goal in placement.problem.goals_of.get(vm, ())}
     peers = {vm for goal in goals.values() if goal.hard for vm in goal.vms}
     yield from sorted(vm for vm in waiting if where[vm] == source or vm in peers)

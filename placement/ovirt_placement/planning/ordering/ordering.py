@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.ordering.order import Order, OrderedMove
 from ovirt_placement.planning.ordering.sequence import sequence
-from ovirt_placement.planning.ordering.waits import waits
 from ovirt_placement.planning.problem.problem import Problem
 
 

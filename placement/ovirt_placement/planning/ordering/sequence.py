@@ -11,9 +11,9 @@ from ovirt_placement.planning.ordering.detours import find_detours
 from ovirt_placement.planning.ordering.direct import direct_moves
 from ovirt_placement.planning.ordering.scope import around, whole
 from ovirt_placement.planning.ordering.ties import tied
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import score
-from ovirt_placement.planning.problem.standing import Standing, are_legal
 from ovirt_placement.rules.solving.budget import Budget
 
 #: Standings that searches look at, a millisecond each: of a small cluster as a whole; else in all.
@@ -54,9 +54,9 @@ def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> 
 def _least_stuck(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Sequence:
     """By detours, where straight moves do not lead all VMs to their hosts."""
     best = Sequence((), frozenset(where), proven=False)
-    scope = whole(Standing(problem))
+    scope = whole(ProblemPlacement(problem))
     if scope is not None:
-        found = find_detours(Standing(problem), where, scope, deadline.within(0.5), Budget(_WHOLE))
+        found = find_detours(ProblemPlacement(problem), where, scope, deadline.within(0.5), Budget(_WHOLE))
         stuck = _stuck(_end(problem, found.moves), where)
         best = Sequence(found.moves, stuck, found.exhausted and not _guessed(problem, where))
         if found.exhausted:
@@ -84,26 +84,26 @@ class _Effort:
 
 
 def _straight(problem: Problem, where: Mapping[str, str]) -> Sequence:
-    standing = Standing(problem)
-    moves = direct_moves(standing, where)
-    stuck = _stuck(standing, where)
+    placement = ProblemPlacement(problem)
+    moves = direct_moves(placement, where)
+    stuck = _stuck(placement, where)
     return Sequence(tuple(moves), stuck, proven=not stuck)
 
 
 def _with_detours(problem: Problem, where: Mapping[str, str], effort: _Effort) -> Sequence:
     """Each part that blocks itself by a search of its own, before others fill what is free; then the rest."""
-    standing = Standing(problem)
+    placement = ProblemPlacement(problem)
     moves: list[Move] = []
     tangled = [part for part in tied(problem, where) if _straight(problem, _only(where, part)).stuck]
     shortest = len(tangled) == 1 or not any(_gathers(problem, vm) for part in tangled for vm in part)
     for part in tangled:
-        found = _around(standing, where, part, effort, _MORE) if len(part) <= _MOST_TOGETHER else None
+        found = _around(placement, where, part, effort, _MORE) if len(part) <= _MOST_TOGETHER else None
         moves.extend(found or ())
         # What does not get there straight needs one migration more at least.
         shortest = shortest and found is not None and sum(len(move.vms) for move in found) == len(part) + 1
-    moves.extend(direct_moves(standing, where))
-    moves.extend(_disentangled(standing, where, effort))
-    stuck = _stuck(standing, where)
+    moves.extend(direct_moves(placement, where))
+    moves.extend(_disentangled(placement, where, effort))
+    stuck = _stuck(placement, where)
     return Sequence(tuple(moves), stuck, shortest and not stuck and not _guessed(problem, where))
 
 
@@ -111,57 +111,57 @@ def _by_chance(
     problem: Problem, where: Mapping[str, str], effort: _Effort, chance: random.Random
 ) -> Sequence:
     """As another sequence of straight moves lets it be: it may fill other hosts too early."""
-    standing = Standing(problem)
-    moves = direct_moves(standing, where, chance)
-    moves.extend(_disentangled(standing, where, effort))
-    return Sequence(tuple(moves), _stuck(standing, where), proven=False)
+    placement = ProblemPlacement(problem)
+    moves = direct_moves(placement, where, chance)
+    moves.extend(_disentangled(placement, where, effort))
+    return Sequence(tuple(moves), _stuck(placement, where), proven=False)
 
 
-def _disentangled(standing: Standing, where: Mapping[str, str], effort: _Effort) -> Iterator[Move]:
+def _disentangled(placement: ProblemPlacement, where: Mapping[str, str], effort: _Effort) -> Iterator[Move]:
     """One knot after another, those that take little search first."""
-    while (more := _next_detour(standing, where, effort)) is not None:
+    while (more := _next_detour(placement, where, effort)) is not None:
         yield from more
-        yield from direct_moves(standing, where)
+        yield from direct_moves(placement, where)
 
 
-def _next_detour(standing: Standing, where: Mapping[str, str], effort: _Effort) -> list[Move] | None:
+def _next_detour(placement: ProblemPlacement, where: Mapping[str, str], effort: _Effort) -> list[Move] | None:
     """Moves that bring some more VMs to their hosts: those of one knot, else all at once."""
-    stuck = _stuck(standing, where)
-    knots = list(dict.fromkeys(_knot(standing, where, stuck, vm) for vm in sorted(stuck)))
+    stuck = _stuck(placement, where)
+    knots = list(dict.fromkeys(_knot(placement, where, stuck, vm) for vm in sorted(stuck)))
     tries = [(knot, most) for most in (_A_LITTLE, _MORE) for knot in knots]
     if 0 < len(stuck) <= _MOST_TOGETHER:
         tries.append((tuple(sorted(stuck)), _MOST))
     for few, most in tries:
-        found = _around(standing, where, few, effort, most)
+        found = _around(placement, where, few, effort, most)
         if found is not None:
             return found
     return None
 
 
 def _knot(
-    standing: Standing, where: Mapping[str, str], stuck: Collection[str], first: str
+    placement: ProblemPlacement, where: Mapping[str, str], stuck: Collection[str], first: str
 ) -> tuple[str, ...]:
     """A VM with those that are still on the host that it is bound for, and so on."""
     knot = [first]
     for one in knot:
         for other in sorted(stuck):
-            if other not in knot and standing.where(other) == where[one] and len(knot) < _OF_A_KNOT:
+            if other not in knot and placement.where(other) == where[one] and len(knot) < _OF_A_KNOT:
                 knot.append(other)
     return tuple(sorted(knot))
 
 
 def _around(
-    standing: Standing, where: Mapping[str, str], few: tuple[str, ...], effort: _Effort, most: int
+    placement: ProblemPlacement, where: Mapping[str, str], few: tuple[str, ...], effort: _Effort, most: int
 ) -> list[Move] | None:
-    """The way of a few VMs to their hosts, with `standing` at its end; None if none was found."""
+    """The way of a few VMs to their hosts, with `placement` at its end; None if none was found."""
     if effort.over:
         return None
     with effort.budget.share(most) as share:
-        found = find_detours(standing, where, around(standing, where, few), effort.deadline, share)
+        found = find_detours(placement, where, around(placement, where, few), effort.deadline, share)
     if not found.arrives:
         return None
     for move in found.moves:
-        standing.move(move.vms, move.host)
+        placement.move(move.vms, move.host)
     return list(found.moves)
 
 
@@ -187,15 +187,15 @@ def _without_the_useless(problem: Problem, tried: Sequence) -> Sequence:
     return Sequence(moves, tried.stuck | dropped, tried.proven)
 
 
-def _end(problem: Problem, moves: Iterable[Move]) -> Standing:
-    standing = Standing(problem)
+def _end(problem: Problem, moves: Iterable[Move]) -> ProblemPlacement:
+    placement = ProblemPlacement(problem)
     for move in moves:
-        standing.move(move.vms, move.host)
-    return standing
+        placement.move(move.vms, move.host)
+    return placement
 
 
-def _stuck(standing: Standing, where: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(vm for vm, host in where.items() if standing.where(vm) != host)
+def _stuck(placement: ProblemPlacement, where: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(vm for vm, host in where.items() if placement.where(vm) != host)
 
 
 def _only(where: Mapping[str, str], vms: Iterable[str]) -> dict[str, str]:

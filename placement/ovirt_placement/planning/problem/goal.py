@@ -22,7 +22,7 @@ class Goal:
     #: What it asks; None where only the constraint can tell: then plans are found by trying.
     form: Form | None
     level: int
-    #: Whether the plan is to mend it where it is broken; else it is only not to be broken.
+    #: Whether the plan is to repair it where it is broken; else it is only not to be broken.
     wanted: bool
     #: Whether it holds at the start.
     held: bool

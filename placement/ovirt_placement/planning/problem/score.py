@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.standing import Standing
 
 
 class Score(NamedTuple):
@@ -17,8 +17,8 @@ class Score(NamedTuple):
     #: Broken hard rules that count.
     hard: int
     #: By how much what was placed cuts into the headroom of its targets: MiB, and percent of a core.
-    crowding_mb: int
-    crowding_cpu: int
+    headroom_deficit_mb: int
+    headroom_deficit_cpu: int
     #: Broken soft rules that count, by level, the highest priority first.
     soft: tuple[int, ...]
     #: Pairs of VMs that share a host, of hard negative groups that are to be spread as far as they can be.
@@ -31,41 +31,43 @@ class Score(NamedTuple):
     fullest: int
 
 
-def score(standing: Standing) -> Score:
-    """Of a standing that is the end of a plan; VMs that went and came back count nothing."""
-    problem, moved = standing.problem, standing.moved
-    memory_in, cpu_in = _taken_in(standing)
-    hard, *soft = standing.violations()
+def score(placement: ProblemPlacement) -> Score:
+    """Of a placement that is the end of a plan; VMs that went and came back count nothing."""
+    problem, moved = placement.problem, placement.moved
+    memory_in, cpu_in = _taken_in(placement)
+    hard, *soft = placement.violations()
     return Score(
         hard=hard,
-        crowding_mb=sum(crowding(memory_in[host], problem.spare_mb[host]) for host in memory_in),
-        crowding_cpu=sum(
-            crowding(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in cpu_in
+        headroom_deficit_mb=sum(
+            headroom_deficit(memory_in[host], problem.spare_mb[host]) for host in memory_in
+        ),
+        headroom_deficit_cpu=sum(
+            headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host])) for host in cpu_in
         ),
         soft=tuple(soft),
-        pairs=standing.pairs,
+        pairs=placement.pairs,
         migrations=len(moved),
         memory_mb=sum(problem.memory_mb[vm] for vm in moved),
         fullest=max((fill(problem, host, memory_in[host], cpu_in[host]) for host in memory_in), default=0),
     )
 
 
-def crowded(standing: Standing) -> tuple[str, ...]:
+def crowded(placement: ProblemPlacement) -> tuple[str, ...]:
     """Targets of which what was placed takes some headroom, in the order of the hosts."""
-    problem = standing.problem
-    memory_in, cpu_in = _taken_in(standing)
+    problem = placement.problem
+    memory_in, cpu_in = _taken_in(placement)
     return tuple(
         host
         for host in problem.hosts
         if host in memory_in
         and (
-            crowding(memory_in[host], problem.spare_mb[host])
-            or crowding(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
+            headroom_deficit(memory_in[host], problem.spare_mb[host])
+            or headroom_deficit(cpu_in[host], problem.spare_cpu.get(host, cpu_in[host]))
         )
     )
 
 
-def crowding(taken_in: float, spare: float) -> int:
+def headroom_deficit(taken_in: float, spare: float) -> int:
     """What the plan takes of a host's headroom; what was gone before it is not its doing."""
     return max(0, round(taken_in - max(0.0, spare)))
 
@@ -81,12 +83,12 @@ def fill(problem: Problem, host: str, memory_in: int, cpu_in: float) -> int:
     return round(1000 * max(memory, cpu)) + 1000 * (host in problem.failover)
 
 
-def _taken_in(standing: Standing) -> tuple[dict[str, int], dict[str, float]]:
+def _taken_in(placement: ProblemPlacement) -> tuple[dict[str, int], dict[str, float]]:
     """What each target of a plan has more than at the start, in MiB and percent of a core."""
-    problem = standing.problem
-    memory = dict.fromkeys(standing.moved.values(), 0)
+    problem = placement.problem
+    memory = dict.fromkeys(placement.moved.values(), 0)
     cpu = dict.fromkeys(memory, 0.0)
-    for vm, target in standing.moved.items():
+    for vm, target in placement.moved.items():
         for host, sign in ((target, 1), (problem.where[vm], -1)):
             if host in memory:
                 memory[host] += sign * problem.memory_mb[vm]

@@ -12,7 +12,7 @@ from ovirt_placement.rules.built_in import memory, vm_affinity_groups
 from ovirt_placement.rules.memory import physical_mb, physical_room
 from ovirt_placement.rules.rule import Rule
 
-#: What a plan asks anew of every standing: room, and the peers that the engine's own filter looks at.
+#: What a plan asks anew of every placement: room, and the peers that the engine's own filter looks at.
 _ASKED_OF_STANDINGS = (memory.RULE, vm_affinity_groups.RULE)
 
 

@@ -10,7 +10,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.forms import AtMost
-from ovirt_placement.rules.standing import Standing
+from ovirt_placement.rules.placement import Placement
 
 
 class Apart(Constraint, frozen=True, kw_only=True):
@@ -24,18 +24,18 @@ class Apart(Constraint, frozen=True, kw_only=True):
     def form(self) -> AtMost:
         return AtMost(most=1)
 
-    def offenders(self, standing: Standing) -> tuple[str, ...]:
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that share their host with another."""
-        crowds = Counter(host for _, host in self.running(standing))
-        return tuple(vm for vm, host in self.running(standing) if crowds[host] > 1)
+        crowds = Counter(host for _, host in self.running(placement))
+        return tuple(vm for vm, host in self.running(placement) if crowds[host] > 1)
 
-    def surplus(self, standing: Standing) -> int:
-        hosts = [host for _, host in self.running(standing)]
+    def surplus(self, placement: Placement) -> int:
+        hosts = [host for _, host in self.running(placement)]
         return len(hosts) - len(set(hosts))
 
-    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
         """To hosts without another member; one that migrates counts at both ends (F4)."""
-        return not any(host in standing.occupied(peer) for peer in self.vms if peer != vm)
+        return not any(host in placement.occupied(peer) for peer in self.vms if peer != vm)
 
 
 def apart(snapshot: Snapshot, cluster_id: str) -> Iterator[Apart]:

@@ -10,7 +10,7 @@ from ovirt_placement.rules.affinity.host_groups import legacy_groups, listed_hos
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.forms import Allowed
-from ovirt_placement.rules.standing import Standing
+from ovirt_placement.rules.placement import Placement
 
 
 class OnHosts(Constraint, frozen=True, kw_only=True):
@@ -26,14 +26,14 @@ class OnHosts(Constraint, frozen=True, kw_only=True):
     def form(self) -> Allowed:
         return Allowed(self.hosts, self.positive)
 
-    def offenders(self, standing: Standing) -> tuple[str, ...]:
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
         allowed = self.form
-        return tuple(vm for vm, host in self.running(standing) if not allowed.right(host))
+        return tuple(vm for vm, host in self.running(placement) if not allowed.right(host))
 
-    def surplus(self, standing: Standing) -> int:
-        return len(self.offenders(standing))
+    def surplus(self, placement: Placement) -> int:
+        return len(self.offenders(placement))
 
-    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.form.right(host)
 
 
@@ -48,7 +48,7 @@ def on_and_off_hosts(snapshot: Snapshot, cluster_id: str) -> Iterator[OnHosts]:
     """Host rules of a cluster, hard and soft, legacy labels last.
 
     One that lists no host keeps nothing: a group is not configured, and a legacy label shuts its VMs out,
-    which no migration mends.
+    which no migration repairs.
     """
     for group in (*snapshot.affinity_groups, *legacy_groups(snapshot)):
         listed = listed_hosts(snapshot, group)

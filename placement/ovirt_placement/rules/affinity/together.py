@@ -11,7 +11,7 @@ from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.affinity.unified_groups import as_the_engine_unifies, unify
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.forms import Same
-from ovirt_placement.rules.standing import Standing
+from ovirt_placement.rules.placement import Placement
 
 
 class Together(Constraint, frozen=True, kw_only=True):
@@ -28,31 +28,31 @@ class Together(Constraint, frozen=True, kw_only=True):
     def form(self) -> Same:
         return Same()
 
-    def offenders(self, standing: Standing) -> tuple[str, ...]:
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members off the host that most share; of hosts with as many, they gather on the first by id."""
-        crowds = Counter(host for _, host in self.running(standing))
+        crowds = Counter(host for _, host in self.running(placement))
         if len(crowds) < 2:
             return ()
         gathering = min(crowds, key=lambda host: (-crowds[host], host))
-        return tuple(vm for vm, host in self.running(standing) if host != gathering)
+        return tuple(vm for vm, host in self.running(placement) if host != gathering)
 
-    def surplus(self, standing: Standing) -> int:
-        return len(self.offenders(standing))
+    def surplus(self, placement: Placement) -> int:
+        return len(self.offenders(placement))
 
-    def admits(self, vm: str, host: str, standing: Standing) -> bool:
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
         """Where nobody else runs, or to a host that another member is on or on its way to (F2, F3)."""
-        peers = {there for peer in self.vms if peer != vm for there in standing.destinations(peer)}
+        peers = {there for peer in self.vms if peer != vm for there in placement.destinations(peer)}
         return not peers or host in peers
 
-    def broken_groups(self, standing: Standing) -> tuple[str, ...]:
+    def broken_groups(self, placement: Placement) -> tuple[str, ...]:
         """None, if they are split only through a VM that is down."""
-        return tuple(group for group in self.groups if self._is_split(group, standing))
+        return tuple(group for group in self.groups if self._is_split(group, placement))
 
     def as_engine_lists(self) -> tuple[str, ...]:
         return as_the_engine_unifies(self.members_of.values()) if self.members_of else self.vms
 
-    def _is_split(self, group: str, standing: Standing) -> bool:
-        hosts = {standing.runs_on(vm) for vm in self.members_of.get(group, self.vms)}
+    def _is_split(self, group: str, placement: Placement) -> bool:
+        hosts = {placement.runs_on(vm) for vm in self.members_of.get(group, self.vms)}
         return len(hosts - {None}) > 1
 
 

@@ -96,7 +96,7 @@ def by_engine(
     domains: Sequence[Domain] | None = None,
     spread: Spread | None = None,
 ) -> Proven:
-    """The engine's own check, with its faults mended (docs/rules.md, HC1 to HC7)."""
+    """The engine's own check, with its faults repaired (docs/rules.md, HC1 to HC7)."""
     return _judge(Question(snapshot, cluster_id, True, steps), failures, domains, spread)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.failover.aftermath import given_back
 from ovirt_placement.rules.failover.combining import Combining
 from ovirt_placement.rules.failover.demand import blocks_of
+from ovirt_placement.rules.failover.failure_state import given_back
 from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET, Fitting
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
 from ovirt_placement.rules.failover.protection import protected
-from ovirt_placement.rules.failover.rehearsal import Rehearsal
+from ovirt_placement.rules.failover.restart_check import RestartCheck
 from ovirt_placement.rules.failover.tries import try_all
 from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
@@ -31,11 +31,11 @@ class Starts:
         up = [host for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
         self.hosts = tuple(host.id for host in up)
         self._fitting = Fitting({host.id: Resources(host.free_mb) for host in up})
-        self._rehearsal = Rehearsal(snapshot, cluster_id)
-        self.separable = self._rehearsal.nearby
+        self._restart_check = RestartCheck(snapshot, cluster_id)
+        self.separable = self._restart_check.nearby
         self._pages = any(host.free_huge_pages for host in up)
         self._combining = Combining(
-            snapshot, self._fitting.hosts, self._need_of, shared=self._rehearsal.plain
+            snapshot, self._fitting.hosts, self._need_of, shared=self._restart_check.plain
         )
         self._vms = protected(snapshot, self.hosts)
 
@@ -52,7 +52,7 @@ class Starts:
         )
         if found is None:
             return None
-        agreed = not found.anew or self._rehearsal.passes(frozenset(failed), found.anew, settled=True)
+        agreed = not found.anew or self._restart_check.passes(frozenset(failed), found.anew, settled=True)
         return Survival(failed, found.homes) if agreed else None
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
@@ -63,7 +63,7 @@ class Starts:
             outcome = self._fitting.fit(failed, blocks, left, budget)
             if not isinstance(outcome, Survival):
                 return outcome
-            if self._rehearsal.passes(gone, outcome.homes, settled=settled):
+            if self._restart_check.passes(gone, outcome.homes, settled=settled):
                 return outcome
         return self._try_all(failed, tuple(left), budget)
 
@@ -82,10 +82,10 @@ class Starts:
         gone, vms, hosts = frozenset(failed), self.vms_on(failed), tuple(left)
         blocks = blocks_of(self._snapshot, vms, gone, self._need_of)
         yield blocks
-        asked = self._rehearsal
+        asked = self._restart_check
         yield tuple(_narrowed(block, [asked.open_to(vm, self.hosts) for vm in block.vms]) for block in blocks)
         budget.spend(len(vms) * len(hosts))
-        state, others = asked.aftermath(gone), frozenset(vms)
+        state, others = asked.failure_state(gone), frozenset(vms)
         yield tuple(
             _narrowed(block, [asked.ever_open_to(state, vm, hosts, others) for vm in block.vms])
             for block in blocks
@@ -96,9 +96,9 @@ class Starts:
         return Resources(overhead_mb(vm) if self._pages and huge_page_kib(vm) else required_mb(vm))
 
     def _try_all(self, failed: tuple[str, ...], hosts: Sequence[str], budget: Budget) -> Outcome:
-        vms, asked = self.vms_on(failed), self._rehearsal
+        vms, asked = self.vms_on(failed), self._restart_check
         others = frozenset(vms)
-        state = asked.aftermath(frozenset(failed))
+        state = asked.failure_state(frozenset(failed))
         try:
             with budget.share(SEARCH_BUDGET) as share:
                 tried = try_all(

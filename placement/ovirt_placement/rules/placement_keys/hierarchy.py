@@ -30,7 +30,7 @@ def resources(snapshot: Snapshot, vm: Vm) -> Iterator[tuple[str, str]]:
     profile = nic.vnic_profile if nic else None
     data_center = cluster.data_center if cluster else None
     network = profile_networks.get(profile) if profile else None
-    standing = (
+    placement = (
         (CLUSTER, vm.cluster),
         ("billing_entity", vm.quota),
         ("customer_offer", vm.owner),
@@ -49,7 +49,7 @@ def resources(snapshot: Snapshot, vm: Vm) -> Iterator[tuple[str, str]]:
         ("nic_offer", profile),
         ("nic", nic.id if nic else None),
     )
-    return ((level, resource) for level, resource in standing if resource is not None)
+    return ((level, resource) for level, resource in placement if resource is not None)
 
 
 def keys_of(snapshot: Snapshot, vm: Vm) -> Iterator[PlacementKey]:

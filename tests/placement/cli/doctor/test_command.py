@@ -71,7 +71,7 @@ def test_engine_that_enforces_beside_us(starting: Starting) -> None:
         assert [what for what in findings(live) if "clock" not in what] == []
 
 
-def test_where_the_enforcer_acts_a_rehearsal_is_advised_and_is_no_finding(starting: Starting) -> None:
+def test_where_the_enforcer_acts_a_simulation_is_advised_and_is_no_finding(starting: Starting) -> None:
     with starting(EMPTY, more=ENFORCE) as live:
         out, _ = live.run(1, "doctor")
         (hint,) = live.data(1, "doctor")["hints"]

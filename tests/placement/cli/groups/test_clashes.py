@@ -89,7 +89,7 @@ def test_what_clashed_before_is_said_by_itself(serving: Starting) -> None:
         assert live.changes == []
 
 
-def test_to_mend_the_clash_needs_no_more_than_what_is_named(serving: Starting) -> None:
+def test_to_repair_the_clash_needs_no_more_than_what_is_named(serving: Starting) -> None:
     with serving(spoilt_state()) as live:
         spoil(live)
         assert refused(live, "edit", "on", "--priority", "3") == [(False, ["on", "off"], ["f"])]

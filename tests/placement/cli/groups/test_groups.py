@@ -233,7 +233,7 @@ def test_every_kind_of_member_goes_one_by_one(
     assert getattr(saved(live, "near"), members) == kept
 
 
-def test_a_group_that_the_unchecked_path_spoilt_is_mended_by_what_it_says(live: LiveEngine) -> None:
+def test_a_group_that_the_unchecked_path_spoilt_is_repaired_by_what_it_says(live: LiveEngine) -> None:
     live.engine.affinity_groups.add_member("g1", Members.VMS, "v4")
     _, err = live.run(2, "groups", "edit", "near", "--priority", "3")
     assert "VM far belongs to cluster red" in err

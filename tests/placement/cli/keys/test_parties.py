@@ -143,7 +143,7 @@ class Parties:
     def _codes(self, *words: str) -> set[str]:
         """Run a command: either it sets the key, which is removed again, or it refuses in one line."""
         status, _, err = self.live.outcome("keys", *words)
-        change = self._store.change(lambda standing: KeyChange(remove=standing), set_by="ann")
+        change = self._store.change(lambda placement: KeyChange(remove=placement), set_by="ann")
         assert (status, len(change.remove), err.count("\n")) in {(0, 1, 0), (2, 0, 1)}, err
         return set(err.replace(",", ":").replace(" ", "").strip().split(":")) & CODES
 

@@ -41,8 +41,8 @@ def test_whatever_vanished_is_named_no_more(vanished: set[str]) -> None:
     groups: Any = () if "clusters" in vanished else WHOLE.affinity_groups  # they come within their clusters
     torn = replace(WHOLE, affinity_groups=groups, **dict.fromkeys(vanished, ()))
     torn = replace(torn, vms=tuple(replace(vm, migrating_to=None) for vm in torn.vms))
-    mended = consistent(torn)
-    assert state_file.loads(state_file.dumps(mended)) == mended
+    repaired = consistent(torn)
+    assert state_file.loads(state_file.dumps(repaired)) == repaired
 
 
 def test_what_is_whole_stays_as_it_is() -> None:

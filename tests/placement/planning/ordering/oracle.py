@@ -1,4 +1,4 @@
-"""An oracle for orders: replays migrations on the raw data, several at once, and walks all standings.
+"""An oracle for orders: replays migrations on the raw data, several at once, and walks all placements.
 
 It shares no code with the planner or the rules: it reads groups, hosts and VMs of the model and nothing else.
 """
@@ -118,7 +118,7 @@ class Cluster:
                     yield request
 
     def ways(self) -> dict[tuple[str, ...], int]:
-        """The fewest migrations to each standing that can be reached, given as hosts of VMs sorted by id."""
+        """The fewest migrations to each placement that can be reached, given as hosts of VMs sorted by id."""
         vms = sorted(self.start)
         known = {tuple(self.start[vm] for vm in vms): 0}
         queue = [(0, *known)]

@@ -64,7 +64,7 @@ def steps_of(state: Snapshot, found: Order, pace: Pace) -> list[Step]:
                 sources=sources,
                 target=one.move.host,
                 groups=(),
-                mends=(),
+                repairs=(),
                 after=one.after,
                 seconds=step_seconds(machines, pace),
             )

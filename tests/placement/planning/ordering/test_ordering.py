@@ -8,14 +8,14 @@ from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ordering.order import Order
 from ovirt_placement.planning.ordering.ordering import order
-from ovirt_placement.planning.problem.posing import Wishes, pose
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
 
 GIB = 1024
 
 
-def ordered(state: Snapshot, wishes: Wishes | None = None, **where: str) -> Order:
-    return order(pose(state, CLUSTER, wishes=wishes or Wishes()), where, NEVER)
+def ordered(state: Snapshot, options: PlanOptions | None = None, **where: str) -> Order:
+    return order(pose(state, CLUSTER, options=options or PlanOptions()), where, NEVER)
 
 
 def told(found: Order) -> list[str]:
@@ -80,7 +80,7 @@ def test_a_vm_that_may_be_nowhere_else_is_not_parked() -> None:
     assert told(ordered(state, a="h2", b="h1")) == ["b>h3", "a>h2 after 0", "b>h1 after 1"]
 
 
-def test_a_swap_that_no_host_helps_is_stuck_and_what_mends_goes_on() -> None:
+def test_a_swap_that_no_host_helps_is_stuck_and_what_repairs_goes_on() -> None:
     state = snapshot(
         full("h1"), full("h2"), full("h3", 4), big("a", "h1"), big("b", "h2"), vm("c", "h1"), vm("d", "h1"),
         group("g", APART, "c d"),
@@ -119,8 +119,8 @@ def test_a_bystander_comes_back_where_a_soft_rule_minds() -> None:
 
 
 def test_a_bystander_comes_back_where_it_would_take_the_headroom() -> None:
-    wishes = Wishes(memory_headroom=0.05)
-    found = ordered(swap_with_bystander(), wishes, a="h2", b="h1")
+    options = PlanOptions(memory_headroom=0.05)
+    found = ordered(swap_with_bystander(), options, a="h2", b="h1")
     assert told(found)[-1] == "c>h2 after 2"
 
 
@@ -178,7 +178,7 @@ def test_a_vm_waits_until_its_rival_is_gone() -> None:
     assert told(ordered(state, a="h2", b="h3")) == ["b>h3", "a>h2 after 0"]
 
 
-def test_what_mends_a_hard_rule_goes_first() -> None:
+def test_what_repairs_a_hard_rule_goes_first() -> None:
     state = snapshot(
         host("h1"), full("h2", 1), host("h3"), vm("a", "h1"), vm("y", "h3"), vm("z", "h3"),
         group("g", APART, "y z"),

@@ -15,7 +15,7 @@ from ovirt_placement.planning.ordering.duration import Pace
 from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.ordering.schedule import Limits, Schedule, ready, schedule
 from ovirt_placement.planning.plan import Step
-from ovirt_placement.planning.problem.posing import pose
+from ovirt_placement.planning.problem.build_problem import pose
 from tests.builders import CLUSTER
 from tests.placement.planning.ordering.repair import MOVES, repair, steps_of
 
@@ -23,7 +23,7 @@ from tests.placement.planning.ordering.repair import MOVES, repair, steps_of
 def step(source: str, target: str, seconds: float, *after: int, vms: int = 1) -> Step:
     names = tuple(f"v{number}" for number in range(vms))
     return Step(
-        vms=names, sources=(source,) * vms, target=target, groups=(), mends=(), after=after, seconds=seconds
+        vms=names, sources=(source,) * vms, target=target, groups=(), repairs=(), after=after, seconds=seconds
     )
 
 

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.posing import Wishes
+from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.report import reason_text, rule_text
 from tests.builders import CLUSTER, TOGETHER, Part, cluster, group, host, snapshot, vm
 
 BY_KEYS = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
-WITH_KEYS = Wishes(keys=True)
+WITH_KEYS = PlanOptions(keys=True)
 
 
 def hating(hosts: Collection[str], *parts: Part, policy: Part = BY_KEYS) -> Snapshot:
@@ -31,7 +31,7 @@ def hating(hosts: Collection[str], *parts: Part, policy: Part = BY_KEYS) -> Snap
 
 def test_a_vm_leaves_a_host_that_its_keys_refuse() -> None:
     state = hating(["h1", "h2"], vm("a", "h1"), vm("b", "h3"))
-    plan = make_plan(state, CLUSTER, wishes=WITH_KEYS)
+    plan = make_plan(state, CLUSTER, options=WITH_KEYS)
     assert [(step.vms, step.target) for step in plan.steps] == [(("a",), "h3")]
     assert plan.remaining == ()
     assert reason_text(plan.steps[0], state) == "to a host that its placement keys accept"
@@ -40,17 +40,17 @@ def test_a_vm_leaves_a_host_that_its_keys_refuse() -> None:
 def test_nothing_leaves_where_nobody_asks_for_it_or_the_unit_is_not_in_force() -> None:
     parts = (vm("a", "h1"), vm("b", "h3"))
     assert make_plan(hating(["h1"], *parts), CLUSTER).steps == ()
-    assert make_plan(hating(["h1"], *parts, policy=cluster()), CLUSTER, wishes=WITH_KEYS).steps == ()
+    assert make_plan(hating(["h1"], *parts, policy=cluster()), CLUSTER, options=WITH_KEYS).steps == ()
 
 
 def test_a_vm_that_may_not_be_migrated_breaks_nothing() -> None:
-    plan = make_plan(hating(["h1"], vm("a", "h1", migratable=False)), CLUSTER, wishes=WITH_KEYS)
+    plan = make_plan(hating(["h1"], vm("a", "h1", migratable=False)), CLUSTER, options=WITH_KEYS)
     assert (plan.steps, plan.remaining) == ((), ())
 
 
 def test_what_no_host_is_accepted_for_stays_and_is_told() -> None:
     state = hating(["h1", "h2", "h3"], vm("a", "h1"))
-    plan = make_plan(state, CLUSTER, wishes=WITH_KEYS)
+    plan = make_plan(state, CLUSTER, options=WITH_KEYS)
     assert plan.steps == ()
     (left,) = plan.remaining
     assert (left.family, left.vms, left.hard) == ("placement_keys", ("a",), True)
@@ -60,7 +60,7 @@ def test_what_no_host_is_accepted_for_stays_and_is_told() -> None:
 
 def test_a_hard_group_keeps_a_vm_where_its_keys_refuse_it_unless_all_can_go() -> None:
     pair = (vm("a", "h1"), vm("b", "h1"), group("with", TOGETHER, "a b"))
-    plan = make_plan(hating(["h1"], *pair), CLUSTER, wishes=WITH_KEYS)
+    plan = make_plan(hating(["h1"], *pair), CLUSTER, options=WITH_KEYS)
     assert [set(step.vms) for step in plan.steps] == [{"a", "b"}]
     kept = group("on", vms="b", hosts_rule=TOGETHER, hosts="h1")
-    assert make_plan(hating(["h1"], *pair, kept), CLUSTER, wishes=WITH_KEYS).steps == ()
+    assert make_plan(hating(["h1"], *pair, kept), CLUSTER, options=WITH_KEYS).steps == ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Rule, Snapshot
 from ovirt_placement.planning.legality import filters_of, request_for
-from ovirt_placement.planning.problem.posing import pose
+from ovirt_placement.planning.problem.build_problem import pose
 from tests.builders import CLUSTER, cluster, group, host, label, snapshot, vm
 
 

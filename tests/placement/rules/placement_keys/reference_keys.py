@@ -51,7 +51,7 @@ def compiled(snapshot: Snapshot, vm: Vm) -> tuple[Wanted, Wanted]:
     customer: Wanted = {}
     for level in LADDER:
         for setter, target in (("system", system), ("be", customer), ("customer", customer)):
-            for resource in standing(snapshot, vm, level):
+            for resource in placement(snapshot, vm, level):
                 for key in keys_on(snapshot, vm, level, resource):
                     if key.key_class == setter and takes_part(key):
                         target[key.name] = known(key.value), known(key.weight)
@@ -108,7 +108,7 @@ def from_property(vm: Vm) -> list[PlacementKey]:
     return found
 
 
-def standing(snapshot: Snapshot, vm: Vm, level: str) -> list[str]:
+def placement(snapshot: Snapshot, vm: Vm, level: str) -> list[str]:
     """The object on a level of a VM's hierarchy; of two offers the weaker one first."""
     disks = [disk for disk in vm.disks if disk.bootable] or list(vm.disks)
     nics = sorted(vm.nics, key=lambda nic: [int(part) for part in re.findall(r"\d+", nic.name)])

@@ -38,7 +38,9 @@ STATEMENTS = """
     CREATE INDEX ix_intents_engine_plan ON intents (engine, plan);
     INSERT INTO leases VALUES ('default', 'one-123-abc', 41, 15.0, 1790000017.5);
     INSERT INTO plans VALUES
-        ('default', '0123456789ab', 'c1', 40, '{{"id": "0123456789ab"}}', 1790000018.5, 1790000019.5);
+        ('default', '0123456789ab', 'c1', 40,
+         '{{"id": "0123456789ab", "steps": [{{"vms": [], "mends": [{{"id": "g1", "name": "mends"}}]}}]}}',
+         1790000018.5, 1790000019.5);
     INSERT INTO held_steps VALUES
         ('default', '0123456789ab', 1, 'mode', 'mode "observe"', 3, 1790000020.5, 1790000021.5);
     UPDATE intents

@@ -1,0 +1,186 @@
+"""Watches HA reservations through whole readings of the engine, and tells when one does not hold any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Final
+
+import msgspec
+
+from ovirt_enforcer.ha_monitor.announcing import due
+from ovirt_enforcer.ha_monitor.judging import judge_encoded
+from ovirt_enforcer.ha_monitor.ledger import Ledger
+from ovirt_enforcer.ha_monitor.metrics import HaMetrics
+from ovirt_enforcer.ha_monitor.verdict import Verdict, off, unknown
+from ovirt_enforcer.retry_state import RetryState
+from ovirt_enforcer.subprocess_call import Call, CallFailed
+from ovirt_placement.config import HaSettings
+from ovirt_placement.model import Snapshot
+
+#: A check that takes longer is ended, and nothing is known.
+_LONGEST_CHECK_SECONDS: Final = 120.0
+#: For so many times as long as a check took none is made, whatever happens.
+_REST: Final = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the watch goes by, in seconds."""
+
+    #: For so long a good state, and one that is not known, must have held before it is told.
+    hold: float
+    #: Statistics older than this prove nothing.
+    statistics: float
+    #: The longest pause after a failure.
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is to be judged, and in which epoch of the lease it was read."""
+
+    snapshot: Snapshot
+    clusters: tuple[str, ...]
+    epoch: int
+    #: How old its statistics were, in seconds; None if there were none.
+    statistics_age: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The verdict on a cluster, and since when its state is the same."""
+
+    verdict: Verdict
+    since: float
+
+
+class HaMonitor:
+    """Follows the HA reservation of each cluster that has one; for one thread.
+
+    Checks run in a process beside: here nothing takes longer than a word with the store.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        metrics: HaMetrics,
+        settings: HaSettings,
+        limits: Limits,
+        *,
+        clock: Callable[[], float],
+        epoch: Callable[[], int],
+        statistics_age: Callable[[], float | None],
+    ) -> None:
+        """`epoch` is that of the lease; `statistics_age` tells of the reading that is being shown."""
+        self._ledger = ledger
+        self._metrics = metrics
+        self._settings = settings
+        self._limits = limits
+        self._clock = clock
+        self._epoch = epoch
+        self._statistics_age = statistics_age
+        self._retry_state = RetryState("HA watch")
+        #: What was read last and is not judged yet, and what is being judged, since when.
+        self._next: _Reading | None = None
+        self._judged: _Reading | None = None
+        self._call: Call[tuple[Verdict, ...]] | None = None
+        self._began = 0.0
+        self._rested = 0.0
+        #: Of the engine, as they were read last.
+        self._clusters: frozenset[str] = frozenset()
+        self._standing: dict[str, _Standing] = {}
+        self._stood_in = 0
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take a whole reading; it is judged as soon as the check before it is done."""
+        watched = tuple(cluster.id for cluster in snapshot.clusters if cluster.ha_reservation)
+        self._next = _Reading(snapshot, watched, self._epoch(), self._statistics_age())
+        self._clusters = frozenset(snapshot.cluster_by_id)
+        self.tend()
+
+    def tend(self) -> None:
+        """Go on with what can be done now; what fails is logged and done later."""
+        if self._retry_state.due > self._clock():
+            return
+        try:
+            self._collect()
+            self._begin()
+            self._announce()
+        except Exception as error:  # the enforcer has other work, too
+            self._retry_state.fail(error, self._clock(), self._limits.pause)
+        else:
+            self._retry_state.recover()
+
+    def answers(self) -> list[Connection]:
+        """What can be waited for: ready once a check is done."""
+        return [] if self._call is None or self._call.answer is None else [self._call.answer]
+
+    def close(self) -> None:
+        """End what is under way."""
+        if self._call is not None:
+            self._call.cancel()
+
+    def _begin(self) -> None:
+        """Have the latest reading judged, unless the check before it goes on or was costly."""
+        reading = self._next
+        if reading is None or self._call is not None or self._clock() < self._rested:
+            return
+        self._next, age = None, reading.statistics_age
+        if not reading.clusters:
+            self._take(reading, ())
+        elif age is None or age > self._limits.statistics:
+            why = "there are no statistics yet" if age is None else f"the statistics are {age:.0f} s old"
+            self._take(reading, (unknown(reading.snapshot, cluster, why) for cluster in reading.clusters))
+        else:
+            arguments = msgspec.msgpack.encode(reading.snapshot), reading.clusters, self._settings
+            self._call = Call(judge_encoded, arguments, _LONGEST_CHECK_SECONDS)
+            self._judged, self._began = reading, self._clock()
+
+    def _collect(self) -> None:
+        """Take what a check came to."""
+        call, reading = self._call, self._judged
+        if call is None or reading is None or not call.over():
+            return
+        self._call = None
+        try:
+            verdicts = call.result()
+            busy = sum(verdict.seconds for verdict in verdicts)
+        except CallFailed as error:
+            _log.warning("HA watch: %s", error)
+            verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
+            busy = self._clock() - self._began
+        self._rested = self._clock() + _REST * busy
+        self._take(reading, verdicts)
+
+    def _take(self, reading: _Reading, verdicts: Iterable[Verdict]) -> None:
+        """Take verdicts on all clusters that are watched; those of another epoch say nothing any more."""
+        if reading.epoch != self._epoch():
+            return
+        if self._stood_in != reading.epoch:
+            self._standing, self._stood_in = {}, reading.epoch
+        found = {verdict.cluster: verdict for verdict in verdicts}
+        self._metrics.judged(tuple(found.values()))
+        for cluster, name in self._ledger.open_clusters().items():
+            found.setdefault(cluster, off(cluster, name))
+        self._standing = {cluster: self._stands(verdict) for cluster, verdict in found.items()}
+
+    def _stands(self, verdict: Verdict) -> _Standing:
+        before = self._standing.get(verdict.cluster)
+        if before is None or before.verdict.state is not verdict.state:
+            return _Standing(verdict, self._clock())
+        return _Standing(verdict, before.since)
+
+    def _announce(self) -> None:
+        """Write down what is to be said by now, and have said what was written down."""
+        if self._stood_in == self._epoch():
+            for cluster, one in self._standing.items():
+                held = self._clock() - one.since
+                kind = due(self._ledger.said(cluster), one.verdict.state, held, self._limits.hold)
+                if kind is not None:
+                    self._ledger.write(kind, one.verdict)
+        self._ledger.deliver(self._clusters)

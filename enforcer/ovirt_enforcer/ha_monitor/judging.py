@@ -1,0 +1,33 @@
+"""Judges the HA reservation of clusters: what a process beside the daemon's loop does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from ovirt_enforcer.ha_monitor.verdict import Verdict, unknown, verdict_of
+from ovirt_placement.answers.ha_check_domains import configured_domains
+from ovirt_placement.config import HaSettings
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.check import check
+from ovirt_service.errors import UserError
+
+
+def judge_encoded(snapshot: bytes, clusters: Sequence[str], settings: HaSettings) -> tuple[Verdict, ...]:
+    """Judge these clusters of a snapshot that was encoded with msgpack."""
+    decoded = msgspec.msgpack.decode(snapshot, type=Snapshot)
+    return tuple(judge(decoded, cluster, settings) for cluster in clusters)
+
+
+def judge(snapshot: Snapshot, cluster: str, settings: HaSettings) -> Verdict:
+    """Judge every set of as many hosts as the cluster is set to, and every failure domain by itself."""
+    began = time.monotonic()
+    try:
+        domains = configured_domains(snapshot, settings)
+    except UserError as error:
+        return unknown(snapshot, cluster, str(error))
+    of_hosts = check(snapshot, cluster)
+    of_domains = check(snapshot, cluster, domains=domains) if domains else None
+    return verdict_of(snapshot, cluster, of_hosts, of_domains, time.monotonic() - began)

@@ -1,0 +1,228 @@
+"""Keeps what VMs are to be remembered by: the customer keys that they started with, and their sticky copies.
+
+It may be killed at any point: what is still to be recorded is seen again, and to record it twice is to record
+it once. What the store holds is all its memory.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ovirt_enforcer.placement_key_records.bad_properties import BadProperties
+from ovirt_enforcer.placement_key_records.departures import Departures
+from ovirt_enforcer.placement_key_records.start_hosts import start_hosts
+from ovirt_enforcer.retry_state import RetryState
+from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.inventory.client.keys import with_keys
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.key_levels import NODE
+from ovirt_placement.model.statuses import RESTING_STATUSES, RUNNING_STATUSES
+from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource, sticky_copies
+from ovirt_placement.rules.placement_keys.presence import present_set
+from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
+from ovirt_placement.store.keys import KeyStore, Run
+from ovirt_service.errors import UserError
+
+#: On a host, but not for sure: a start that fails leaves nothing behind.
+_STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
+#: For so long it waits for what keys refer to; then a record without some of them is better than none.
+_LONGEST_WAIT_SECONDS = 600.0
+#: The engine writes down when it starts a VM, or resumes a suspended one, and may tell that in whole seconds.
+_SAME_RUN_SECONDS = 1.0
+
+
+class KeyRecorder:
+    """Follows starts and stops through the snapshots that it is shown."""
+
+    def __init__(
+        self,
+        store: KeyStore,
+        clock: Callable[[], float],
+        longest_pause: float,
+        read_starts: Callable[[], Sequence[Event]] = tuple,
+        suffices: Callable[[Snapshot], bool] = lambda keyed: True,
+        epoch: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`read_starts` gives the events of the latest starts, oldest first: asked if nobody watched one.
+
+        `suffices` says whether a snapshot that it is shown, with its keys, holds all that these refer to.
+        `epoch` is that of the lease: whoever does not lead is shown nothing.
+        """
+        self._store = store
+        self._clock = clock
+        self._longest_pause = longest_pause
+        self._read_starts = read_starts
+        self._suffices = suffices
+        self._epoch = epoch
+        #: Since when snapshots do not suffice.
+        self._lacking_since: float | None = None
+        self._departures = Departures(store)
+        self._bad_properties = BadProperties()
+        self._all = RetryState("placement keys")
+        self._clusters: dict[str, RetryState] = {}
+        #: As of this revision of the store, since when the VMs that have a record were running.
+        self._revision: int | None = None
+        self._recorded: dict[str, float | None] = {}
+        #: VMs that were down, or about to run, when they were last seen, and the epoch in which that was.
+        self._idle: frozenset[str] = frozenset()
+        self._seen_in = 0
+
+    @property
+    def needs_retry(self) -> bool:
+        """Whether something failed that is to be tried again now."""
+        return any(
+            retry_state.failing and retry_state.due <= self._clock()
+            for retry_state in (self._all, *self._clusters.values())
+        )
+
+    def look_at_latest(self, read: Callable[[], Snapshot]) -> None:
+        """Look at what is known now, if it can be read."""
+        if self._all.due > self._clock():
+            return
+        try:
+            snapshot = read()
+        except UserError as error:
+            self._fail(error)
+        else:
+            self._look(snapshot)
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take a whole reading of the engine: it also tells which VMs there are no more."""
+        self._look(snapshot, whole=True)
+
+    def _look(self, snapshot: Snapshot, *, whole: bool = False) -> None:
+        """Record the starts and stops that a snapshot shows; what fails is logged and done later."""
+        if self._all.due > self._clock():
+            return
+        if self._epoch() != self._seen_in:
+            self._idle, self._seen_in = frozenset(), self._epoch()
+        try:
+            self._bad_properties.look(snapshot)
+            self._read_records()
+            self._forget_stopped(snapshot)
+            self._remember_started(snapshot)
+            if whole:
+                self._departures.look(snapshot)
+        except Exception as error:  # the enforcer has other work, too
+            self._fail(error)
+        else:
+            self._all.recover()
+
+    def _fail(self, error: Exception) -> None:
+        """Look again later; nobody watches what VMs do until then."""
+        self._idle = frozenset()
+        self._all.fail(error, self._clock(), self._longest_pause)
+
+    def _read_records(self) -> None:
+        revision = self._store.revision()
+        if revision != self._revision:
+            self._recorded = self._store.runs()
+            self._revision = revision
+
+    def _forget_stopped(self, snapshot: Snapshot) -> None:
+        """Drop the sets of runs that are over. A VM that is missing keeps its own until it is surely gone."""
+        known = snapshot.vm_by_id
+        self._store.end_runs(
+            [vm for vm, since in self._recorded.items() if vm in known and is_over(known[vm], since)]
+        )
+
+    def _remember_started(self, snapshot: Snapshot) -> None:
+        """Record each cluster by itself: one cluster's failure never ends another's."""
+        started = defaultdict(list)
+        for vm in snapshot.vms:
+            if runs(vm) and (vm.id not in self._recorded or other_run(vm, self._recorded[vm.id])):
+                started[vm.cluster].append(vm)
+        if started:
+            # Not as the snapshot has them: what this store holds is newer.
+            keyed = with_keys(snapshot, self._store.records())
+            if self._must_wait(keyed):
+                self._idle = frozenset()  # they may have moved by then
+                return
+            for cluster, vms in started.items():
+                self._remember(cluster, vms, keyed)
+        for cluster in self._clusters.keys() - started.keys():
+            self._clusters.pop(cluster).recover()  # what failed there is not to be done any more
+        self._idle = frozenset(vm.id for vm in snapshot.vms if is_idle(vm))
+
+    def _must_wait(self, keyed: Snapshot) -> bool:
+        """Whether a set compiled now might lack keys that counted when the VM was placed."""
+        if self._suffices(keyed):
+            self._lacking_since = None
+            return False
+        if self._lacking_since is None:
+            self._lacking_since = self._clock()
+        if self._clock() - self._lacking_since < _LONGEST_WAIT_SECONDS:
+            return True
+        self._all.say(
+            "placement keys: disks, NICs or owners are still unknown: keys on them are not recorded"
+        )
+        return False
+
+    def _remember(self, cluster: str, vms: list[Vm], keyed: Snapshot) -> None:
+        retry_state = self._clusters.setdefault(cluster, RetryState(f"placement keys of cluster {cluster}"))
+        if retry_state.due > self._clock():
+            return
+        try:
+            unwatched = [vm for vm in vms if vm.id not in self._idle]
+            matters = bool(unwatched) and gives_copies(keyed, cluster)
+            hosts = start_hosts(unwatched, self._read_starts()) if matters else {}
+            self._store.begin_runs(begun(keyed, vms, hosts))
+        except Exception as error:
+            retry_state.fail(error, self._clock(), self._longest_pause)
+        else:
+            retry_state.recover()
+
+
+def runs(vm: Vm) -> bool:
+    """Whether its start has succeeded."""
+    return vm.host is not None and vm.status in RUNNING_STATUSES - _STARTING
+
+
+def stopped(vm: Vm) -> bool:
+    """Whether it is on no host; one whose host does not respond may run still.
+
+    A suspended VM is on none, and to resume it is a start: the engine asks anew where.
+    """
+    return vm.status in RESTING_STATUSES
+
+
+def is_idle(vm: Vm) -> bool:
+    """Whether it will have started where it is seen to run next."""
+    return stopped(vm) or vm.status in _STARTING
+
+
+def other_run(vm: Vm, since: float | None) -> bool:
+    """Whether a VM has stopped and started since its record was made, with nobody looking.
+
+    The engine says when the last start began; a migration and a reboot of the guest are no start.
+    """
+    if vm.running_since is None:
+        return False
+    return since is None or abs(vm.running_since - since) > _SAME_RUN_SECONDS
+
+
+def is_over(vm: Vm, since: float | None) -> bool:
+    """Whether the run that was recorded is over; another may be under way and not have succeeded yet."""
+    return stopped(vm) or (not runs(vm) and other_run(vm, since))
+
+
+def gives_copies(snapshot: Snapshot, cluster: str) -> bool:
+    """Whether hosts of a cluster have sticky keys: only then it matters on which one a VM started."""
+    own = keys_by_resource(snapshot)
+    hosts = snapshot.hosts_of_cluster.get(cluster, ())
+    return any(sticky_keys(own.get((NODE, host.id), ())) for host in hosts)
+
+
+def begun(snapshot: Snapshot, vms: Iterable[Vm], hosts: Mapping[str, str]) -> tuple[Run, ...]:
+    """What running VMs are to be remembered by, as if they had started just now.
+
+    On these hosts, where another is named than that on which they run: a VM may have migrated since.
+    """
+    return tuple(_run(snapshot, vm, hosts.get(vm.id, vm.host)) for vm in vms)
+
+
+def _run(snapshot: Snapshot, vm: Vm, host: str | None) -> Run:
+    own = keys_by_resource(snapshot).get((NODE, host or ""), ())
+    copies = copies_after_start(vm.id, sticky_copies(snapshot).get(vm.id, ()), sticky_keys(own))
+    return Run(vm.id, vm.running_since, present_set(snapshot, vm), copies)

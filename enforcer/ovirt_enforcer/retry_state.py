@@ -1,0 +1,82 @@
+"""What is kept in mind of one thing that is looked at again and again: when it is due, and what was said."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field
+
+from ovirt_service.back_off import BackOff
+from ovirt_service.errors import UserError
+from ovirt_service.saying import Said
+
+_log = logging.getLogger(__name__)
+
+#: After a failure: this, doubled with each further one up to the interval.
+_FIRST_PAUSE_SECONDS = 1.0
+#: A failure that lasts is told again after this, doubled each time up to the longest.
+_FIRST_QUIET_SECONDS = 60.0
+_LONGEST_QUIET_SECONDS = 3600.0
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class RetryState:
+    """All of this may be lost at any moment: after a restart it is found out anew."""
+
+    name: str
+    #: When to look again, by the owner's clock.
+    due: float = 0.0
+    _failures: int = 0
+    #: When a failure that lasts is told again, and for how long it is not told after that.
+    _again: float = 0.0
+    _quiet: float = 0.0
+    _said: Said = field(default_factory=Said)
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last look failed."""
+        return self._failures > 0
+
+    def announce(self, plan: str, gist: str | None = None) -> None:
+        """Log a plan, unless it is the one that was logged last, or has the same gist as that."""
+        if self._said.is_news("plan", gist or plan):
+            _log.info("%s", plan)
+
+    def say(self, text: str) -> None:
+        """Log something, unless it was the last thing said."""
+        if self._said.is_news("state", text):
+            _log.info("%s", text)
+
+    def warn_once(self, text: str) -> None:
+        """Log what should not be; the same never again."""
+        if self._said.is_news(text):
+            _log.warning("%s: %s", self.name, text)
+
+    def fail(self, error: Exception, now: float, longest_pause: float) -> None:
+        """Log a failure, in full if it is not one that a person can repair, and put off the next look.
+
+        One that lasts is told again at growing intervals.
+        """
+        complaint = f"{type(error).__name__}: {error}"
+        # How old something is by now makes no other failure of it.
+        news = self._said.is_news("failure", _NUMBER.sub("", complaint))
+        if news:
+            self._quiet = _FIRST_QUIET_SECONDS
+        if news or now >= self._again:
+            self._again, self._quiet = now + self._quiet, min(2 * self._quiet, _LONGEST_QUIET_SECONDS)
+            if isinstance(error, UserError):
+                _log.warning("%s: %s", self.name, error)
+            else:
+                _log.error("%s: %s", self.name, complaint, exc_info=error)
+        self.put_off(now, longest_pause)
+
+    def put_off(self, now: float, longest_pause: float) -> None:
+        """Put off the next look, each time longer, for a failure that is told elsewhere."""
+        self._failures += 1
+        self.due = now + BackOff(_FIRST_PAUSE_SECONDS, longest_pause).pause_after(self._failures)
+
+    def recover(self) -> None:
+        if self._said.is_over("failure"):
+            _log.info("%s: all is well again", self.name)
+        self._failures = 0

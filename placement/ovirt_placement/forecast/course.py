@@ -1,0 +1,123 @@
+"""What would happen if hosts failed and VMs started: who goes where by our placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers import where
+from ovirt_placement.answers.sentences import unit_names
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
+from ovirt_placement.rules.failover.failure_state import after_failure
+from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.outcomes import Survival
+from ovirt_placement.rules.failover.starts import Starts
+from ovirt_placement.rules.failover.units import Unit
+from ovirt_placement.rules.index import share
+from ovirt_placement.rules.memory import with_arrived
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A VM that would start, and where."""
+
+    vm: str
+    #: None if every host refuses it.
+    host: str | None
+    #: The host that it ran on; None for one that was down.
+    former: str | None
+    #: The units that refuse it, where every host does.
+    refused_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What would happen, and the state at its end."""
+
+    #: In the order of the starts.
+    starts: tuple[Start, ...]
+    #: VMs that would stay down, since they are not highly available.
+    stopped: tuple[str, ...]
+    end: Snapshot
+
+    @property
+    def homeless(self) -> tuple[Start, ...]:
+        return tuple(start for start in self.starts if start.host is None)
+
+
+def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> Course:
+    """Hosts fail and their highly available VMs start again; then VMs that are down start one by one."""
+    lost = [vm for host in down for vm in snapshot.vms_of_host.get(host, ())]
+    state = after_failure(snapshot, frozenset(down))
+    starts: list[Start] = []
+    for cluster in dict.fromkeys(snapshot.host_by_id[host].cluster for host in down):
+        found, state = _restarted(snapshot, state, cluster, down)
+        starts += found
+    for vm in starting:
+        start, state = _started(state, vm, None)
+        starts.append(start)
+    return Course(tuple(starts), tuple(vm.id for vm in lost if not vm.ha), state)
+
+
+def _restarted(
+    before: Snapshot, state: Snapshot, cluster: str, down: Sequence[str]
+) -> tuple[list[Start], Snapshot]:
+    """Each goes to the best host; where somebody has no home then but need not, to hosts that do for all."""
+    failing = tuple(host for host in down if before.host_by_id[host].cluster == cluster)
+    proven = judge_failures(
+        before, Starts(before, cluster), 1, DEFAULT_BUDGET, units=[Unit(tuple(_up(before, failing)))]
+    )
+    former = {vm.id: host for host in failing for vm in before.vms_of_host.get(host, ()) if vm.ha}
+    survival = next(iter(proven.survivals), None)
+    largest_first = sorted(former, key=lambda vm: (-before.vm_by_id[vm].memory_mb, vm))
+    order = [*survival.homes] if survival is not None else []
+    order += [vm for vm in largest_first if vm not in order]
+    starts, end = _one_by_one(state, order, former)
+    if survival is not None and any(start.host is None for start in starts):
+        return _by_witness(state, survival, former)
+    return starts, end
+
+
+def _up(snapshot: Snapshot, hosts: Iterable[str]) -> Iterable[str]:
+    return (host for host in hosts if snapshot.host_by_id[host].up)
+
+
+def _one_by_one(
+    state: Snapshot, vms: Iterable[str], former: Mapping[str, str]
+) -> tuple[list[Start], Snapshot]:
+    starts = []
+    for vm in vms:
+        start, state = _started(state, vm, former[vm])
+        starts.append(start)
+    return starts, state
+
+
+def _by_witness(
+    state: Snapshot, survival: Survival, former: Mapping[str, str]
+) -> tuple[list[Start], Snapshot]:
+    for vm, host in survival.homes.items():
+        state = running(state, vm, host)
+    return [Start(vm, host, former[vm]) for vm, host in survival.homes.items()], state
+
+
+def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snapshot]:
+    answer = where.order(state, state.vm_by_id[vm])
+    if not answer.hosts:
+        vetoes = (reason for host in answer.refused for reason in host.reasons if reason.veto)
+        units = dict.fromkeys(unit for reason in vetoes for unit in reason.by)
+        return Start(vm, None, former, tuple(unit_names([unit]) for unit in units)), state
+    host = answer.hosts[0].host
+    return Start(vm, host, former), running(state, vm, host)
+
+
+def running(state: Snapshot, vm: str, host: str) -> Snapshot:
+    """The state once a VM that was down runs on a host."""
+    known = state.vm_by_id[vm]
+    vms = {**state.vm_by_id, vm: replace(known, host=host, status="up")}
+    filled = with_arrived(state.host_by_id[host], known)
+    after = replace(state, vms=tuple(vms.values()), hosts=tuple({**state.host_by_id, host: filled}.values()))
+    share(after, state)
+    return after

@@ -1,0 +1,67 @@
+"""What every strategy answers: which VMs end where, how good that is, and what was proven of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.score import Score
+from ovirt_placement.planning.value import Value
+
+#: Ends beside the best that are worth the time it takes to find ways to them.
+MOST_OTHERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An end that keeps every hard rule that holds at the start and fits on every host."""
+
+    #: VMs that end elsewhere than they start, with their hosts.
+    where: Mapping[str, str]
+    score: Score
+    #: No end is better than this, as far as is proven; equal to `score` where this one is the best. It says
+    #: nothing of the way there.
+    bound: Score
+    #: Ends that were found before it and are hardly worse, the best first: the way to one may be shorter.
+    #: Not more than `MOST_OTHERS`.
+    others: tuple[Mapping[str, str], ...] = ()
+    #: Makes another end better, as far as the strategy knows how, given its VMs that are elsewhere than at
+    #: the start; what it has tried is not tried again. None where the strategy knows nothing more.
+    further: Callable[[Mapping[str, str], Deadline], Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Moves that are legal one after the other."""
+
+    moves: tuple[Move, ...]
+    #: No legal sequence leaves less broken, and none as little with fewer migrations.
+    proven: bool
+
+
+class Strategy(Protocol):
+    """One way to choose."""
+
+    #: As the configuration names it.
+    name: str
+    #: Whether a plan goes on where its first choice has led, until nothing is repaired any more.
+    goes_on: bool
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        """The best end found before the deadline; at worst the start itself."""
+        ...
+
+
+@runtime_checkable
+class Routing(Protocol):
+    """A strategy that can also look for the way itself, where no way leads to the end that it chose."""
+
+    def route(self, problem: Problem, choice: Choice, worth: Value, deadline: Deadline) -> Route | None:
+        """Legal migrations, one after the other, to the best that can be reached; None if none were found.
+
+        `worth` is that of those that are known.
+        """
+        ...

@@ -1,0 +1,140 @@
+"""The VMs that the engine's own enforcer would migrate, in its order: who is tried before whom.
+
+Families come before priorities: hard host rules, hard VM rules, soft host rules, soft VM rules. Where the
+engine errs it is not followed: a pinned member keeps only its own place in a negative group, and of two
+families the one that the policy weighs more decides whether a soft move is a gain (docs/enforcer.md).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.engine_gain import gains
+from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.affinity.priorities import fixed_point
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.java.hash_map import KeyOrder, put_all
+from ovirt_placement.rules.java.ids import in_order
+from ovirt_placement.rules.placement import Placement, SnapshotPlacement
+
+#: VMs that are equal to the engine: it shuffles them.
+Tier = tuple[str, ...]
+
+#: The hosts that would take a VM, its own apart; and the best for it, its own among them.
+Schedulable = Callable[[str], Collection[str]]
+BestHost = Callable[[str], str | None]
+
+
+def candidates(
+    snapshot: Snapshot, cluster: str, schedulable: Schedulable, best_host: BestHost
+) -> tuple[Tier, ...]:
+    """All candidates of a cluster, the first to be tried first; each VM once."""
+    placement = SnapshotPlacement(snapshot)
+    rules = [one for one in catalogue.constraints(snapshot, cluster) if not one.keeps(placement)]
+    movable = {vm.id for vm in snapshot.vms if vm.movable}
+    seen: set[str] = set()
+    found = []
+    for hard, tier in tiers(rules, placement, movable):
+        valid = tuple(
+            vm
+            for vm in dict.fromkeys(tier)
+            if vm not in seen
+            and vm in movable
+            and set(schedulable(vm)) - {placement.runs_on(vm)}
+            and (hard or gains(snapshot, vm, best_host(vm)))
+        )
+        seen.update(valid)
+        found.append(valid)
+    return tuple(tier for tier in found if tier)
+
+
+def tiers(
+    broken: Collection[Constraint],
+    placement: Placement,
+    movable: Collection[str],
+    *,
+    as_engine: bool = False,
+) -> Iterator[tuple[bool, Tier]]:
+    """The VMs of broken rules in the order in which they are tried, and whether a hard rule asks for it.
+
+    A VM may come again, and some cannot move. With `as_engine`, members that may go are those that the
+    engine itself lets go (see `buckets`), and only what it draws lots about comes together: VMs on wrong
+    hosts come one by one, and crowds that are equal one after the other, in the order of its tables.
+    """
+    for hard in (True, False):
+        mine = [one for one in broken if one.hard is hard]
+        host_tiers, vm_tiers = _host_tiers(mine, placement), _vm_tiers(mine, placement, movable, as_engine)
+        if as_engine:
+            host_tiers = ((vm,) for tier in host_tiers for vm in tier)
+        yield from ((hard, tier) for tier in (*host_tiers, *vm_tiers))
+
+
+def cycle(snapshot: Snapshot, schedulable: Schedulable, best_host: BestHost) -> dict[str, Tier]:
+    """By cluster, the VMs of which the engine migrates one in a cycle; others are left out.
+
+    It does not touch a cluster in which a migration is under way.
+    """
+    busy = {vm.cluster for vm in snapshot.vms if vm.status == "migrating" or vm.migrating_to is not None}
+    found = {
+        cluster.id: candidates(snapshot, cluster.id, schedulable, best_host)
+        for cluster in snapshot.clusters
+        if cluster.id not in busy
+    }
+    return {cluster: tiers[0] for cluster, tiers in found.items() if tiers}
+
+
+def buckets(
+    rule: Constraint, placement: Placement, movable: Collection[str], *, as_engine: bool = False
+) -> Iterator[Tier]:
+    """The members of a broken VM rule that may go: of equal crowds together, those on whom it depends first.
+
+    A positive group gathers: the smallest crowd goes first, and one with a member that cannot go stays. A
+    negative group parts: only crowds go, the largest first; the engine itself lets none go of which a member
+    cannot. With `as_engine` each crowd comes by itself; of equal ones first whose host is first in its table.
+    """
+    crowds: defaultdict[str, list[str]] = defaultdict(list)
+    table = KeyOrder()
+    running = dict(rule.running(placement))
+    for vm in rule.as_engine_lists() if as_engine else running:
+        if vm in running:
+            crowds[running[vm]].append(vm)
+            if vm in movable:
+                table.put(running[vm])
+    by_size: defaultdict[int, list[Tier]] = defaultdict(list)
+    for host in table.listed():
+        vms = crowds[host]
+        going = [vm for vm in vms if vm in movable] if rule.positive or len(vms) > 1 else []
+        if (rule.positive or as_engine) and len(going) < len(vms):
+            going = []
+        by_size[len(vms)].append(tuple(going))
+    for size in sorted(by_size, reverse=not rule.positive):
+        if as_engine:
+            yield from by_size[size]
+        else:
+            yield tuple(chain.from_iterable(by_size[size]))
+
+
+def _host_tiers(rules: Iterable[Constraint], placement: Placement) -> Iterator[Tier]:
+    """VMs on wrong hosts: those that break fewest rules first, as the engine has it, as in its table."""
+    broken = Counter(
+        vm for rule in rules if rule.family == "host_affinity" for vm in rule.offenders(placement)
+    )
+    for count in sorted(set(broken.values())):
+        yield tuple(vm for vm in put_all(broken) if broken[vm] == count)
+
+
+def _vm_tiers(
+    rules: Iterable[Constraint],
+    placement: Placement,
+    movable: Collection[str],
+    as_engine: bool,
+) -> Iterator[Tier]:
+    """Of each rule between VMs, buckets: soft rules by priority, then the larger ones first."""
+    mine = [rule for rule in rules if rule.family == "vm_affinity"]
+    mine.sort(key=lambda rule: min(map(in_order, rule.vms)), reverse=True)
+    mine.sort(key=lambda rule: (0 if rule.hard else -fixed_point(rule.priority), -len(rule.vms)))
+    for rule in mine:
+        yield from buckets(rule, placement, movable, as_engine=as_engine)

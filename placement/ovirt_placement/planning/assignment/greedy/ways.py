@@ -1,0 +1,232 @@
+"""Ways to repair one goal or to empty a host a little: each a set of moves, the most promising first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from ovirt_placement.planning.assignment.assignment import Assignment
+from ovirt_placement.planning.assignment.hosts import EmptiestFirst, allowed, best_hosts
+from ovirt_placement.planning.problem.candidate_hosts import company
+from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.rules.forms import Allowed, AtMost
+
+#: VMs that end elsewhere, with their hosts.
+Way = Mapping[str, str]
+
+#: So many VMs of a host are tried for a single one whose going makes room.
+_MOST_SINGLES = 6
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Proposes ways in a draft as it stands when asked. `width` is how many hosts are tried for a VM."""
+
+    assignment: Assignment
+    order: EmptiestFirst
+    width: int
+    #: VMs that are not to be moved any more.
+    settled: set[str]
+
+    def repairing(self, goal: Goal) -> Iterator[Way]:
+        """Ways after which the goal holds, whatever else they break."""
+        if goal.gathers:
+            return self._gathering(goal)
+        if goal.limit is not None:
+            return self._parting(goal, goal.limit)
+        return self._trying(goal) if goal.allowed is None else self._to_hosts(goal, goal.allowed)
+
+    def making_room(
+        self, host: str, missing_mb: int, headroom_deficit: tuple[int, int] | None = None
+    ) -> Iterator[Way]:
+        """Ways to take from a host what does not fit, or what makes its headroom deficit larger."""
+
+        def missing() -> bool:
+            if headroom_deficit is None:
+                return host in self.assignment.overfull
+            return self.assignment.headroom_deficit_of(host) > headroom_deficit
+
+        blocks = self._leavers(host)
+        enough = [block for block in blocks if self.assignment.size_mb(block) >= missing_mb]
+        for block in enough[:_MOST_SINGLES]:
+            yield from self._one_to_each(block, but=(host,))
+        if len(enough) < _MOST_SINGLES:
+            largest_first = sorted(blocks, key=lambda block: -self.assignment.size_mb(block) / len(block))
+            yield from self._until(missing, largest_first, host)
+
+    # -- a goal of each shape
+
+    def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Way]:
+        wrong = self._blocks(vm for vm in goal.vms if not goal.right(self.assignment.where(vm)))
+        if wrong is None:
+            return
+        if allowed.positive:
+            yield from self._each_to_its_best(wrong, among=allowed.hosts)
+        else:
+            yield from self._each_to_its_best(wrong, but=allowed.hosts)
+
+    def _parting(self, goal: Goal, limit: AtMost) -> Iterator[Way]:
+        assignment = self.assignment
+        members: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for vm in goal.vms:
+            members[limit.place(assignment.where(vm))][limit.own_set(vm)].append(vm)
+        full = {place for place, sets in members.items() if len(sets) >= limit.most}
+        taken = frozenset(host for host in assignment.problem.hosts if limit.place(host) in full)
+        crowds = [
+            sorted(sets.values(), key=self._set_weight) for sets in members.values() if len(sets) > limit.most
+        ]
+        first, *others = crowds
+        leave = [one for crowd in others for one in crowd[: -limit.most]]
+        for staying in self._staying(first, limit.most):
+            leaving = [one for one in first if one not in staying]
+            blocks = self._blocks(chain.from_iterable((*leaving, *leave)))
+            if blocks is None or any(goal.parts(frozenset(block)) for block in blocks):
+                continue
+            # With no place left for another member, one of them must go on from where another comes.
+            free = tuple(self._each_to_its_best(blocks, but=taken))
+            yield from free or self._each_to_its_best(blocks, among=taken)
+            if len(first) > self.width or others:
+                return
+
+    def _staying(self, sets: list[list[str]], most: int) -> Iterator[list[list[str]]]:
+        """Which sets of a place that has too many may stay: first those that had better."""
+        for last in range(len(sets), most - 1, -1):
+            yield sets[last - most : last]
+
+    def _gathering(self, goal: Goal) -> Iterator[Way]:
+        assignment = self.assignment
+        hosts = allowed(assignment, goal.vms)
+        meeting = company(assignment.problem, goal) if goal.hard and not goal.held else None
+        if meeting is not None and not meeting:
+            return
+        fixed = {assignment.where(vm) for vm in goal.vms if vm in self.settled}
+        if fixed:
+            hosts &= fixed
+        ranked: list[tuple[bool, bool, int, int, str]] = []
+        crowd = assignment.placement.crowd(goal)
+        for host in [*crowd, *(self._meeting_hosts(goal) if not fixed else ())]:
+            if host in hosts and (meeting is None or host in meeting or host not in crowd):
+                coming = [vm for vm in goal.vms if assignment.where(vm) != host]
+                memory_mb = assignment.size_mb(coming)
+                full = assignment.room_mb(host) < memory_mb
+                ranked.append((full, host not in crowd, len(coming), memory_mb, host))
+        hopeful = (
+            rank for rank in sorted(ranked) if not rank[0] or self._can_make_room(goal, rank[-1], rank[3])
+        )
+        for *_, host in islice(hopeful, 2 * self.width):
+            blocks = self._blocks(vm for vm in goal.vms if assignment.where(vm) != host)
+            if blocks is not None and all(host in allowed(assignment, block) for block in blocks):
+                yield {vm: host for block in blocks for vm in block}
+
+    def _can_make_room(self, goal: Goal, host: str, memory_mb: int) -> bool:
+        """Whether so much would fit, if all VMs left that may and are no members."""
+        members = frozenset(goal.vms)
+        leaving_mb = sum(
+            self.assignment.problem.memory_mb[vm]
+            for vm in self.assignment.residents(host)
+            if vm not in members and vm not in self.settled and self.assignment.problem.targets[vm]
+        )
+        return self.assignment.room_mb(host) + leaving_mb >= memory_mb
+
+    def _meeting_hosts(self, goal: Goal) -> Iterable[str]:
+        """Hosts without any member on which all of them could meet."""
+        crowd = self.assignment.placement.crowd(goal)
+        return best_hosts(self.assignment, self.order, goal.vms, self.width, but=crowd)
+
+    def _trying(self, goal: Goal) -> Iterator[Way]:
+        """Of a rule that says no more than whether it holds."""
+        for vm in goal.constraint.offenders(self.assignment.placement):
+            if vm not in self.settled:
+                yield from self._one_to_each(self.assignment.block(vm))
+
+    # -- VMs to hosts
+
+    def _each_to_its_best(
+        self, blocks: Sequence[tuple[str, ...]], among: Iterable[str] | None = None, but: Iterable[str] = ()
+    ) -> Iterator[Way]:
+        """All blocks to hosts, each to its best after those before it; the first also to others."""
+        among = None if among is None else frozenset(among)
+        but = frozenset(but)
+        if not blocks:
+            return
+        first, *rest = blocks
+        for host in best_hosts(self.assignment, self.order, first, self.width, among, but):
+            mark = self.assignment.mark
+            self.assignment.move(first, host)
+            way = dict.fromkeys(first, host)
+            for block in rest:
+                found = best_hosts(self.assignment, self.order, block, 1, among, but)
+                if not found:
+                    break
+                self.assignment.move(block, found[0])
+                way |= dict.fromkeys(block, found[0])
+            else:
+                self.assignment.back_to(mark)
+                yield way
+                continue
+            self.assignment.back_to(mark)
+
+    def _one_to_each(self, block: tuple[str, ...], but: tuple[str, ...] = ()) -> Iterator[Way]:
+        for host in best_hosts(self.assignment, self.order, block, self.width, but=but):
+            yield dict.fromkeys(block, host)
+
+    def _until(
+        self, missing: Callable[[], bool], blocks: Iterable[tuple[str, ...]], host: str
+    ) -> Iterator[Way]:
+        """Blocks one after the other, until nothing is missing any more."""
+        mark = self.assignment.mark
+        way: dict[str, str] = {}
+        for block in blocks:
+            found = best_hosts(self.assignment, self.order, block, 1, but=(host,))
+            if found and self.assignment.room_mb(found[0]) >= self.assignment.size_mb(block):
+                self.assignment.move(block, found[0])
+                way |= dict.fromkeys(block, found[0])
+            if not missing():
+                break
+        enough = not missing()
+        self.assignment.back_to(mark)
+        if enough and way:
+            yield way
+
+    def _leavers(self, host: str) -> list[tuple[str, ...]]:
+        """Blocks that may leave a host: those that moved anyway, then those that no goal minds."""
+        found = {
+            self.assignment.block(vm): None
+            for vm in self.assignment.residents(host)
+            if vm not in self.settled and self.assignment.problem.targets[vm]
+        }
+        free = [block for block in found if self.settled.isdisjoint(block)]
+        return sorted(free, key=lambda block: (*self._ties(block), self.assignment.size_mb(block)))
+
+    def _ties(self, block: tuple[str, ...]) -> tuple[int, int]:
+        moved = self.assignment.placement.moved
+        goals = self.assignment.problem.goals_of
+        return sum(vm not in moved for vm in block), sum(len(goals.get(vm, ())) for vm in block)
+
+    def _blocks(self, vms: Iterable[str]) -> list[tuple[str, ...]] | None:
+        """The VMs with those that must come along, each once; None if one may not be moved."""
+        blocks = list(dict.fromkeys(self.assignment.block(vm) for vm in vms))
+        for block in blocks:
+            if not self.settled.isdisjoint(block):
+                return None
+        return blocks
+
+    def _set_weight(self, vms: Collection[str]) -> tuple[bool, int, int, int]:
+        """Sets that had better stay come last."""
+        weights = [self._weight(vm) for vm in vms]
+        stays, *sums = zip(*weights, strict=True)
+        blocks, memory_mb, goals = (sum(one) for one in sums)
+        return any(stays), blocks, memory_mb, goals
+
+    def _weight(self, vm: str) -> tuple[bool, int, int, int]:
+        """VMs that had better stay come last."""
+        block = self.assignment.block(vm)
+        stays = vm in self.settled or not self.assignment.problem.targets[vm]
+        return (
+            stays,
+            sum(one not in self.assignment.placement.moved for one in block),
+            self.assignment.size_mb(block),
+            len(self.assignment.problem.goals_of.get(vm, ())),
+        )

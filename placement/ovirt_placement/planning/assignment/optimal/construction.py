@@ -1,0 +1,122 @@
+"""The first end: one part after another takes the best that the room left by those before it allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ovirt_placement.planning.assignment.greedy.strategy import repaired
+from ovirt_placement.planning.assignment.optimal.domains import reduced, roomiest
+from ovirt_placement.planning.assignment.optimal.ends import (
+    Value,
+    counted,
+    length_of_value,
+    put,
+    solve,
+    total,
+    value_of,
+)
+from ovirt_placement.planning.assignment.optimal.parts import Part, least_migrations, offenders, parts_of
+from ovirt_placement.planning.assignment.optimal.simple import gathered
+from ovirt_placement.planning.assignment.optimal.stages import Solved
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.problem import Problem
+
+#: A part with more places than this to choose from is repaired by its offenders alone.
+_MOST_PLACES = 6_000
+#: And with more places even so, it is repaired by the greedy strategy.
+_MOST_OFFERED = 30_000
+#: No part takes more than this share of the time that is left.
+_PART_SHARE = 0.25
+
+
+@dataclass
+class Built:
+    """A part with the value of its end, and what it could reach at best if there were room everywhere."""
+
+    part: Part
+    value: Value
+    bound: Value
+
+    @property
+    def perfect(self) -> bool:
+        return self.value <= self.bound
+
+
+class Construction:
+    """An end that grows part by part."""
+
+    def __init__(self, problem: Problem, candidates: CandidateHosts) -> None:
+        self.problem = problem
+        self.candidates = candidates
+        self.placement = ProblemPlacement(problem)
+        self.built: list[Built] = []
+        #: Of each VM of a part all VMs of the part.
+        self.part_of: dict[str, tuple[str, ...]] = {}
+        self._start = ProblemPlacement(problem)
+        self.untouched = self._untouchable()
+
+    def run(self, deadline: Deadline) -> None:
+        for part in parts_of(self.problem, self.candidates):
+            self.built.append(self._build(part, deadline.within(_PART_SHARE)))
+            self.part_of |= dict.fromkeys(part.vms, part.vms)
+        parted = {goal.number for built in self.built for goal in built.part.goals}
+        self.untouched = self._untouchable(parted)
+
+    @property
+    def bound(self) -> Value:
+        """No end is better than this."""
+        return total([self.untouched, *(built.bound for built in self.built)], self.problem)
+
+    def value_of(self, part: Part) -> Value:
+        """What a part is worth as things stand, but for what it takes of headroom."""
+        sought = (goal for goal in part.goals if goal.wanted or goal.held)
+        counts = counted(filter(self.placement.broken, sought), self.placement)
+        counts[-1] = sum(vm in self.placement.moved for vm in part.vms)
+        return tuple(counts)
+
+    def _untouchable(self, parted: frozenset[int] | set[int] = frozenset()) -> Value:
+        """What is broken where nobody can move, as far as a model can tell."""
+        broken = (
+            goal
+            for goal in self._start.broken_goals()
+            if goal.wanted and goal.form is not None and goal.number not in parted
+        )
+        return tuple(counted(broken, self._start))
+
+    def _build(self, part: Part, deadline: Deadline) -> Built:
+        simple = gathered(part, self.placement, self.candidates)
+        if simple is not None:
+            put(self.placement, simple)
+            best = (*(0 for _ in range(length_of_value(self.problem) - 1)), len(simple))
+            return Built(part, best, best)
+        hosts = roomiest(self.placement)
+        domains = reduced(self.placement, self.candidates, part.vms, hosts)
+        narrow = sum(map(len, domains.values())) > _MOST_PLACES
+        if narrow:
+            domains = reduced(self.placement, self.candidates, offenders(part, self.problem), hosts)
+            simple = gathered(part, self.placement, self.candidates, headroom=False)
+            if simple is None and sum(map(len, domains.values())) > _MOST_OFFERED:
+                simple = repaired(self.placement, part.broken)
+        solved = None if simple else solve(self.placement, self.candidates, domains, deadline)
+        if solved is not None or simple is not None:
+            put(self.placement, solved.where if solved is not None else simple or {})
+        value = self._value(part, solved)
+        perfect = (*(0 for _ in value[:-1]), least_migrations(part.broken, self._start))
+        if value <= perfect or narrow:
+            return Built(part, value, perfect)
+        return Built(part, value, max(perfect, self._bound(part, deadline)))
+
+    def _bound(self, part: Part, deadline: Deadline) -> Value:
+        """What the part could reach if there were room for it everywhere."""
+        domains = reduced(self._start, self.candidates, part.vms, self.problem.hosts)
+        solved = solve(self._start, self.candidates, domains, deadline, room=False, evenly=False)
+        return () if solved is None else solved.bounds[: length_of_value(self.problem)]
+
+    def _value(self, part: Part, solved: Solved | None) -> Value:
+        value = self.value_of(part)
+        if solved is None:
+            return value
+        # With headroom and detours, as the model counts them.
+        return (value[0], solved.values[1], *value[2:-1], value_of(solved, self.problem)[-1])

@@ -1,0 +1,213 @@
+"""Solves a model stage by stage: what matters most first, each stage held fast in those after it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+
+from ovirt_placement.planning.assignment.optimal.model import Model
+from ovirt_placement.planning.assignment.optimal.room import Room
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.encode.cp import Term
+
+#: Two stages are solved as one while the larger weight stays below this.
+_MOST_WEIGHT = 1_000_000
+_SEED = 1
+#: Units of work that one run may take where there is no deadline, each a second or so.
+_WORK = 60.0
+#: How long it may take to notice that planning is to stop, in seconds.
+_WATCH_SECONDS = 0.05
+
+
+NOTHING_ASKED: Mapping[str, cp_model.IntVar] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Something to make small, how large it can be, and how many of the fields below it decides."""
+
+    terms: tuple[Term, ...]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Where the VMs of a scope end. Values and bounds go by stage, in the order of `Score`."""
+
+    where: Mapping[str, str]
+    #: Of the variables that were asked for besides.
+    asked: Mapping[str, int]
+    #: How many stages, from the first, are proven.
+    proven: int
+    #: By stage, what was reached and what at least is needed; after one unproven, bounds hold only beside it.
+    values: tuple[int, ...]
+    bounds: tuple[int, ...]
+
+
+class Stages:
+    """The stages of a model, in the order of `Score`."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        workers: int,
+        evenly: bool,
+        asked: Mapping[str, cp_model.IntVar] = NOTHING_ASKED,
+        work: float | None = None,
+    ) -> None:
+        """`work` limits each run in the solver's own units, so that it ends alike on every machine.
+
+        With it, only what is compared with bounds is made small: neither the memory that moves nor evenness.
+        """
+        self._model = model
+        self._asked = asked
+        self._workers = workers
+        self._work = work
+        self._solver = cp_model.CpSolver()
+        if work is not None:
+            # Room and counts are sums: where the work is limited, their linear relaxation leads to most.
+            self._solver.parameters.linearization_level = 2
+            self._search_at_once()
+        headroom_deficit: tuple[Term, int] = (0, 0)
+        room = Room(model)
+        if model.scope.room:
+            room.limit()
+            headroom_deficit = room.headroom_deficit()
+        levels = range(model.problem.levels)
+        moved = model.moved
+        memory = [model.problem.memory_mb[vm] * one for vm, one in moved.items()]
+        self._stages = [
+            Stage(tuple(model.broken[0]), len(model.broken[0])),
+            Stage((headroom_deficit[0],), headroom_deficit[1]),
+            *(Stage(tuple(model.broken[level]), len(model.broken[level])) for level in levels if level),
+            Stage(tuple(model.pairs), model.most_pairs),
+            Stage((*moved.values(), *model.detours), len(moved) + model.most_detours),
+        ]
+        if work is None:
+            self._stages.append(Stage(tuple(memory), sum(model.problem.memory_mb[vm] for vm in moved)))
+        if evenly and model.scope.room:
+            self._stages.append(Stage((room.fullest(),), 1_000_000))
+
+    def solve(self, deadline: Deadline, least: Sequence[int] = ()) -> Solved | None:
+        """The best found before the deadline; None if not even one was, though where VMs are now is one.
+
+        `least` is a bound that is known already, stage by stage.
+        """
+        where = {vm: self._model.scope.placement.where(vm) for vm in self._model.scope.domains}
+        values = [0] * len(self._stages)
+        bounds = [0] * len(self._stages)
+        proven = 0
+        found = False
+        asked: dict[str, int] = {}
+        for group in self._merged():
+            objective = self._objective(group)
+            if isinstance(objective, int):
+                proven += len(group) if proven == group[0] else 0
+                continue
+            if group[-1] < len(least) and values[: group[0]] == list(least[: group[0]]):
+                self._model.cp.add(objective >= self._joined(group, least))
+            self._hint(where, asked)
+            self._model.cp.minimize(objective)
+            status = self._run(deadline)
+            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                break
+            found = True
+            reached = self._split(group, round(self._solver.objective_value))
+            least = self._split(group, math.ceil(self._solver.best_objective_bound - 1e-6))
+            where, asked = self._read()
+            for number, value, bound in zip(group, reached, least, strict=True):
+                values[number], bounds[number] = value, bound
+            if status == cp_model.OPTIMAL and proven == group[0]:
+                proven += len(group)
+            self._model.cp.add(objective <= round(self._solver.objective_value))
+        return Solved(where, asked, proven, tuple(values), tuple(bounds)) if found else None
+
+    def reach(self, values: Sequence[int], deadline: Deadline) -> Solved | None:
+        """Any end with just these values in the first stages; None if there is none, or none was found."""
+        for stage, value in zip(self._stages, values, strict=False):
+            self._model.cp.add(sum(stage.terms) == value)
+        where = {vm: self._model.scope.placement.where(vm) for vm in self._model.scope.domains}
+        self._hint(where, {})
+        self._search_at_once()
+        if self._run(deadline) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        return Solved(*self._read(), len(values), tuple(values), tuple(values))
+
+    def _search_at_once(self) -> None:
+        """Without what takes longer than finding a solution, where any or a good one will do."""
+        self._solver.parameters.symmetry_level = 0
+        self._solver.parameters.cp_model_probing_level = 0
+
+    def _read(self) -> tuple[dict[str, str], dict[str, int]]:
+        """Where VMs are in the last solution, and what was asked for besides."""
+        where = dict(key for key, at in self._model.at.items() if self._solver.boolean_value(at))
+        return where, {name: self._solver.value(var) for name, var in self._asked.items()}
+
+    def _merged(self) -> Iterator[list[int]]:
+        """Stages that are solved at once: of one, the next weighs less than any part."""
+        group: list[int] = []
+        weight = 1
+        for number, stage in enumerate(self._stages):
+            if group and weight * (stage.most + 1) > _MOST_WEIGHT:
+                yield group
+                group, weight = [], 1
+            group.append(number)
+            weight *= stage.most + 1
+        yield group
+
+    def _objective(self, group: list[int]) -> Term:
+        total: Term = 0
+        for number in group:
+            total = total * (self._stages[number].most + 1) + sum(self._stages[number].terms)
+        return total
+
+    def _joined(self, group: list[int], values: Sequence[int]) -> int:
+        total = 0
+        for number in group:
+            total = total * (self._stages[number].most + 1) + values[number]
+        return total
+
+    def _split(self, group: list[int], value: int) -> list[int]:
+        parts: list[int] = []
+        for number in reversed(group):
+            value, part = divmod(value, self._stages[number].most + 1)
+            parts.append(part)
+        return parts[::-1]
+
+    def _hint(self, where: Mapping[str, str], asked: Mapping[str, int]) -> None:
+        self._model.cp.clear_hints()  # type: ignore[no-untyped-call]
+        for (vm, host), var in self._model.at.items():
+            self._model.cp.add_hint(var, where[vm] == host)
+        for name, value in asked.items():
+            self._model.cp.add_hint(self._asked[name], value)
+
+    def _run(self, deadline: Deadline) -> cp_model.CpSolverStatus:
+        left = deadline.seconds_left()
+        if left <= 0.0:
+            return cp_model.UNKNOWN
+        parameters = self._solver.parameters
+        parameters.num_workers = self._workers
+        parameters.random_seed = _SEED
+        if left < math.inf:
+            parameters.max_time_in_seconds = left
+        if self._work is not None or left == math.inf:
+            parameters.max_deterministic_time = self._work or _WORK
+        ended = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(deadline, ended), daemon=True)
+        watch.start()
+        try:
+            return self._solver.solve(self._model.cp)
+        finally:
+            ended.set()
+            watch.join()
+
+    def _watch(self, deadline: Deadline, ended: threading.Event) -> None:
+        """Stop the solver as soon as planning is to stop, which may be before the time that it was given."""
+        while not ended.wait(_WATCH_SECONDS):
+            if deadline.over:
+                self._solver.stop_search()

@@ -1,0 +1,64 @@
+"""The optimal strategy: part by part, then what does not reach its bound together, as long as time lasts."""
+
+from __future__ import annotations
+
+from ovirt_placement.planning.assignment.choice import Choice, Route
+from ovirt_placement.planning.assignment.optimal.construction import Construction
+from ovirt_placement.planning.assignment.optimal.improvement import Improvement
+from ovirt_placement.planning.assignment.optimal.joint import Joint
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.exhaustive.search import shortest
+from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.score import Score, score
+from ovirt_placement.planning.value import Value, value_of
+
+#: The share of the time in which every part gets its first end.
+_FIRST_SHARE = 0.6
+#: The share of the time in which straight moves to an end as good as the bound are looked for.
+_REACHING_SHARE = 0.75
+
+
+class Optimal:
+    """CP-SAT: exact where its time suffices, and it says so; else the best found, with a bound."""
+
+    name = "optimal"
+    goes_on = True
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        construction = Construction(problem, CandidateHosts(problem))
+        construction.run(deadline.within(_FIRST_SHARE))
+        improvement = Improvement(construction)
+        improvement.run(deadline)
+        where = improvement.where
+        reached = score(construction.placement)
+        hard, headroom_deficit, *soft, pairs, migrations = improvement.bound
+        return Choice(
+            where,
+            reached,
+            Score(
+                hard=hard,
+                headroom_deficit_mb=min(headroom_deficit, reached.headroom_deficit_mb),
+                headroom_deficit_cpu=max(0, headroom_deficit - reached.headroom_deficit_mb),
+                soft=tuple(soft),
+                pairs=pairs,
+                migrations=migrations,
+                memory_mb=0,
+                fullest=0,
+            ),
+            further=improvement.run_from,
+        )
+
+    def route(self, problem: Problem, choice: Choice, worth: Value, deadline: Deadline) -> Route | None:
+        """For good where the problem is small; else straight to an end as good as the bound, or nearly so."""
+        moves = shortest(problem, value_of(choice.bound)[:-1], deadline)
+        if moves is not None:
+            return Route(moves, proven=True)
+        reached = worth <= value_of(choice.score)
+        if reached or any(goal.form is None for goal in problem.goals):
+            return None
+        joint = Joint(problem, choice.where)
+        moves = joint.reach(deadline.within(_REACHING_SHARE))
+        if moves is None:
+            moves = joint.best(deadline)
+        return None if moves is None else Route(moves, proven=False)

@@ -1,0 +1,83 @@
+"""The strategy `random`: one conflicting rule, drawn by lot, each of its VMs tried once.
+
+So the document of the engine's enforcer has it. Within a rule between VMs, the crowds from which one goes
+come in the engine's own order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from ovirt_placement.planning.assignment.assignment import Assignment
+from ovirt_placement.planning.assignment.choice import Choice
+from ovirt_placement.planning.assignment.engine_order import buckets
+from ovirt_placement.planning.assignment.greedy.bound import bound
+from ovirt_placement.planning.assignment.hosts import EmptiestFirst
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.problem.score import score
+
+
+class Random:
+    """The same seed has the same choice for the same problem; whoever plans again gives another."""
+
+    name = "random"
+    goes_on = False
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+
+    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+        """An end with VMs of one rule elsewhere, each by a legal migration; the start, if there is none."""
+        dice = random.Random(self._seed)  # noqa: S311 - dice, not secrets
+        assignment = Assignment(problem)
+        goals = [goal for goal in assignment.placement.broken_goals() if goal.wanted]
+        dice.shuffle(goals)
+        for goal in goals:
+            if deadline.over or _tried(assignment, goal, dice):
+                break
+        return Choice(dict(assignment.placement.moved), score(assignment.placement), bound(problem))
+
+
+def _tried(assignment: Assignment, goal: Goal, dice: random.Random) -> bool:
+    """Move VMs of a goal until it holds, each once; whether that was worth it. If not, nothing is moved."""
+    cost, order = assignment.cost, EmptiestFirst(assignment)
+    for vm in _in_turn(assignment, goal, dice):
+        if not assignment.placement.broken(goal):
+            break
+        host = next((host for host in order if _helps(assignment, goal, vm, host)), None)
+        if host is not None:
+            source = assignment.where(vm)
+            assignment.move((vm,), host)
+            order.update((source, host))
+    if assignment.cost < cost:
+        return True
+    assignment.back_to(0)
+    return False
+
+
+def _in_turn(assignment: Assignment, goal: Goal, dice: random.Random) -> Iterator[str]:
+    """The VMs that stand wrong: by the engine's buckets, by lot inside each."""
+    movable = [vm for vm in goal.vms if assignment.problem.targets[vm]]
+    if goal.constraint.family == "vm_affinity":
+        tiers = [list(tier) for tier in buckets(goal.constraint, assignment.placement, movable)]
+    else:
+        wrong = goal.constraint.offenders(assignment.placement)
+        tiers = [[vm for vm in movable if vm in wrong]]
+    for tier in tiers:
+        dice.shuffle(tier)
+        yield from tier
+
+
+def _helps(assignment: Assignment, goal: Goal, vm: str, host: str) -> bool:
+    """Whether a VM may migrate to a host and does what the goal asks of it there."""
+    if not assignment.placement.legal(vm, host):
+        return False
+    if goal.gathers:
+        crowd = assignment.placement.crowd(goal)
+        return crowd.get(host, 0) >= crowd[assignment.where(vm)]
+    return vm in goal.constraint.offenders(assignment.placement) and assignment.placement.admits(
+        goal, vm, host
+    )

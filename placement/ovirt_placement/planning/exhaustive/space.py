@@ -1,0 +1,190 @@
+"""All placements of a small problem as numbers, and what is true of many of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.rules.forms import AtMost
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Space:
+    """Numbers the placements: of each VM that can move, a digit says on which of its hosts it is."""
+
+    def __init__(self, problem: Problem, candidates: CandidateHosts) -> None:
+        self.problem = problem
+        hosts = {vm: candidates.of(vm) for vm in sorted(problem.memory_mb)}
+        self.hosts = {vm: its for vm, its in hosts.items() if len(its) > 1}
+        self.strides: dict[str, int] = {}
+        stride = 1
+        for vm, its in self.hosts.items():
+            self.strides[vm] = stride
+            stride *= len(its)
+        places = {host for its in problem.pending.values() for host in its}
+        self.number_of = {
+            host: number
+            for number, host in enumerate(sorted({*problem.hosts, *problem.where.values(), *places}))
+        }
+        self._places = {
+            vm: np.array([self.number_of[host] for host in its], dtype=np.int16)
+            for vm, its in self.hosts.items()
+        }
+
+    @property
+    def size(self) -> int:
+        """How many placements there are; the start is number 0."""
+        return prod(len(its) for its in self.hosts.values())
+
+    def look(self, states: Numbers) -> Look:
+        return Look(self, states)
+
+    def where(self, state: int) -> Mapping[str, str]:
+        """The hosts of the VMs that can move."""
+        return {vm: its[state // self.strides[vm] % len(its)] for vm, its in self.hosts.items()}
+
+    def digits(self, vm: str, states: Numbers) -> Numbers:
+        return states // self.strides[vm] % len(self.hosts[vm])
+
+    def places(self, vm: str, states: Numbers) -> npt.NDArray[np.int16]:
+        """The number of the host of a VM in each of the states."""
+        if vm in self.hosts:
+            return self._places[vm][self.digits(vm, states)]
+        return np.full(len(states), self.number_of[self.problem.where[vm]], dtype=np.int16)
+
+
+class Look:
+    """What is true of some placements."""
+
+    def __init__(self, space: Space, states: Numbers) -> None:
+        self.space = space
+        self.states = states
+        self.problem = space.problem
+        self._places: dict[str, npt.NDArray[np.int16]] = {}
+        self._broken: dict[int, Flags] = {}
+        self._there: dict[tuple[str, str], Flags] = {}
+
+    def none(self) -> Flags:
+        return np.zeros(len(self.states), dtype=np.bool_)
+
+    def every(self) -> Flags:
+        return np.ones(len(self.states), dtype=np.bool_)
+
+    def places(self, vm: str) -> npt.NDArray[np.int16]:
+        known = self._places.get(vm)
+        if known is None:
+            known = self._places[vm] = self.space.places(vm, self.states)
+        return known
+
+    def on(self, vm: str, host: str) -> Flags:
+        """Whether a VM runs on a host."""
+        known = self._there.get((vm, host))
+        if known is None:
+            known = self._there[vm, host] = self.places(vm) == self.space.number_of.get(host, -1)
+        return known
+
+    def heads_for(self, vm: str, host: str) -> Flags:
+        """Whether a VM is to be found on a host: on its target while it is on its way."""
+        there = self.problem.pending.get(vm)
+        if there:
+            return self.every() if host in there else self.none()
+        return self.on(vm, host)
+
+    def holds(self, vm: str, host: str) -> Flags:
+        """Whether a VM is on a host or on its way there."""
+        there = self.problem.pending.get(vm, ())
+        return self.every() if host in there else self.on(vm, host)
+
+    @cached_property
+    def taken_mb(self) -> Mapping[str, Numbers]:
+        """MiB that each host has more than at the start."""
+        return self._taken(self.problem.memory_mb)
+
+    @cached_property
+    def taken_cpu(self) -> Mapping[str, Numbers]:
+        """The same of CPU, in thousandths of a percent of a core."""
+        return self._taken({vm: round(1000 * cpu) for vm, cpu in self.problem.cpu.items()})
+
+    def _taken(self, need: Mapping[str, int]) -> Mapping[str, Numbers]:
+        taken = {host: np.zeros(len(self.states), dtype=np.int64) for host in self.problem.hosts}
+        for vm, hosts in self.space.hosts.items():
+            for host in hosts:
+                if host in taken:
+                    change = self.on(vm, host).astype(np.int64) - (host == self.problem.where[vm])
+                    taken[host] += need[vm] * change
+        return taken
+
+    def broken(self, goal: Goal) -> Flags:
+        known = self._broken.get(goal.number)
+        if known is None:
+            known = self._broken[goal.number] = self._breaks(goal)
+        return known
+
+    def pairs(self, goal: Goal) -> Numbers:
+        """How many pairs of a goal's VMs share a host."""
+        shared = [self.places(one) == self.places(other) for one, other in combinations(goal.vms, 2)]
+        return np.asarray(np.sum(shared, axis=0), dtype=np.int64)
+
+    def _breaks(self, goal: Goal) -> Flags:
+        if goal.gathers:
+            first = self.places(goal.vms[0])
+            return _any([self.places(vm) != first for vm in goal.vms])
+        if goal.limit is not None:
+            limit, places = goal.limit, dict.fromkeys(map(goal.limit.place, self.space.number_of))
+            return _any([self.load(limit, goal.vms, place, arriving=False) > limit.most for place in places])
+        if goal.allowed is not None:
+            right = np.array([goal.right(host) for host in self.space.number_of], dtype=np.bool_)
+            return _any([~right[self.places(vm)] for vm in goal.vms])
+        return self._broken_one_by_one(goal)
+
+    def load(self, limit: AtMost, vms: Iterable[str], place: str, *, arriving: bool) -> Numbers:
+        """How many sets of some VMs are on a place; with `arriving`, those on their way there as well."""
+        sets: dict[str, Flags] = {}
+        hosts = [host for host in self.space.number_of if limit.place(host) == place]
+        for vm in vms:
+            for host in hosts:
+                there = self.holds(vm, host) if arriving else self.on(vm, host)
+                sets[limit.own_set(vm)] = sets.get(limit.own_set(vm), False) | there
+        return sum((there.astype(np.int64) for there in sets.values()), np.zeros(len(self.states), np.int64))
+
+    def _broken_one_by_one(self, goal: Goal) -> Flags:
+        """Only the constraint itself can tell."""
+        return np.array(
+            [not goal.constraint.keeps(At(self.space, int(state))) for state in self.states], dtype=np.bool_
+        )
+
+
+def _any(rows: Sequence[Flags] | Flags) -> Flags:
+    """Column by column, whether any row is true."""
+    return np.asarray(np.logical_or.reduce(rows), dtype=np.bool_)
+
+
+class At:
+    """One placement, as constraints ask for it."""
+
+    def __init__(self, space: Space, state: int) -> None:
+        self._problem = space.problem
+        self._moved = space.where(state)
+
+    def runs_on(self, vm: str) -> str | None:
+        return self._moved.get(vm) or self._problem.where.get(vm)
+
+    def destinations(self, vm: str) -> tuple[str, ...]:
+        return self._problem.pending.get(vm) or self._present(vm)
+
+    def occupied(self, vm: str) -> tuple[str, ...]:
+        return (*self._problem.pending.get(vm, ()), *self._present(vm))
+
+    def _present(self, vm: str) -> tuple[str, ...]:
+        host = self.runs_on(vm)
+        return () if host is None else (host,)

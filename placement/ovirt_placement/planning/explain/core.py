@@ -1,0 +1,139 @@
+"""The smallest set of elements that together keep a goal from holding: one after another is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ortools.sat.python import cp_model
+
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.encode.cp import loads
+from ovirt_placement.planning.explain.elements import Element, Kind, concerned, elements
+from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.problem import Problem
+
+#: VMs that are looked at together with those of the goal.
+_MOST_VMS = 60
+_MOST_PLACES = 20_000
+#: Units of work, not seconds, that one question may take.
+_WORK = 2.0
+
+
+def core(problem: Problem, goal: Goal, deadline: Deadline) -> tuple[Element, ...] | None:
+    """No proper part of it blocks the goal; None if nothing does, or if it is too much to find out.
+
+    All others are taken to stay where they are.
+    """
+    vms = concerned(problem, goal, _MOST_VMS)
+    if len(vms) * len(problem.hosts) > _MOST_PLACES or goal.form is None:
+        return None
+    question = _Question(problem, goal, vms)
+    left = question.sufficient(sorted(elements(problem, goal, vms), key=lambda one: one.kind.value), deadline)
+    if left is None:
+        return None
+    for one in tuple(left):
+        if deadline.over:
+            break
+        fewer = question.sufficient([other for other in left if other is not one], deadline)
+        if fewer is not None:
+            left = fewer
+    return tuple(sorted(left, key=lambda one: (-one.kind.value, one.ids)))
+
+
+class _Question:
+    """Whether a goal can hold in spite of some elements."""
+
+    def __init__(self, problem: Problem, goal: Goal, vms: Sequence[str]) -> None:
+        self._problem = problem
+        self._goal = goal
+        self._vms = vms
+
+    def sufficient(self, asked: Sequence[Element], deadline: Deadline) -> list[Element] | None:
+        """Those of the elements that block the goal; None if they do not, or if that is not known."""
+        cp = cp_model.CpModel()
+        at = {
+            (vm, host): cp.new_bool_var("")
+            for vm in self._vms
+            for host in dict.fromkeys((self._problem.where[vm], *self._problem.hosts))
+        }
+        for vm in self._vms:
+            cp.add_exactly_one(var for (one, _), var in at.items() if one == vm)
+        model = _Constraints(self._problem, cp, at, self._vms)
+        model.rule(self._goal, cp.new_constant(1))
+        by_index = {}
+        for element in asked:
+            literal = cp.new_bool_var("")
+            by_index[literal.index] = element
+            model.add(element, literal)
+            cp.add_assumption(literal)
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.max_deterministic_time = _WORK
+        solver.parameters.max_time_in_seconds = max(0.01, min(5.0, deadline.seconds_left()))
+        if solver.solve(cp) != cp_model.INFEASIBLE:
+            return None
+        named = set(solver.sufficient_assumptions_for_infeasibility())
+        return [element for index, element in by_index.items() if index in named]
+
+
+class _Constraints:
+    """What an element or a goal asks, each under a literal."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        cp: cp_model.CpModel,
+        at: dict[tuple[str, str], cp_model.IntVar],
+        vms: Collection[str],
+    ) -> None:
+        self._problem = problem
+        self._cp = cp
+        self._at = at
+        self._vms = vms
+
+    def add(self, element: Element, literal: cp_model.IntVar) -> None:
+        if element.goal is not None:
+            self.rule(element.goal, literal)
+            return
+        first = element.ids[0]
+        if element.kind is Kind.STAYS:
+            self._cp.add_implication(literal, self._at[first, self._problem.where[first]])
+        elif element.kind is Kind.TARGETS:
+            self._keep(literal, first, {*self._problem.targets[first], self._problem.where[first]})
+        else:
+            self._room(literal, first)
+
+    def rule(self, goal: Goal, literal: cp_model.IntVar) -> None:
+        hosts = dict.fromkeys(host for _, host in self._at)
+        known = [vm for vm in goal.vms if vm in self._vms]
+        if goal.allowed is not None:
+            for vm in known:
+                self._keep(literal, vm, {host for host in hosts if goal.right(host)})
+            return
+        if goal.limit is not None:
+            domains = {vm: [host for host in hosts if (vm, host) in self._at] for vm in known}
+            for load in loads(self._cp, goal.limit, self._at, domains, ()).values():
+                self._cp.add(sum(load) <= goal.limit.most).only_enforce_if(literal)
+            return
+        for host in hosts:
+            here = [self._at[vm, host] for vm in known if (vm, host) in self._at]
+            absent = [vm for vm in known if (vm, host) not in self._at]
+            for one in here:
+                same = 0 if absent else here[0]
+                self._cp.add(one == same).only_enforce_if(literal)
+
+    def _keep(self, literal: cp_model.IntVar, vm: str, hosts: Collection[str]) -> None:
+        for (one, host), var in self._at.items():
+            if one == vm and host not in hosts:
+                self._cp.add_implication(literal, var.negated())
+
+    def _room(self, literal: cp_model.IntVar, host: str) -> None:
+        problem = self._problem
+        coming = [vm for vm in self._vms if problem.where[vm] != host]
+        leaving = [vm for vm in self._vms if problem.where[vm] == host]
+        arrives = self._cp.new_bool_var("")
+        for vm in coming:
+            self._cp.add_implication(self._at[vm, host], arrives)
+        taken = sum(problem.memory_mb[vm] * self._at[vm, host] for vm in coming)
+        freed = sum(problem.memory_mb[vm] * (1 - self._at[vm, host]) for vm in leaving)
+        self._cp.add(taken - freed <= problem.free_mb[host]).only_enforce_if(literal, arrives)

@@ -1,0 +1,179 @@
+"""Searches the fewest migrations after which an HA reservation holds, or at least more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final, NamedTuple
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.ha_repair.candidates import Candidates
+from ovirt_placement.planning.ha_repair.failing import Failing, failing, placed
+from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.problem import Move, Problem
+from ovirt_placement.planning.problem.score import crowded
+from ovirt_placement.rules.failover.units import Domain
+
+#: States that are judged: so many at the least, and more where the cluster is small.
+_LEAST_STATES: Final = 200
+_STATES_TIMES_VMS: Final = 200_000
+
+#: The share of the time for it; the rest is for leaving out what nothing is lost without.
+_SEARCHING_SHARE: Final = 0.8
+
+#: VMs that are elsewhere than at the start, with their hosts.
+_Places = frozenset[tuple[str, str]]
+
+
+class Found(NamedTuple):
+    """Moves in a legal sequence, what is lost after them, and whether no other legal moves do better."""
+
+    moves: tuple[Move, ...]
+    end: Failing
+    proven: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    places: _Places
+    moves: tuple[Move, ...]
+    migrations: int
+    judged: Failing
+
+
+class Search:
+    """Best-first: the migrations made, and the VMs that find no home yet."""
+
+    def __init__(
+        self, snapshot: Snapshot, problem: Problem, domains: Sequence[Domain], *, roomy: bool
+    ) -> None:
+        """With `roomy`, nothing takes of the headroom of its target."""
+        self._snapshot = snapshot
+        self._problem = problem
+        self._domains = domains
+        self._roomy = roomy
+        self._placement = ProblemPlacement(problem)
+        self._start = ProblemPlacement(problem)
+        self._candidates = Candidates(snapshot, self._placement)
+        self._states_left = max(_LEAST_STATES, _STATES_TIMES_VMS // max(1, len(problem.memory_mb)))
+        self._known: dict[_Places, int] = {}
+        self._judged: dict[_Places, Failing] = {}
+
+    def run(self, start: Failing, deadline: Deadline) -> Found:
+        """Search from a start where something is lost."""
+        serial, searching = count(), deadline.within(_SEARCHING_SHARE)
+        state = best = _State(frozenset(), (), 0, start)
+        self._known[state.places] = 0
+        self._judged[state.places] = start
+        queue = [(self._rank(state), next(serial), state)]
+        while queue and self._states_left > 0 and not searching.over:
+            _, _, state = heappop(queue)
+            if state.migrations > self._known[state.places]:
+                continue
+            if not state.judged.homeless:
+                return self._found(state, deadline, proven=self._candidates.all)
+            for new in self._next(state, searching):
+                # On the way, too, no more failures are lost than at the start.
+                if len(new.judged.sets) <= len(start.sets):
+                    heappush(queue, (self._rank(new), next(serial), new))
+                if new.judged.no_worse_than(start):
+                    best = min(best, new, key=_worth)
+        return self._found(best, deadline, proven=self._candidates.all and not queue)
+
+    def _rank(self, state: _State) -> tuple[int, int, int]:
+        """A lower bound of the migrations of the whole way, in a small cluster; elsewhere a guess."""
+        homeless = state.judged.homeless
+        ahead = min(1, homeless) if self._candidates.all else homeless
+        return state.migrations + ahead, homeless, self._moved_mb(state)
+
+    def _moved_mb(self, state: _State) -> int:
+        return sum(self._problem.memory_mb[vm] for vm, _ in state.places)
+
+    def _next(self, state: _State, deadline: Deadline) -> list[_State]:
+        """The states that one move leads to; in a large cluster only as far as one of them is better."""
+        self._place(state.places)
+        found = []
+        for move in list(self._candidates.moves(state.judged.losses)):
+            if self._states_left <= 0 or deadline.over:
+                break
+            new = self._after(state, move)
+            if new is not None:
+                found.append(new)
+                if not self._candidates.all and new.judged.homeless < state.judged.homeless:
+                    break
+        return found
+
+    def _after(self, state: _State, move: Move) -> _State | None:
+        """The state after a move, unless it is known already, or a rule fares worse in it."""
+        placement, before = self._placement, [(vm, self._placement.where(vm)) for vm in move.vms]
+        migrations = state.migrations + len(move.vms)
+        placement.move(move.vms, move.host)
+        places = frozenset(placement.moved.items())
+        new = None
+        if migrations < self._known.get(places, migrations + 1) and self._keeps_rules():
+            judged = self._judge(places)
+            if not judged.unknown:
+                self._known[places] = migrations
+                new = _State(places, (*state.moves, move), migrations, judged)
+        for vm, host in before:
+            placement.move((vm,), host)
+        return new
+
+    def _judge(self, places: _Places) -> Failing:
+        judged = self._judged.get(places)
+        if judged is None:
+            self._states_left -= 1
+            there = placed(self._snapshot, dict(places))
+            judged = self._judged[places] = failing(there, self._problem.cluster, self._domains)
+        return judged
+
+    def _keeps_rules(self) -> bool:
+        """Whether no rule, hard or soft, is broken more than at the start, and headroom is left."""
+        placement = self._placement
+        goals = {goal.number: goal for vm in placement.moved for goal in self._problem.goals_of.get(vm, ())}
+        if any(placement.broken(goal) and not self._as_before(goal) for goal in goals.values()):
+            return False
+        return not (self._roomy and crowded(placement))
+
+    def _as_before(self, goal: Goal) -> bool:
+        """Whether a broken goal was broken as much at the start."""
+        if goal.held:
+            return False
+        return self._placement.faults(goal) <= self._start.faults(goal)
+
+    def _place(self, places: _Places) -> None:
+        wanted = dict(places)
+        for vm in [*self._placement.moved, *wanted]:
+            self._placement.move((vm,), wanted.get(vm, self._problem.where[vm]))
+
+    def _found(self, state: _State, deadline: Deadline, *, proven: bool) -> Found:
+        """Moves are left out that nothing is lost without."""
+        moves, end = state.moves, state.judged
+        if proven or not moves:
+            return Found(moves, end, proven)
+        for move in reversed(state.moves):
+            if deadline.over:
+                break
+            shorter = tuple(one for one in moves if one is not move)
+            judged = self._replayed(shorter)
+            if judged is not None and judged.no_worse_than(end):
+                moves, end = shorter, judged
+        one_is_needed = not end.homeless and sum(len(move.vms) for move in moves) == 1
+        return Found(moves, end, proven=one_is_needed)
+
+    def _replayed(self, moves: Sequence[Move]) -> Failing | None:
+        """What is lost after these moves; None if they are not legal one after the other."""
+        self._place(frozenset())
+        for move in moves:
+            if not self._placement.allows(move):
+                return None
+            self._placement.move(move.vms, move.host)
+        return self._judge(frozenset(self._placement.moved.items())) if self._keeps_rules() else None
+
+
+def _worth(state: _State) -> tuple[int, int]:
+    return state.judged.homeless, state.migrations

@@ -1,0 +1,238 @@
+"""Where the VMs of a problem are after some moves, kept up to date: what is broken, and what is legal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping
+
+from ovirt_placement.planning.encode.counts import Count, count
+from ovirt_placement.planning.problem.goal import Goal
+from ovirt_placement.planning.problem.problem import Move, Problem
+
+
+class ProblemPlacement:
+    """The problem after some moves. `move` changes it in place; a move back undoes one."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._moved: dict[str, str] = {}
+        self._free_mb: dict[str, int] = dict(problem.free_mb)
+        self._counts: dict[int, Count | None] = {}
+        self._broken = {goal.number for goal in problem.goals if not goal.held}
+        self._violations = [0] * problem.levels
+        for goal in problem.goals:
+            self._violations[goal.level] += goal.wanted and not goal.held
+        self._pairs = problem.pairs
+
+    # -- where VMs are; the first three are what constraints ask
+
+    def runs_on(self, vm: str) -> str | None:
+        return self._moved.get(vm) or self.problem.where.get(vm)
+
+    def destinations(self, vm: str) -> tuple[str, ...]:
+        return self.problem.pending.get(vm) or self._present(vm)
+
+    def occupied(self, vm: str) -> tuple[str, ...]:
+        return (*self.problem.pending.get(vm, ()), *self._present(vm))
+
+    def where(self, vm: str) -> str:
+        return self._moved.get(vm) or self.problem.where[vm]
+
+    @property
+    def moved(self) -> Mapping[str, str]:
+        """VMs that are elsewhere than at the start, with their hosts."""
+        return self._moved
+
+    def free_mb(self, host: str) -> int:
+        """MiB that a host can still hand out; a host that is not up has none."""
+        return self._free_mb.get(host, 0)
+
+    def crowd(self, goal: Goal) -> Mapping[str, int]:
+        """How many running members of a goal each host has."""
+        known = self._count(goal)
+        return known.crowd if known is not None else Counter(self.where(vm) for vm in goal.vms)
+
+    def full(self, goal: Goal, vms: Collection[str]) -> Container[str]:
+        """Hosts on which VMs would be too many for a goal that limits them, beside those that stay."""
+        known, members = self._count(goal), [vm for vm in goal.vms if vm in vms]
+        return () if known is None else known.full(members, map(self.where, members))
+
+    # -- what is broken
+
+    def broken(self, goal: Goal) -> bool:
+        return goal.number in self._broken
+
+    def faults(self, goal: Goal) -> int:
+        """How much of a goal is broken; of a rule that only its constraint knows, whether it is."""
+        known = self._count(goal)
+        return known.faults if known is not None else self.broken(goal)
+
+    def broken_goals(self) -> tuple[Goal, ...]:
+        return tuple(self.problem.goals[number] for number in sorted(self._broken))
+
+    def violations(self) -> tuple[int, ...]:
+        """Broken goals that count, by level: wanted ones, and those that held at the start."""
+        return tuple(self._violations)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of VMs that share a host, of negative groups that are spread as far as they can be."""
+        return self._pairs
+
+    # -- what is legal: every filter of ours and of the engine lets it pass, and no hard rule is newly broken
+
+    def allows(self, move: Move) -> bool:
+        """Whether a move is legal now."""
+        if len(move.vms) > 1:
+            return self.legal_closure(move.vms, move.host)
+        return self.legal(move.vms[0], move.host)
+
+    def legal(self, vm: str, host: str) -> bool:
+        """Whether `vm` may migrate to `host` now."""
+        return (
+            self.where(vm) != host
+            and host in self.problem.targets[vm]
+            and self.free_mb(host) >= self.problem.memory_mb[vm]
+            and all(self.admits(goal, vm, host) for goal in self.problem.goals_of.get(vm, ()) if goal.hard)
+            and self._joins(self.problem.peers.get(vm, ()), host)
+            and not self._newly_breaks(Move((vm,), host))
+        )
+
+    def admits(self, goal: Goal, vm: str, host: str) -> bool:
+        """Whether a goal lets a VM come to a host, as the filters judge.
+
+        The whole constraint is asked where peers are on their way.
+        """
+        known = None if self.problem.pending else self._count(goal)
+        return goal.constraint.admits(vm, host, self) if known is None else known.admits(vm, host)
+
+    def closure(self, vm: str) -> tuple[str, ...]:
+        """The VMs that the engine migrates with one by its affinity closure, that one among them.
+
+        They are those of its hard positive groups, through others as well, that run on its host. Of a split
+        group that is a part; of one that stands whole it is all.
+        """
+        goal = self._gathering(vm)
+        if goal is None:
+            return (vm,)
+        host = self.where(vm)
+        if self.crowd(goal).get(host) == len(goal.vms):
+            return goal.vms
+        return tuple(member for member in goal.vms if self.where(member) == host)
+
+    def legal_closure(self, vms: tuple[str, ...], host: str) -> bool:
+        """Whether the closure of a VM, as `closure` tells it, may migrate at once to `host`."""
+        problem = self.problem
+        moving = frozenset(vms)
+        goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ()) if goal.hard}
+        outside = {peer for vm in vms for peer in problem.peers.get(vm, frozenset())} - moving
+        return (
+            all(self.where(vm) != host and host in problem.targets[vm] for vm in vms)
+            and self.free_mb(host) >= sum(problem.memory_mb[vm] for vm in vms)
+            and moving == frozenset(self.closure(vms[0]))
+            and self._joins(outside, host)
+            and not any(self._parts(goal, vms, host) for goal in goals.values())
+            and not self._newly_breaks(Move(vms, host))
+        )
+
+    def move(self, vms: Iterable[str], host: str) -> None:
+        """Put VMs on a host, legal or not."""
+        for vm in vms:
+            source = self.where(vm)
+            if source == host:
+                continue
+            goals = self.problem.goals_of.get(vm, ())
+            for goal in goals:
+                self._count(goal)
+            if self.problem.where[vm] == host:
+                del self._moved[vm]
+            else:
+                self._moved[vm] = host
+            self._hand_over(source, host, self.problem.memory_mb[vm])
+            for goal in goals:
+                self._recount(goal, vm, source, host)
+
+    def _hand_over(self, source: str, target: str, memory_mb: int) -> None:
+        if source in self._free_mb:
+            self._free_mb[source] += memory_mb
+        if target in self._free_mb:
+            self._free_mb[target] -= memory_mb
+
+    def _recount(self, goal: Goal, vm: str, source: str, target: str) -> None:
+        known = self._counts[goal.number]
+        if known is None:
+            self._note(goal, broken=not goal.constraint.keeps(self))
+            return
+        if goal.partly:
+            self._pairs += known.crowd.get(target, 0) - (known.crowd[source] - 1)
+        known.move(vm, source, target)
+        self._note(goal, broken=known.faults > 0)
+
+    def _note(self, goal: Goal, *, broken: bool) -> None:
+        if broken is (goal.number in self._broken):
+            return
+        (self._broken.add if broken else self._broken.discard)(goal.number)
+        if goal.wanted or goal.held:
+            self._violations[goal.level] += 1 if broken else -1
+
+    def _count(self, goal: Goal) -> Count | None:
+        """Counted when it is first asked for, which must be before a member moves."""
+        if goal.number not in self._counts:
+            self._counts[goal.number] = count(goal.form, [(vm, self.where(vm)) for vm in goal.vms])
+        return self._counts[goal.number]
+
+    def _present(self, vm: str) -> tuple[str, ...]:
+        host = self.runs_on(vm)
+        return () if host is None else (host,)
+
+    def _joins(self, peers: Iterable[str], host: str) -> bool:
+        """Whether the engine's own filter sees a peer there, or none anywhere."""
+        alone = True
+        for peer in peers:
+            hosts = self.destinations(peer)
+            if host in hosts:
+                return True
+            alone = alone and not hosts
+        return alone
+
+    def _gathering(self, vm: str) -> Goal | None:
+        """The hard positive group of a VM: there is one at most, as those that share VMs count as one."""
+        for goal in self.problem.goals_of.get(vm, ()):
+            if goal.hard and goal.gathers:
+                return goal
+        return None
+
+    def _parts(self, goal: Goal, vms: tuple[str, ...], host: str) -> bool:
+        """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""
+        if goal.gathers:
+            return not self._joins(set(goal.vms).difference(vms), host)
+        if goal.allowed is not None:
+            return not goal.right(host)
+        if goal.limit is None:
+            return not all(goal.constraint.admits(vm, host, self) for vm in vms if vm in goal.vms)
+        place, place_of = goal.limit.place(host), goal.limit.place
+        there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
+        return len(goal.limit.sets(there.union(vms).intersection(goal.vms))) > goal.limit.most
+
+    def _newly_breaks(self, move: Move) -> bool:
+        """Whether a hard goal that holds now would be broken; the filters see most of that, but not all."""
+        goals = {goal.number: goal for vm in move.vms for goal in self.problem.goals_of.get(vm, ())}
+        holding = [goal for goal in goals.values() if goal.hard and not self.broken(goal)]
+        if not holding:
+            return False
+        sources = [self.where(vm) for vm in move.vms]
+        self.move(move.vms, move.host)
+        breaks = any(map(self.broken, holding))
+        for vm, source in zip(move.vms, sources, strict=True):
+            self.move((vm,), source)
+        return breaks
+
+
+def are_legal(problem: Problem, moves: Iterable[Move]) -> bool:
+    """Whether each move is legal when its turn comes."""
+    placement = ProblemPlacement(problem)
+    for move in moves:
+        if not placement.allows(move):
+            return False
+        placement.move(move.vms, move.host)
+    return True

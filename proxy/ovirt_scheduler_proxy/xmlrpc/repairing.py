@@ -1,0 +1,32 @@
+"""Makes calls well-formed in which the engine's Apache client wrote what XML cannot hold.
+
+It writes a character beyond the first 65,536 as two references to halves of it, and control characters as
+they are. Whoever may set a property of a policy can write either into its value, and to a fault the engine
+would keep all hosts.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: What XML 1.0 cannot hold, not even escaped.
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_REFERENCES = re.compile(r"(?:&#[0-9]{1,7};)+")
+_LAST = 0x10FFFF
+
+
+def repaired(body: bytes) -> bytes:
+    """The call with halves of a character put together, and U+FFFD for all else that XML cannot hold."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body
+    return NOT_XML.sub("\ufffd", _REFERENCES.sub(_joined, text)).encode("utf-8")
+
+
+def _joined(found: re.Match[str]) -> str:
+    numbers = map(int, found[0][2:-1].split(";&#"))
+    halves = "".join([chr(number) if number <= _LAST else "\ufffd" for number in numbers])
+    whole = halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return "".join([f"&#{ord(character)};" for character in NOT_XML.sub("\ufffd", whole)])

@@ -1,0 +1,234 @@
+"""What the watch makes of readings: domains, what it cannot know, and who is told; with real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import prometheus_client
+import pytest
+from msgspec.structs import replace
+
+from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, Limits
+from ovirt_enforcer.ha_monitor.judging import judge
+from ovirt_enforcer.ha_monitor.ledger import Ledger
+from ovirt_enforcer.ha_monitor.metrics import HaMetrics
+from ovirt_enforcer.ha_monitor.verdict import State
+from ovirt_enforcer.notifications.courier import Courier, NumberTaken, Rejected
+from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.notice import Notice
+from ovirt_enforcer.notifications.notifications import Notifications
+from ovirt_placement.config import DomainSettings, HaSettings
+from ovirt_placement.model import Snapshot
+from ovirt_placement.store.ha_announcements import HaAnnouncementStore
+from tests.builders import cluster, host, snapshot, vm
+from tests.enforcer.ha_monitor.test_watch import STATE
+from tests.proxy.running import eventually
+
+UNSAFE = replace(STATE, hosts=STATE.hosts[:2])
+NO_DOMAINS = HaSettings()
+
+
+class Ears:
+    """A channel that keeps what it is told, and can be made to say no."""
+
+    name = "ears"
+
+    def __init__(self) -> None:
+        self.heard: list[Notice] = []
+        self.refusals: list[Exception] = []
+
+    def send(self, notice: Notice) -> None:
+        if self.refusals:
+            raise self.refusals.pop()
+        self.heard.append(notice)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        return [notice.kind for notice in self.heard]
+
+
+class Bench:
+    """A watch by a simulated clock, in an epoch, with statistics of an age."""
+
+    def __init__(self, url: str) -> None:
+        self.now, self.epoch = 0.0, 1
+        self.statistics_age: float | None = 0.0
+        self.ears = Ears()
+        self.store = HaAnnouncementStore(url, engine="default", patience_seconds=5)
+        self._told = Notifications([Courier(self.ears, Kind)], "default")
+        self.restart()
+
+    def restart(self, settings: HaSettings = NO_DOMAINS) -> None:
+        """A new process: it knows what the store holds, and nothing else."""
+        self.registry = prometheus_client.CollectorRegistry()
+        ledger = Ledger(self.store, self._told, lambda: self.now, lambda: self.epoch)
+        self.watch = HaMonitor(
+            ledger,
+            HaMetrics(self.registry),
+            settings,
+            Limits(hold=60.0, statistics=120.0, pause=60.0),
+            clock=lambda: self.now,
+            epoch=lambda: self.epoch,
+            statistics_age=lambda: self.statistics_age,
+        )
+
+    def show(self, state: Snapshot) -> None:
+        """A look, and what comes of it."""
+        self.now += 1.0
+        self.watch.look(state)
+        self.settle()
+
+    def settle(self) -> None:
+        while answers := self.watch.answers():
+            wait(answers, 30)
+            self.watch.tend()
+        self.watch.tend()
+
+    def delivered(self) -> bool:
+        """Whether all that was written down is noted as told."""
+        self.watch.tend()
+        return all(one.told for one in self.store.announcements())
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"ovirt_placement_enforcer_ha_{name}", labels)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    found = Bench(f"sqlite:///{tmp_path}/store.db")
+    yield found
+    found.watch.close()
+    found.store.close()
+
+
+def test_old_statistics_prove_nothing_and_clear_nothing(bench: Bench) -> None:
+    bench.show(UNSAFE)
+    eventually(bench.delivered)
+    for age in (121.0, None):
+        bench.statistics_age = age
+        bench.show(STATE)
+        bench.now += 61.0
+        bench.show(STATE)
+        eventually(bench.delivered)
+    assert bench.ears.kinds == [Kind.HA_ALERT, Kind.HA_UNKNOWN]
+    assert bench.ears.heard[1].facts["reason"] == "the statistics are 121 s old"
+    assert bench.value("safe", cluster="blue") != bench.value("safe", cluster="blue")  # NaN
+    bench.statistics_age = 119.0
+    bench.show(STATE)
+    bench.now += 121.0
+    bench.show(STATE)
+    eventually(bench.delivered)
+    assert bench.ears.kinds[2:] == [Kind.HA_ALL_CLEAR]
+    assert bench.value("safe", cluster="blue") == 1
+
+
+def test_a_restart_and_another_epoch_tell_nothing_again(bench: Bench) -> None:
+    bench.show(UNSAFE)
+    eventually(bench.delivered)
+    bench.restart()
+    bench.show(UNSAFE)
+    bench.epoch = 2
+    bench.show(UNSAFE)
+    eventually(bench.delivered)
+    assert bench.ears.kinds == [Kind.HA_ALERT]
+
+
+def test_what_was_judged_in_another_epoch_is_not_told(bench: Bench) -> None:
+    bench.watch.look(UNSAFE)
+    bench.epoch = 2
+    bench.settle()
+    assert bench.store.announcements() == ()
+
+
+def test_what_nobody_took_is_offered_again(bench: Bench) -> None:
+    bench.ears.refusals = [Rejected("not now")]
+    bench.show(UNSAFE)
+    eventually(lambda: not bench.ears.refusals)
+    for _ in range(3):
+        bench.now += 61.0
+        bench.show(UNSAFE)
+    eventually(bench.delivered)
+    assert bench.ears.kinds == [Kind.HA_ALERT]
+
+
+def test_a_number_that_is_taken_is_replaced(bench: Bench) -> None:
+    bench.ears.refusals = [NumberTaken("another event has it")]
+    bench.show(UNSAFE)
+    eventually(bench.delivered)
+    (one,) = bench.store.announcements()
+    assert [notice.number for notice in bench.ears.heard] == [one.number]
+
+
+def test_a_reservation_that_is_switched_off_takes_its_alert_back(bench: Bench) -> None:
+    bench.show(UNSAFE)
+    assert bench.value("safe", cluster="blue") == 0
+    assert bench.value("vms_without_home", cluster="blue") == 1
+    assert bench.value("failures_survived", cluster="blue") == 0
+    off = replace(UNSAFE, clusters=(cluster("c1", name="blue"),))
+    bench.show(off)
+    bench.now += 61.0
+    bench.show(off)
+    eventually(bench.delivered)
+    assert bench.ears.kinds == [Kind.HA_ALERT, Kind.HA_ALL_CLEAR]
+    assert bench.value("safe", cluster="blue") is None
+
+
+def test_a_cluster_that_is_gone_is_told_of_without_its_id(bench: Bench) -> None:
+    bench.show(UNSAFE)
+    gone = snapshot(cluster("c2", name="red"))
+    bench.show(gone)
+    bench.now += 61.0
+    bench.show(gone)
+    eventually(bench.delivered)
+    assert [(notice.kind, notice.cluster) for notice in bench.ears.heard] == [
+        (Kind.HA_ALERT, "c1"),
+        (Kind.HA_ALL_CLEAR, None),
+    ]
+
+
+def domains(**hosts: tuple[str, ...]) -> HaSettings:
+    return HaSettings(domains=tuple(DomainSettings(name=name, hosts=own) for name, own in hosts.items()))
+
+
+def test_a_failure_domain_fails_whole() -> None:
+    assert judge(STATE, "c1", NO_DOMAINS).state is State.SAFE
+    found = judge(STATE, "c1", domains(rack=("h1", "h2"), spare=("h3",)))
+    assert (found.state, found.failures_survived, found.vms_without_home) == (State.UNSAFE, 1, 1)
+    assert (
+        "if failure domain rack failed, no home would be left for 1 VM (6144 MiB): " in found.facts["losses"]
+    )
+    assert found.facts["missing_mb"] == "6144"
+
+
+def test_a_domain_that_nobody_knows_makes_the_answer_unknown() -> None:
+    found = judge(STATE, "c1", domains(rack=("h1", "h9")))
+    assert (found.state, found.facts["reason"]) == (
+        State.UNKNOWN,
+        '[ha] domain "rack": no host "h9"',
+    )
+
+
+@pytest.mark.parametrize(("failures", "survived"), [(1, 1), (2, 1)])
+def test_how_many_failures_are_survived(failures: int, survived: int) -> None:
+    state = replace(STATE, clusters=(cluster("c1", ha_reservation=True, ha_failures=failures),))
+    assert judge(state, "c1", NO_DOMAINS).failures_survived == survived
+
+
+def crowd(count: int) -> tuple[Any, ...]:
+    return tuple(vm(f"v{number}", "h1", cluster="c1", needs_mb=4096, ha=True) for number in range(count))
+
+
+def test_a_sentence_does_not_grow_with_the_cluster() -> None:
+    state = snapshot(
+        cluster("c1", ha_reservation=True),
+        *(host(f"h{number}", cluster="c1", free_mb=1000) for number in range(1, 60)),
+        *crowd(200),
+        *(vm(f"w{number}", f"h{number}", cluster="c1", needs_mb=4096, ha=True) for number in range(2, 60)),
+    )
+    found = judge(state, "c1", NO_DOMAINS)
+    assert len(found.facts["losses"]) < 1000
+    assert found.facts["vms_without_home"] == "200"
+    assert "; and 56 more sets of hosts must not fail" in found.facts["losses"]

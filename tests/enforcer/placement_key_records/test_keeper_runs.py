@@ -1,0 +1,196 @@
+"""What counts as the beginning and the end of a run, and where it began, whatever the keeper missed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.statuses import VM_STATUSES
+from ovirt_placement.store.keys import KeyChange, Run
+from ovirt_service.errors import UserError
+from tests.enforcer.placement_key_records.keeper_bench import SAN1, SAN2, SET, Bench, opened_bench, vm
+
+#: On no host: the run is over.
+ENDS = {"down", "suspended", "image_locked"}
+#: The start has not succeeded yet.
+BEGINS = {"wait_for_launch", "powering_up", "restoring_state"}
+#: It runs, however well.
+RUNS = {
+    "up", "paused", "migrating", "not_responding", "reboot_in_progress", "saving_state", "powering_down",
+}  # fmt: skip
+#: Nobody knows: its host does not respond, or the engine has no word for it.
+UNKNOWN = {"unknown", "unassigned"}
+
+OLD = (("Old", 1.0),)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with opened_bench(tmp_path) as opened:
+        yield opened
+
+
+def started(number: int, host: str, at: float) -> Event:
+    return Event(
+        id=number, code=32, severity="normal", time=at, description="", correlation_id=None, vm="v",
+        host=host, cluster="c",
+    )  # fmt: skip
+
+
+def test_every_status_is_one_of_these() -> None:
+    assert ENDS | BEGINS | RUNS | UNKNOWN == VM_STATUSES
+
+
+@pytest.mark.parametrize("status", sorted(VM_STATUSES))
+def test_only_a_vm_that_is_on_no_host_loses_its_record(bench: Bench, status: str) -> None:
+    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
+    on = None if status in ENDS else "h2"
+    bench.sees(replace(vm(on), status=status, running_since=100.0 if on else None))
+    assert bench.frozen == ({} if status in ENDS else {"v": OLD})
+    assert bench.copies == (SAN1,)
+
+
+@pytest.mark.parametrize("status", sorted(VM_STATUSES))
+def test_only_a_vm_that_runs_for_sure_is_recorded_at_first_sight(bench: Bench, status: str) -> None:
+    on = None if status in ENDS else "h1"
+    bench.sees(replace(vm(on), status=status))
+    assert (bench.frozen, bench.copies) == (({"v": SET}, (SAN1,)) if status in RUNS else ({}, ()))
+
+
+def test_a_vm_whose_host_is_lost_keeps_its_record_until_it_is_known_to_be_down(bench: Bench) -> None:
+    bench.store.begin_runs([Run("v", 100.0, OLD)])
+    bench.sees(replace(vm(), status="unknown"))
+    assert bench.frozen == {"v": OLD}
+    bench.sees(vm())
+    assert bench.frozen == {}
+
+
+def test_to_resume_a_suspended_vm_is_a_start(bench: Bench) -> None:
+    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
+    bench.sees(replace(vm("h1"), status="saving_state", running_since=100.0))
+    bench.sees(replace(vm(), status="suspended"))
+    assert (bench.frozen, bench.copies) == ({}, (SAN1,))
+    bench.sees(replace(vm("h2"), status="restoring_state"))
+    assert bench.frozen == {}
+    bench.sees(vm("h2", running_since=200.0))
+    assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN2,))
+
+
+def test_a_reboot_is_no_start(bench: Bench) -> None:
+    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
+    for status in ("reboot_in_progress", "powering_up", "up"):
+        bench.sees(vm("h2", status=status, running_since=100.0))
+    assert (bench.frozen, bench.copies) == ({"v": OLD}, (SAN1,))
+
+
+def test_a_run_that_nobody_saw_end_is_over_when_another_begins_even_if_that_fails(bench: Bench) -> None:
+    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
+    bench.sees(vm("h2", status="powering_up", running_since=500.0))
+    assert (bench.frozen, bench.copies) == ({}, (SAN1,))
+    bench.sees(vm())
+    assert (bench.frozen, bench.copies) == ({}, (SAN1,))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown", "again"),
+    [
+        (100.0, 100.0, False),
+        (100.25, 100.0, False),  # an engine that tells the same moment in whole seconds
+        (100.0, 106.0, True),
+        (100.0, 60.0, True),  # an engine whose clock was set back
+        (None, 100.0, True),
+        (100.0, None, False),
+        (None, None, False),
+    ],
+)
+def test_a_stop_and_a_start_between_two_looks_show_in_when_the_run_began(
+    bench: Bench, recorded: float | None, shown: float | None, again: bool
+) -> None:
+    bench.store.begin_runs([Run("v", recorded, OLD)])
+    bench.sees(vm("h1", running_since=shown))
+    bench.restart()
+    bench.sees(vm("h1", running_since=shown))
+    assert bench.frozen == {"v": SET if again else OLD}
+    assert bench.store.runs() == {"v": shown if again else recorded}
+
+
+def test_copies_are_those_of_the_host_where_it_started_not_of_where_it_was_found(bench: Bench) -> None:
+    bench.starts = (started(1, "h2", 90.0), started(2, "h1", 100.0))
+    bench.sees(vm("h2", running_since=99.0))
+    assert bench.copies == (SAN1,)
+
+
+def test_an_event_of_an_earlier_start_is_not_believed(bench: Bench) -> None:
+    bench.starts = (started(1, "h1", 100.0),)
+    bench.sees(vm("h2", running_since=500.0))
+    assert bench.copies == (SAN2,)
+
+
+def test_of_a_start_that_it_watched_it_asks_nobody(bench: Bench) -> None:
+    for before in (vm(), vm("h1", status="wait_for_launch"), vm("h1", status="powering_up")):
+        bench.sees(before)
+        bench.sees(vm("h1"))
+        assert bench.copies == (SAN1,)
+        bench.sees(vm())
+    assert bench.readings == 0
+    bench.restart()
+    bench.sees(vm("h1"))
+    assert bench.readings == 1
+
+
+@pytest.mark.parametrize("trouble", ["the store is away", "details are unknown"])
+def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
+    bench: Bench, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The VM may have moved by the time that it is recorded."""
+
+    def away() -> int:
+        raise UserError("the store is away")
+
+    bench.starts = (started(1, "h1", 100.0),)
+    bench.sees(vm())
+    with monkeypatch.context() as failing:
+        bench.detailed = trouble == "the store is away"
+        if bench.detailed:
+            failing.setattr(bench.store, "revision", away)
+        bench.sees(vm("h1", running_since=100.0))
+    bench.detailed, bench.now = True, 60.0
+    bench.sees(vm("h2", running_since=100.0))
+    assert bench.copies == (SAN1,)
+
+
+@pytest.mark.parametrize("trouble", ["the engine is away", "the lease was lost"])
+def test_of_a_start_that_it_could_not_watch_it_asks(bench: Bench, trouble: str) -> None:
+    """It saw the VM down, and again when the VM had started and moved."""
+
+    def away() -> Snapshot:
+        raise UserError("the engine is away")
+
+    bench.starts = (started(1, "h1", 100.0),)
+    bench.sees(vm())
+    if trouble == "the engine is away":
+        bench.keeper.look_at_latest(away)
+        bench.now = 60.0
+    else:
+        bench.epoch += 1
+    bench.sees(vm("h2", running_since=100.0))
+    assert bench.copies == (SAN1,)
+
+
+def test_where_no_host_has_sticky_keys_nobody_is_asked(bench: Bench) -> None:
+    bench.store.change(lambda placement: KeyChange(remove=placement), set_by="ann")
+    bench.sees(vm("h1"))
+    assert (bench.readings, bench.copies) == (0, ())
+
+
+def test_a_vm_made_anew_with_the_same_id_is_the_same_vm(bench: Bench) -> None:
+    """As one that comes back with its storage domain: its copies are the old ones."""
+    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
+    bench.sees()
+    bench.sees(vm())
+    assert (bench.frozen, bench.copies) == ({}, (SAN1,))

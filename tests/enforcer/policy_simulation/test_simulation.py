@@ -1,0 +1,281 @@
+"""Clusters in which those who migrate VMs come to rest, and others in which they undo each other's work."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_enforcer.policy_simulation.course import Actor, Migration, Outcome, Simulation
+from ovirt_enforcer.policy_simulation.playing import Cast, play
+from ovirt_enforcer.policy_simulation.simulation import simulate
+from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    label,
+    pending,
+    snapshot,
+    vm,
+)
+from tests.placement.planning.assignment.clusters import drawn
+
+BOTH = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+HOSTS = (host("h1"), host("h2"), host("h3"))
+#: What the engine gives a cluster whose policy is `evenly_distributed`.
+EVENLY = {"HighUtilization": "75", "CpuOverCommitDurationMinutes": "2"}
+
+#: Two that must part, and a third that must be with both: the engine moves it to and fro.
+SPLIT = snapshot(
+    host("h1"),
+    host("h2"),
+    vm("a", "h1"),
+    vm("b", "h2"),
+    vm("c", "h1"),
+    vm("d", "h2"),
+    group("all of them", TOGETHER, "a b c"),
+    group("these two", APART, "a b"),
+    group("no matter", APART, "a d"),
+    group("nor this", SOFT_APART, "c d"),
+)
+
+
+def drawn_by(policy: Cluster) -> Snapshot:
+    """Two busy VMs that a soft group holds on a host which they make too hot."""
+    return snapshot(
+        policy,
+        host("h1", cores=4, cpu_percent=90),
+        host("h2", cores=4, cpu_percent=10),
+        vm("a", "h1", usage_cpu_percent=80),
+        vm("b", "h1", usage_cpu_percent=90, vcpus=2),
+        group("soft", SOFT_TOGETHER, "a b"),
+    )
+
+
+def available(near: SchedulingPolicy | None) -> Snapshot:
+    """Highly available VMs that a host group holds on one host."""
+    return snapshot(
+        cluster(ha_reservation=True, scheduling_policy=near, policy={"vm_to_host_weight": 20}),
+        *HOSTS,
+        *(vm(name, "h1", ha=True) for name in "abcd"),
+        group("near", vms="a b c d", hosts_rule=SOFT_TOGETHER, hosts="h1"),
+    )
+
+
+def ways(found: Simulation) -> list[tuple[str, str, str, Actor]]:
+    """The migrations of a loop, told by hand."""
+    assert found.loop is not None
+    return [(one.vm, one.source, one.target, one.by) for one in found.loop.migrations]
+
+
+def test_what_is_repaired_once_settles() -> None:
+    state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
+    found = simulate(state, CLUSTER)
+    assert (found.outcome, found.migrations, found.loop) == (Outcome.SETTLED, 1, None)
+
+
+def test_where_all_is_well_nobody_moves() -> None:
+    state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b"))
+    assert simulate(state, CLUSTER).migrations == 0
+
+
+def test_positive_and_negative_groups_that_split_hosts_keep_the_engine_going() -> None:
+    found = simulate(SPLIT, CLUSTER)
+    assert found.outcome is Outcome.LOOP
+    assert ways(found) == [("c", "h1", "h2", Actor.ENGINE), ("c", "h2", "h1", Actor.ENGINE)]
+
+
+def test_the_groups_that_make_a_loop_are_named_and_no_others() -> None:
+    loop = simulate(SPLIT, CLUSTER).loop
+    assert loop is not None
+    assert (set(loop.groups), loop.groups_needed) == ({"all of them", "these two"}, True)
+
+
+@pytest.mark.parametrize("gone", ["all of them", "these two"])
+def test_without_one_of_the_groups_named_there_is_no_loop(gone: str) -> None:
+    parts = [one for one in SPLIT.affinity_groups if one.id != gone]
+    assert simulate(snapshot(*SPLIT.hosts, *SPLIT.vms, *parts), CLUSTER).outcome is Outcome.SETTLED
+
+
+def test_a_soft_group_draws_a_vm_to_where_the_balance_takes_it_from() -> None:
+    found = simulate(drawn_by(cluster(scheduling_properties=EVENLY)), CLUSTER)
+    assert ways(found) == [("a", "h1", "h2", Actor.BALANCE), ("a", "h2", "h1", Actor.ENGINE)]
+    assert found.loop is not None
+    assert found.loop.groups == ("soft",)
+    assert "OptimalForEvenDistribution" in found.loop.units
+    assert "90 %" in found.loop.migrations[0].because
+    assert "affinity group soft" in found.loop.migrations[1].because
+
+
+def test_it_is_the_enforcer_that_draws_it_if_that_repairs_soft_rules() -> None:
+    found = simulate(drawn_by(cluster(scheduling_properties=EVENLY)), CLUSTER, options=BOTH)
+    assert ways(found) == [("a", "h1", "h2", Actor.BALANCE), ("a", "h2", "h1", Actor.ENFORCER)]
+
+
+def test_what_the_enforcer_is_to_leave_alone_it_leaves_to_the_engine() -> None:
+    state = drawn_by(cluster(scheduling_properties=EVENLY))
+    found = simulate(state, CLUSTER, {"a": "excluded", "b": "excluded"}, options=BOTH)
+    assert {one[3] for one in ways(found)} == {Actor.BALANCE, Actor.ENGINE}
+
+
+@pytest.mark.parametrize("properties", [{}, {**EVENLY, "LowUtilization": "20"}])
+def test_without_a_balance_that_evens_out_load_there_is_no_loop(properties: dict[str, str]) -> None:
+    found = simulate(drawn_by(cluster(scheduling_properties=properties)), CLUSTER)
+    assert (found.outcome, found.migrations) == (Outcome.SETTLED, 0)
+    assert Actor.BALANCE not in found.actors
+
+
+def test_a_hard_group_is_not_undone_by_a_balance_that_asks_the_filters() -> None:
+    state = drawn_by(cluster(scheduling_properties=EVENLY))
+    hard = snapshot(*state.clusters, *state.hosts, *state.vms, group("hard", TOGETHER, "a b"))
+    assert simulate(hard, CLUSTER).outcome is Outcome.SETTLED
+
+
+def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
+    found = simulate(available(SchedulingPolicy(balance="HaReservationBalance")), CLUSTER, options=BOTH)
+    assert found.outcome is Outcome.LOOP
+    assert {one[3] for one in ways(found)} == {Actor.BALANCE, Actor.ENFORCER}
+    assert found.loop is not None
+    assert found.loop.groups == ("near",)
+    assert "4 highly available VMs" in found.loop.migrations[0].because
+
+
+def test_nobody_spreads_them_where_the_policy_has_another_balance() -> None:
+    assert simulate(available(None), CLUSTER, options=BOTH).outcome is Outcome.SETTLED
+
+
+def test_of_two_soft_families_the_heavier_has_the_last_word() -> None:
+    """The engine takes a gain in either, but the best host is the one that the heavier family wants."""
+    state = snapshot(
+        cluster(policy={"vm_affinity_weight": 1, "vm_to_host_weight": 20}),
+        *HOSTS,
+        vm("a", "h1"),
+        vm("b", "h2", migratable=False),
+        group("with b", SOFT_TOGETHER, "a b"),
+        group("on h1", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"),
+    )
+    assert simulate(state, CLUSTER).outcome is Outcome.SETTLED
+
+
+def test_legacy_labels_that_hold_a_group_apart_are_named_with_it() -> None:
+    state = snapshot(
+        cluster(compatibility="4.3"),
+        host("h1"),
+        host("h2"),
+        vm("a", "h1"),
+        vm("b", "h2"),
+        vm("c", "h1"),
+        group("all of them", TOGETHER, "a b c"),
+        label("left", "a", "h1", implicit=True),
+        label("right", "b", "h2", implicit=True),
+        label("no matter", "c", "h1 h2", implicit=True),
+    )
+    loop = simulate(state, CLUSTER).loop
+    assert loop is not None
+    assert set(loop.groups) == {"all of them", "left", "right"}
+
+
+def test_what_is_on_its_way_has_arrived() -> None:
+    state = snapshot(
+        *HOSTS,
+        vm("a", "h1", status="migrating"),
+        vm("b", "h2"),
+        pending("a", "h2"),
+        group("g", APART, "a b"),
+    )
+    assert simulate(state, CLUSTER).migrations == 1
+
+
+def test_what_has_left_a_host_takes_no_room_there_any_more() -> None:
+    state = snapshot(
+        host("h1", free_mb=0),
+        host("h2"),
+        vm("gone", "h1", status="migrating", needs_mb=2048),
+        vm("a", "h2"),
+        vm("b", "h2"),
+        pending("gone", "h2"),
+        group("g", APART, "a b"),
+    )
+    assert simulate(state, CLUSTER).migrations == 1
+
+
+def test_a_bound_is_not_called_a_loop() -> None:
+    found = simulate(SPLIT, CLUSTER, most=1)
+    assert (found.outcome, found.migrations, found.loop, found.out_of_time) == (
+        Outcome.UNSETTLED,
+        1,
+        None,
+        False,
+    )
+
+
+def test_nor_is_want_of_time() -> None:
+    found = simulate(SPLIT, CLUSTER, deadline=Deadline(lambda: 0.0))
+    assert (found.outcome, found.out_of_time, found.loop) == (Outcome.UNSETTLED, True, None)
+
+
+def test_the_engine_goes_on_in_a_cluster_that_is_upgraded() -> None:
+    state = snapshot(cluster(upgrade_mode=True), *SPLIT.hosts, *SPLIT.vms, *SPLIT.affinity_groups)
+    assert simulate(state, CLUSTER) == simulate(SPLIT, CLUSTER)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 100_000))
+def test_the_enforcer_alone_comes_to_rest_where_it_has_nothing_more_to_do(seed: int) -> None:
+    state = drawn(seed, hosts=3, vms=5)
+    alone = Cast((Actor.ENFORCER,), (), BOTH)
+    went = play(state, CLUSTER, alone, 200, NEVER)
+    assert went.outcome is Outcome.SETTLED
+    assert play(went.end, CLUSTER, alone, 200, NEVER).migrations == ()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 100_000), st.booleans())
+def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(seed: int, hot: bool) -> None:
+    state = drawn(seed, hosts=3, vms=5)
+    if hot:
+        state = snapshot(
+            cluster(scheduling_properties=EVENLY), *state.hosts, *state.vms, *state.affinity_groups
+        )
+    found = simulate(state, CLUSTER, options=BOTH)
+    assert found == simulate(state, CLUSTER, options=replace(BOTH))
+    assert found.outcome is not Outcome.UNSETTLED
+    if found.loop is not None:
+        for name in {one.vm for one in found.loop.migrations}:
+            legs = [one for one in found.loop.migrations if one.vm == name]
+            assert all(_joins(one, other) for one, other in pairwise([*legs, legs[0]]))
+            assert len(legs) > 1
+
+
+@pytest.mark.slow
+def test_a_loop_in_a_large_cluster_is_found_among_all_that_settles() -> None:
+    dice = random.Random(1)
+    rules = (TOGETHER, APART, SOFT_TOGETHER, SOFT_APART)
+    vms = [f"v{number}" for number in range(10_000)]
+    state = snapshot(
+        *(host(f"h{number}", cores=64, free_mb=200_000) for number in range(1, 501)),
+        *(vm(name, f"h{dice.randint(1, 500)}") for name in vms),
+        *(group(f"g{number}", dice.choice(rules), " ".join(dice.sample(vms, 3))) for number in range(200)),
+        *SPLIT.vms,
+        *SPLIT.affinity_groups,
+    )
+    found = simulate(state, CLUSTER)
+    assert {one[0] for one in ways(found)} == {"c"}
+    assert found.loop is not None
+    assert set(found.loop.groups) == {"all of them", "these two"}
+
+
+def _joins(one: Migration, other: Migration) -> bool:
+    return one.target == other.source

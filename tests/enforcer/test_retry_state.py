@@ -1,0 +1,66 @@
+"""What is looked at again and again is put off longer with each failure, and talks no more than it must."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ovirt_enforcer.retry_state import RetryState
+from ovirt_service.errors import UserError
+
+
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_it_is_put_off_longer_with_each_failure_up_to_the_interval() -> None:
+    retry_state = RetryState("cluster one")
+    dues = []
+    for now in (0.0, 100.0, 200.0, 300.0):
+        retry_state.fail(UserError("away"), now, longest_pause=5.0)
+        dues.append(retry_state.due - now)
+    assert dues == [1.0, 2.0, 4.0, 5.0]
+    assert retry_state.failing
+    retry_state.recover()
+    assert not retry_state.failing
+    retry_state.fail(UserError("away"), 400.0, longest_pause=5.0)
+    assert retry_state.due == 401.0
+
+
+def test_a_failure_is_told_until_it_changes_and_its_end_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    retry_state = RetryState("cluster one")
+    for error in (UserError("away"), UserError("away"), ValueError("odd"), ValueError("odd")):
+        retry_state.fail(error, 0.0, longest_pause=5.0)
+    retry_state.recover()
+    retry_state.recover()
+    assert messages(caplog) == [
+        "cluster one: away",
+        "cluster one: ValueError: odd",
+        "cluster one: all is well again",
+    ]
+    assert [bool(record.exc_info) for record in caplog.records] == [False, True, False]
+
+
+def test_plans_and_states_are_each_told_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    retry_state = RetryState("cluster one")
+    for _ in range(2):
+        retry_state.announce("a plan")
+        retry_state.say("waits")
+    retry_state.say("not now")
+    retry_state.say("waits")
+    assert messages(caplog) == ["a plan", "waits", "not now", "waits"]
+
+
+def test_a_failure_that_lasts_is_told_again_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    retry_state = RetryState("cluster one")
+    for now in range(0, 600, 2):
+        retry_state.fail(UserError(f"the last snapshot is {now} s old"), float(now), longest_pause=2.0)
+    retry_state.recover()
+    assert messages(caplog) == [
+        *(f"cluster one: the last snapshot is {now} s old" for now in (0, 60, 180, 420)),
+        "cluster one: all is well again",
+    ]

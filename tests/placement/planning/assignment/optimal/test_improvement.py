@@ -1,0 +1,94 @@
+"""Neighbourhoods: what lacks room is decided with what is in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.optimal import improvement
+from ovirt_placement.planning.assignment.optimal.construction import Construction
+from ovirt_placement.planning.assignment.optimal.improvement import Improvement
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
+from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.problem import Problem
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.placement.planning.assignment.clusters import drawn
+from tests.placement.planning.assignment.ends import Ends
+
+ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
+
+
+@pytest.fixture
+def _never_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiny clusters, too, are taken neighbourhood by neighbourhood."""
+    monkeypatch.setattr(improvement, "_MOST_PLACES", 0)
+
+
+def posed(state: Snapshot) -> Problem:
+    return pose(state, CLUSTER, options=ALL)
+
+
+def built(problem: Problem) -> Improvement:
+    construction = Construction(problem, CandidateHosts(problem))
+    construction.run(NEVER)
+    return Improvement(construction)
+
+
+def legal_end(state: Snapshot, where: Mapping[str, str]) -> bool:
+    ends = Ends(state)
+    return ends.why_illegal(ends.after(where)) is None
+
+
+@pytest.mark.usefixtures("_never_as_one")
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000))
+def test_ends_are_legal_and_never_worse(seed: int) -> None:
+    state = drawn(seed, hosts=5, vms=9, groups=6)
+    improving = built(posed(state))
+    before = improving.value
+    improving.run(NEVER)
+    assert improving.bound <= improving.value <= before
+    assert legal_end(state, improving.where)
+
+
+#: Each of a and b must go to h0 or h1, which are full of VMs of all sizes; there is room on the others.
+FULL = snapshot(
+    *(host(f"h{number}", free_mb=1024) for number in range(2)),
+    *(host(f"h{number}", free_mb=64 * 1024) for number in range(2, 9)),
+    vm("a", "h8", needs_mb=8192), vm("b", "h8", needs_mb=8192),
+    *(vm(f"v{number:02}", f"h{number % 2}", needs_mb=1024 * (1 + number // 2)) for number in range(18)),
+    group("a", vms="a", hosts_rule=TOGETHER, hosts="h0 h1"),
+    group("b", vms="b", hosts_rule=TOGETHER, hosts="h0 h1"),
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("_never_as_one")
+def test_a_full_host_is_cleared_by_as_few_as_will_do() -> None:
+    improving = built(posed(FULL))
+    assert improving.value == (2, 0, 0, 0)
+    improving.run(NEVER)
+    assert improving.value == improving.bound == (0, 0, 0, 4)
+    assert legal_end(FULL, improving.where)
+
+
+@pytest.mark.usefixtures("_never_as_one")
+def test_what_one_deadline_ends_is_gone_on_with_after_it() -> None:
+    improving = built(posed(FULL))
+    improving.run(Deadline(lambda: 0.0))
+    end = improving.run_from(improving.where, NEVER)
+    assert len(end) == 4
+
+
+@pytest.mark.usefixtures("_never_as_one")
+def test_another_end_is_made_better() -> None:
+    """That of a walk in which two more than needed made way."""
+    improving = built(posed(FULL))
+    walked = {"a": "h0", "b": "h1", **dict.fromkeys(("v06", "v08", "v05", "v07", "v04", "v09"), "h5")}
+    end = improving.run_from(walked, NEVER)
+    assert len(end) == 4
+    assert legal_end(FULL, end)

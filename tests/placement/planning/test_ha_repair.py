@@ -1,0 +1,238 @@
+"""An HA reservation is restored by the fewest legal migrations, or it is said that there are none."""
+
+from __future__ import annotations
+
+import random
+from heapq import heappop, heappush
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import report
+from ovirt_placement.planning.documents import plan_of
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan_data import plan_data
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.problem.build_problem import PlanOptions
+from ovirt_placement.rules.failover.units import Domain
+from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
+from tests.placement.planning.ordering.oracle import Cluster, Request, Where
+from tests.placement.rules.failover.restarting import survives
+
+GIB = 1024
+RESERVING = cluster(ha_reservation=True)
+RESTORE = PlanOptions(reserve=True)
+
+
+def steps(plan: Plan) -> list[str]:
+    return [f"{'+'.join(sorted(step.vms))}>{step.target}" for step in plan.steps]
+
+
+def lost(plan: Plan) -> list[tuple[str, ...]]:
+    assert plan.reservation is not None
+    return [failure.hosts for failure in plan.reservation.lost]
+
+
+def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
+    state = snapshot(
+        RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
+        vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, options=RESTORE)
+    assert steps(plan) == ["c>h1"]
+    assert (plan.proven, plan.at_least, lost(plan)) == (True, 1, [])
+    text = report.text(plan, state)
+    assert "1 migration, the fewest" in text
+    assert "c from h3 to h1: for the HA reservation" in text
+    document = msgspec.json.decode(msgspec.json.encode(plan_data(plan, state)))
+    assert document["reservation"] == {"holds": True, "proven": True, "lost": []}
+    assert plan_of(document).steps == plan.steps
+
+
+def test_nobody_asks_nobody_moves() -> None:
+    state = snapshot(RESERVING, host("h1"), host("h2", free_mb=0), vm("a", "h1", ha=True))
+    assert make_plan(state, CLUSTER).reservation is None
+    off = replace(state, clusters=(cluster(ha_reservation=False),))
+    assert make_plan(off, CLUSTER, options=RESTORE).reservation is None
+
+
+def test_it_is_said_what_no_migrations_restore() -> None:
+    state = snapshot(RESERVING, host("h1"), host("h2", free_mb=512), vm("a", "h1", ha=True))
+    plan = make_plan(state, CLUSTER, options=RESTORE)
+    assert plan.steps == ()
+    assert lost(plan) == [("h1",)]
+    text = report.text(plan, state)
+    assert "The HA reservation stays broken: no legal migrations restore it" in text
+    assert "if host h1 failed, no home would be left for a" in text
+
+
+def test_of_what_cannot_be_restored_as_much_as_can_is() -> None:
+    state = snapshot(
+        RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=3 * GIB), vm("c", "h3", needs_mb=3 * GIB),
+        vm("only", "h2", ha=True, needs_mb=GIB), group("g", vms="only", hosts_rule=TOGETHER, hosts="h2"),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, options=RESTORE)
+    assert steps(plan) == ["c>h1"]
+    assert lost(plan) == [("h2",)]
+
+
+def test_rules_are_repaired_first_and_none_is_broken_for_it_hard_or_soft() -> None:
+    state = snapshot(
+        RESERVING, host("h1", free_mb=8 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=3 * GIB), vm("rival", "h1", needs_mb=GIB),
+        vm("c", "h2", needs_mb=3 * GIB), vm("d", "h3", needs_mb=GIB), vm("e", "h3", needs_mb=GIB),
+        group("soft", SOFT_APART, "a c"), group("hard", APART, "rival d"),
+    )  # fmt: skip
+    plan = make_plan(state, CLUSTER, options=RESTORE)
+    assert sorted(steps(plan)) == ["d>h2", "e>h1"]
+    assert lost(plan) == []
+    without = replace(state, affinity_groups=state.affinity_groups[1:])
+    assert steps(make_plan(without, CLUSTER, options=RESTORE)) == ["c>h1"]
+    both = replace(state, affinity_groups=(group("h", APART, "d e"),))
+    repaired = make_plan(both, CLUSTER, options=RESTORE)
+    assert [step.reserves for step in repaired.steps] == [False, True]
+    assert repaired.remaining == ()
+    assert lost(repaired) == []
+
+
+def test_headroom_is_taken_only_where_nothing_else_helps() -> None:
+    state = snapshot(
+        RESERVING, host("h1", memory_mb=16 * GIB, free_mb=4 * GIB),
+        host("h2", memory_mb=16 * GIB, free_mb=GIB), host("h3", memory_mb=16 * GIB, free_mb=GIB),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
+        vm("c", "h3", needs_mb=4 * GIB), vm("d1", "h2", needs_mb=GIB), vm("d2", "h3", needs_mb=GIB),
+    )  # fmt: skip
+    kept = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, memory_headroom=0.1))
+    assert steps(kept) in (["d1>h1", "d2>h1"], ["d2>h1", "d1>h1"])
+    assert (kept.crowded, lost(kept)) == ((), [])
+    taken = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, memory_headroom=0.2))
+    assert taken.crowded == ("h1",)
+    assert "or the HA reservation needs it" in report.text(taken, state)
+
+
+def test_a_whole_domain_is_to_be_survived() -> None:
+    state = snapshot(
+        RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=4 * GIB), host("h3", free_mb=0),
+        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("c", "h3", needs_mb=2 * GIB),
+    )  # fmt: skip
+    assert make_plan(state, CLUSTER, options=RESTORE).steps == ()
+    rack = Domain("rack", frozenset({"h1", "h2"}))
+    plan = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, domains=(rack,)))
+    assert len(plan.steps) == 1
+    assert plan.steps[0].vms == ("c",)
+    assert lost(plan) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_fewer_migrations_would_do(seed: int) -> None:
+    """Against all legal ways, walked by others who know nothing of the planner or of the rules."""
+    chance = random.Random(seed)
+    restored = hopeless = 0
+    while restored + hopeless < 12:
+        state = drawn(chance)
+        oracle = Cluster(state)
+        begin = lost_hosts(state, oracle.start)
+        if not begin or oracle.broken(oracle.start):
+            continue
+        fewest = fewest_to_restore(state, oracle, len(begin))
+        plan = make_plan(state, CLUSTER, options=RESTORE)
+        assert plan.reservation is not None
+        assert plan.reservation.proven
+        end = oracle.start | {one: step.target for step in plan.steps for one in step.vms}
+        assert {one for failure in lost(plan) for one in failure} == lost_hosts(state, end)
+        assert lost_hosts(state, end) <= begin
+        assert oracle.broken(end) == 0
+        assert (fewest is None) == bool(plan.reservation.lost)
+        assert fewest is None or plan.migrations == fewest
+        requests = [Request(step.vms, step.target, step.after) for step in plan.steps]
+        assert all(oracle.replay(requests, chance) is None for _ in range(3))
+        restored, hopeless = restored + (fewest is not None), hopeless + (fewest is None)
+    assert restored
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_a_larger_cluster_every_host_may_fail_afterwards(seed: int) -> None:
+    """All that need homes are of one size and in no group: homes can be counted."""
+    chance = random.Random(seed)
+    hosts = [host(f"h{number:02}", free_mb=GIB * chance.randint(2, 3)) for number in range(1, 20)]
+    full = host("h00", free_mb=8 * GIB)
+    vms = [
+        vm(f"v{number}", f"h{1 + number % 19:02}", needs_mb=GIB * chance.randint(1, 2))
+        for number in range(60)
+    ]
+    needy = [vm(f"ha{number}", "h00", needs_mb=4 * GIB, ha=True) for number in range(3)]
+    state = snapshot(RESERVING, full, *hosts, *vms, *needy)
+    plan = make_plan(state, CLUSTER, options=RESTORE)
+    assert lost(plan) == []
+    oracle = Cluster(state)
+    assert oracle.replay([Request(step.vms, step.target, step.after) for step in plan.steps], chance) is None
+    for left_out in (None, *plan.steps):
+        where = {one: step.target for step in plan.steps if step is not left_out for one in step.vms}
+        there = at(state, oracle.start | where)
+        on = [one for one in there.vms if one.ha and one.host == "h00"]
+        homes = sum(one.free_mb // (4 * GIB) for one in there.hosts if one.id != "h00")
+        assert (len(on) <= homes) is (left_out is None)
+
+
+def drawn(chance: random.Random) -> Snapshot:
+    hosts = [host(f"h{number}", free_mb=GIB * chance.randint(0, 3)) for number in range(chance.randint(3, 4))]
+    vms = [
+        vm(f"v{number}", chance.choice(hosts).id, needs_mb=GIB * chance.choice([1, 1, 2, 3]),
+           ha=chance.random() < 0.6, migratable=chance.random() < 0.9)
+        for number in range(chance.randint(3, 5))
+    ]  # fmt: skip
+    groups = [
+        group(
+            f"g{number}", chance.choice([APART, TOGETHER]), " ".join(one.id for one in chance.sample(vms, 2))
+        )
+        for number in range(chance.randint(0, 2))
+    ]
+    return snapshot(RESERVING, *hosts, *vms, *groups)
+
+
+def at(state: Snapshot, where: Where) -> Snapshot:
+    used = {one.id: needed_mb(one) for one in state.vms}
+    shift = {
+        one.id: sum(used[vm] for vm, place in where.items() if place == one.id)
+        - sum(used[vm.id] for vm in state.vms if vm.host == one.id)
+        for one in state.hosts
+    }
+    return replace(
+        state,
+        vms=tuple(replace(one, host=where[one.id]) for one in state.vms),
+        hosts=tuple(replace(one, free_mb=one.free_mb - shift[one.id]) for one in state.hosts),
+    )
+
+
+def lost_hosts(state: Snapshot, where: Where) -> set[str]:
+    there = at(state, where)
+    return {one.id for one in state.hosts if not survives(there, (one.id,))}
+
+
+def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int | None:
+    """Over states in which no rule is broken, and no more failures are lost than at the start."""
+    vms = sorted(oracle.start)
+    first = tuple(oracle.start[one] for one in vms)
+    known = {first: 0}
+    queue = [(0, first)]
+    while queue:
+        cost, places = heappop(queue)
+        where = dict(zip(vms, places, strict=True))
+        if known[places] < cost or oracle.broken(where):
+            continue
+        missing = lost_hosts(state, where)
+        if not missing:
+            return cost
+        if len(missing) > most_lost:
+            continue
+        for request in oracle.requests(where):
+            after = where | dict.fromkeys(request.vms, request.host)
+            reached = tuple(after[one] for one in vms)
+            if cost + len(request.vms) < known.get(reached, 10**9):
+                known[reached] = cost + len(request.vms)
+                heappush(queue, (known[reached], reached))
+    return None
