@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from types import MappingProxyType
 
-from ovirt_placement.answers import where
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import engine_order
 from ovirt_placement.rules import rank_selector
@@ -13,6 +12,7 @@ from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, 
 from ovirt_placement.rules.affinity.unified_groups import unify
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.ha import balance, weight
+from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tests.conformance import placement_keys
 from tests.conformance.judge import difference_of_sets, difference_of_tiers, tiers_of
@@ -138,7 +138,7 @@ def _best_host(vector: Vector) -> Callable[[str], str | None]:
     def best(vm: str) -> str | None:
         if told is not None:
             return told.get(vm)
-        hosts = where.order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
+        hosts = order(vector.snapshot, vector.snapshot.vm_by_id[vm]).hosts
         return hosts[0].host if hosts else None
 
     return best

@@ -11,8 +11,8 @@ import msgspec
 from ovirt_enforcer.cli.documents import PlanDecided, PlansBack, RoomFound
 from ovirt_enforcer.history.why_not import WhyNot
 from ovirt_enforcer.policy_simulation.data import Simulations
-from ovirt_placement.answers.documents import catalogue
-from ovirt_placement.planning.plan_data import Plans
+from ovirt_placement.answers import catalogue
+from ovirt_placement.answers.plans.records import Plans
 from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.history import Migration
 from ovirt_placement.store.pauses import Pause

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers import why
+from ovirt_placement.answers.why import why
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.failover.check import check
@@ -106,14 +106,14 @@ def test_a_vm_starts_where_why_accepts_it_and_nowhere_else(seeds: range) -> None
     for seed in seeds:
         state = engine_of(drawn(seed)).snapshot()
         for vm in (one for one in state.vms if one.host is None):
-            for answer in why.judge(state, vm, state.hosts).hosts:
+            for answer in why(state, vm, state.hosts).hosts:
                 by_engine = any(
                     unit.internal for reason in answer.reasons if reason.veto for unit in reason.by
                 )
                 if (
                     answer.accepted or by_engine
                 ):  # what our units alone refuse, an engine without them accepts
-                    assert starts(state, vm.id, answer.host) is answer.accepted, (seed, vm.id, answer)
+                    assert starts(state, vm.id, answer.host.id) is answer.accepted, (seed, vm.id, answer)
                 accepted, refused = accepted + answer.accepted, refused + by_engine
     assert min(accepted, refused) > len(seeds)
 

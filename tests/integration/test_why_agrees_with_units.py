@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ovirt_placement import inventory
-from ovirt_placement.answers import where, why
-from ovirt_placement.answers.why import HostAnswer
+from ovirt_placement.answers.why import JudgedHost, why
 from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_placement.units.decisions import RefusedLoudlyError, accepted_hosts, ranked_hosts
 from tests import builders as build
 from tests.builders import CLUSTER, TOGETHER, group, snapshot, vm
@@ -35,7 +35,7 @@ def counts(state: Snapshot, unit: str, enabled: bool) -> bool:
     return enabled or not unit.startswith(("PlacementKey", "HardAffinityWeight"))
 
 
-def refused_by_us(answer: HostAnswer) -> bool:
+def refused_by_us(answer: JudgedHost) -> bool:
     vetoes = (reason for reason in answer.reasons if reason.veto)
     return any(not unit.internal for reason in vetoes for unit in reason.by)
 
@@ -46,13 +46,13 @@ def check(state: Snapshot, asked_filter: AskFilter, asked_weight: AskWeight) -> 
     enabled = set(policy.filters) if policy else set()
     for one in (state.vm_by_id[name] for name in VMS[:3]):
         for hosts in (HOSTS, *((host,) for host in HOSTS)):
-            verdicts = why.judge(state, one, [state.host_by_id[host] for host in hosts]).hosts
+            verdicts = why(state, one, [state.host_by_id[host] for host in hosts]).hosts
             accepted = set(hosts)
             for unit in FILTERS:
                 if counts(state, unit, unit in enabled):
                     accepted &= asked_filter(unit, hosts, one.id, given_parameters)
-            assert {verdict.host for verdict in verdicts if not refused_by_us(verdict)} == accepted
-        ordered = where.order(state, one)
+            assert {verdict.host.id for verdict in verdicts if not refused_by_us(verdict)} == accepted
+        ordered = order(state, one)
         left = [host for host in HOSTS if host in {found.host for found in ordered.hosts}]
         weighing = {unit for unit, factor in (policy.weights if policy else {}).items() if factor}
         for unit in WEIGHTS:
@@ -120,8 +120,8 @@ def test_a_migration_that_drains_a_host_is_accepted_by_both(in_process: Publishe
     )
     in_process.publish(state)
     assert accepted_hosts("AffinityFilter", ["h2"], "a", {}) == ["h2"]
-    (told,) = why.judge(state, state.vm_by_id["a"], [state.host_by_id["h2"]]).hosts
+    (told,) = why(state, state.vm_by_id["a"], [state.host_by_id["h2"]]).hosts
     assert told.accepted
     assert [reason.kind for reason in told.reasons] == ["group_moves_along"]
-    among_both = why.judge(state, state.vm_by_id["a"], state.hosts).hosts
+    among_both = why(state, state.vm_by_id["a"], state.hosts).hosts
     assert [answer.accepted for answer in among_both] == [True, False]

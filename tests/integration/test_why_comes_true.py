@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from msgspec.structs import replace
 from ovirtsdk4 import types
 
-from ovirt_placement.answers import where, why
+from ovirt_placement.answers.why import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import serve
@@ -114,8 +115,8 @@ def proxy(publisher: Publisher) -> Iterator[str]:
 
 
 def accepted(state: Snapshot, one: Vm, hosts: tuple[str, ...]) -> set[str]:
-    answers = why.judge(state, one, [state.host_by_id[each] for each in hosts]).hosts
-    return {answer.host for answer in answers if answer.accepted}
+    answers = why(state, one, [state.host_by_id[each] for each in hosts]).hosts
+    return {answer.host.id for answer in answers if answer.accepted}
 
 
 def stopped(state: Snapshot, vms: tuple[str, ...]) -> Snapshot:
@@ -149,7 +150,7 @@ def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
         for one in [engine.state.vm_by_id[name] for name in VMS[:3]]:
             told = accepted(engine.state, one, HOSTS)
             assert told == {each for each in HOSTS if accepted(engine.state, one, (each,))}
-            assert told == {found.host for found in where.order(engine.state, one).hosts}
+            assert told == {found.host for found in order(engine.state, one).hosts}
             assert told == {each for each in HOSTS if engine.starts(one.id, each)}
             assert engine.starts(one.id) in (told or {None})
 
@@ -216,9 +217,9 @@ def test_a_start_that_the_engine_refuses_is_refused_and_told_by_whom(
     with Attempts(state, proxy) as engine:
         publisher.publish(engine.state)
         asked = engine.state.vm_by_id["a"]
-        answer = why.judge(engine.state, asked, engine.state.hosts_of_cluster[asked.cluster])
+        answer = why(engine.state, asked, engine.state.hosts_of_cluster[asked.cluster])
         assert [each.accepted for each in answer.hosts] == [False, False]
         for each in answer.hosts:
             assert {unit.name for reason in each.reasons if reason.veto for unit in reason.by} == {by}
-        assert where.order(engine.state, asked).hosts == ()
+        assert order(engine.state, asked).hosts == ()
         assert [engine.starts("a", each.id) for each in hosts] == [None, None]

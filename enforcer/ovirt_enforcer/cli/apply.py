@@ -14,12 +14,13 @@ from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.answers.plans.reading import NoPlan, plan_of
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys.state import setter_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.store import opened
-from ovirt_placement.planning import report
-from ovirt_placement.planning.documents import NoPlan, plan_of
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             'the engine is in mode observe: set mode = "approve" under [enforcer], and restart it'
         )
     _check_running(args, config.engine.name)
-    print("\n".join(report.text(plan, snapshot) for plan in plans))
+    print("\n".join(text(plan_record(plan, snapshot)) for plan in plans))
     if not args.yes and not _is_meant():
         return 1
     _order(args, plans, documents)

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.names import Named
-from ovirt_placement.planning.plan_data import ClusterPlan, Plans
-from ovirt_placement.rules.record import Record
+from ovirt_placement.answers.plans.records import ClusterPlan, Plans
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
 from ovirt_placement.store.history import HeldStep, Migration
 
 

@@ -6,14 +6,14 @@ import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
 from ovirt_enforcer.cli.documents import RefusingHost, RoomFound
-from ovirt_placement.answers.names import host_name, named_host, named_vm, vm_name
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import find, read_state, show_json
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
+from ovirt_placement.model.names import host_name, named_host, named_vm
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.make_room import Room, make_room
-from ovirt_placement.planning.plan_data import plan_data
 from ovirt_service.errors import UserError
 
 #: Exit statuses, beside 0 where the VM can start as things are and 2 for a mistake.
@@ -56,34 +56,34 @@ def run(args: argparse.Namespace) -> int:
     if vm.host is not None:
         raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")
     room = make_room(snapshot, vm.id, deadline=Deadline.after(_SECONDS))
+    found = _found(room, snapshot)
     if args.json:
-        show_json(_data(room, snapshot))
+        show_json(found)
     else:
-        print("\n".join(_lines(room, snapshot)))
+        print("\n".join(_lines(found)))
     if room.host is None:
         return FITS_NOWHERE
     return TAKES_MIGRATIONS if room.plan.steps else 0
 
 
-def _lines(room: Room, snapshot: Snapshot) -> list[str]:
-    name = vm_name(room.vm, snapshot)
-    if room.host is None:
-        known = "No migrations let" if room.plan.proven else "No migrations were found that let"
-        refusals = (f"  {host_name(host, snapshot)}: {'; '.join(why)}" for host, why in room.because)
+def _lines(found: RoomFound) -> list[str]:
+    name, plan = found.vm.name, found.plan
+    if found.host is None:
+        known = "No migrations let" if plan.proven else "No migrations were found that let"
+        refusals = (f"  {one.host.name}: {'; '.join(one.reasons)}" for one in found.because)
         return [f"{known} VM {name} start:", *refusals]
-    host = host_name(room.host, snapshot)
-    if not room.plan.steps:
-        return [f"VM {name} can start on host {host} as things are."]
-    count = room.plan.migrations
-    known = ", no fewer will do" if room.plan.proven else f", at least {room.plan.at_least} are needed"
-    first = f"VM {name} can start on host {host} after {count} migration{'s' if count > 1 else ''}{known}:"
-    return [first, *report.steps_text(room.plan, snapshot)]
+    if not plan.steps:
+        return [f"VM {name} can start on host {found.host.name} as things are."]
+    count = plan.migrations
+    known = ", no fewer will do" if plan.proven else f", at least {plan.at_least} are needed"
+    after = f"after {count} migration{'s' if count > 1 else ''}{known}:"
+    return [f"VM {name} can start on host {found.host.name} {after}", *steps_text(plan.steps)]
 
 
-def _data(room: Room, snapshot: Snapshot) -> RoomFound:
+def _found(room: Room, snapshot: Snapshot) -> RoomFound:
     return RoomFound(
         vm=named_vm(room.vm, snapshot),
         host=None if room.host is None else named_host(room.host, snapshot),
-        plan=plan_data(room.plan, snapshot),
+        plan=plan_record(room.plan, snapshot),
         because=tuple(RefusingHost(named_host(host, snapshot), why) for host, why in room.because),
     )

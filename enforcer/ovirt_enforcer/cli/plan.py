@@ -12,15 +12,15 @@ from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.migrating.reasons import with_reasons
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.planning import report
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.assignment.choice import Strategy
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.plan_data import plans_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import Repair
 
@@ -76,10 +76,11 @@ def run(args: argparse.Namespace) -> int:
         _plan(found, cluster, strategy, _share(began + seconds, left))
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)
     ]
+    answer = plans_record(plans, found.snapshot)
     if args.json:
-        show_json(plans_data(plans, found.snapshot))
+        show_json(answer)
     else:
-        print("\n".join(report.text(plan, found.snapshot) for plan in plans))
+        print("\n".join(map(text, answer.clusters)))
     return _status(plans, found.options.repair)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 import msgspec
 
@@ -11,16 +12,16 @@ from ovirt_enforcer.cli.current_gates import current_gates
 from ovirt_enforcer.cli.documents import KeptVm, PlansBack
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
-from ovirt_placement.answers.names import vm_name
+from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.answers.plans.text import step_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
+from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.plan_data import plans_data
 from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
@@ -72,10 +73,11 @@ def run(args: argparse.Namespace) -> int:
         _held(config, snapshot),
         Deadline.after(_DEADLINE_SECONDS),
     )
+    found = _found(record, undoing, snapshot)
     if args.json:
-        show_json(_data(record, undoing, snapshot))
+        show_json(found)
     else:
-        print(_text(record, undoing, snapshot))
+        print("\n".join(_lines(found)))
     if undoing.kept:
         return SOMETHING_STAYS
     return UNDOES_ALL if undoing.plan.steps else 0
@@ -107,17 +109,15 @@ def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
         return gates.frozen(snapshot)
 
 
-def _data(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBack:
-    plans = plans_data([undoing.plan], snapshot)
+def _found(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBack:
+    plans = plans_record([undoing.plan], snapshot)
     kept = (KeptVm(vm, vm_name(vm, snapshot), why) for vm, why in undoing.kept.items())
     return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
 
 
-def _text(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> str:
-    name = snapshot.cluster_by_id[record.cluster].name
-    steps = undoing.plan.steps
-    count = f"{undoing.plan.migrations} migration{'s' if undoing.plan.migrations != 1 else ''}"
-    lines = [f"Cluster {name}: {count if steps else 'nothing'} to take back plan {record.id}"]
-    lines += (f"  {number}. {report.step_text(step, snapshot)}" for number, step in enumerate(steps, 1))
-    lines += (f"  {vm_name(vm, snapshot)} stays: {why}" for vm, why in undoing.kept.items())
-    return "\n".join(lines)
+def _lines(found: PlansBack) -> Iterator[str]:
+    (plan,) = found.clusters
+    count = f"{plan.migrations} migration{'s' if plan.migrations != 1 else ''}" if plan.steps else "nothing"
+    yield f"Cluster {plan.cluster.name}: {count} to take back plan {found.undoes}"
+    yield from (f"  {number}. {step_text(step)}" for number, step in enumerate(plan.steps, 1))
+    yield from (f"  {one.name} stays: {one.because}" for one in found.kept)

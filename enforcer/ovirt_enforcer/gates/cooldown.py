@@ -13,7 +13,7 @@ from typing import Final
 from ovirt_enforcer.gates.gate import Facts, VmGate
 from ovirt_enforcer.gates.history import by_vm, failed, refused
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.names import host_name
+from ovirt_placement.model.names import host_name
 from ovirt_placement.store.intents import Intent
 from ovirt_service.back_off import BackOff
 

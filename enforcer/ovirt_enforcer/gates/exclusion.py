@@ -8,8 +8,8 @@ from itertools import chain
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.naming import group_ids, named, plain_group_name
 from ovirt_enforcer.gates.purpose import why_for_nothing
-from ovirt_placement.answers.names import group_name
 from ovirt_placement.model import Host, Vm
+from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.plan import Step
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.purpose import why_for_nothing
-from ovirt_placement.answers.names import group_name
+from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.rules.violations import Violation
 

@@ -7,7 +7,7 @@ from collections import Counter
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.history import fits
 from ovirt_enforcer.gates.movement import entering, leaving
-from ovirt_placement.answers.names import host_name
+from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Step
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.movement import Movement
-from ovirt_placement.answers.names import host_name, vm_name
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.plan import Step
 
 

@@ -11,7 +11,7 @@ from math import inf
 from ovirt_enforcer.gates.gate import Facts, VmGate
 from ovirt_enforcer.gates.history import by_vm, refused
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.names import host_name
+from ovirt_placement.model.names import host_name
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent, IntentState
 

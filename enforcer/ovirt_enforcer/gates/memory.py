@@ -11,9 +11,10 @@ from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.gates.hold import rule_key
 from ovirt_enforcer.gates.remembered import Remembered
 from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.text import text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.approvals import ApprovalStore
@@ -110,8 +111,7 @@ class Memory:
         if not gates.waits_for_approval(snapshot, plan):
             self._approvals.withdraw(plan.cluster)
             return False
-        text = report.text(plan, snapshot)
-        return self._approvals.offer(plan.cluster, plan.id, moves(plan), text)
+        return self._approvals.offer(plan.cluster, plan.id, moves(plan), text(plan_record(plan, snapshot)))
 
     def close(self) -> None:
         for part in (self._intents, self._pauses, self._approvals, self._broken):

@@ -8,7 +8,7 @@ from ovirt_enforcer.gates.gate import Facts
 from ovirt_enforcer.gates.naming import plain_group_name, value_of
 from ovirt_enforcer.gates.purpose import why_for_nothing
 from ovirt_enforcer.settings import Mode
-from ovirt_placement.answers.names import group_name
+from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.plan import Step
 
 #: From the strictest.

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name, vm_name
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import HaCheck
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.memory import required_mb
-from ovirt_placement.rules.record import Record
 
 #: So many failing sets, and VMs of each, are named in a sentence.
 _MOST_LOSSES: Final = 3

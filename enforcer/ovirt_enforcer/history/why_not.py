@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ovirt_enforcer.history.selecting import remaining, steps
 from ovirt_enforcer.history.text import held_text, moment, step_text
-from ovirt_placement.answers.names import group_name, host_name
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.names import group_name, host_name
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
 from ovirt_placement.store.history import PlanRecord
 from ovirt_placement.store.intents import Intent, IntentState

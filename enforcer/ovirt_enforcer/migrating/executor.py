@@ -17,7 +17,6 @@ from ovirt_enforcer.migrating.following import Following
 from ovirt_enforcer.migrating.refusals import error_of
 from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.engine.connection.client import (
     EngineAway,
     EngineConnection,
@@ -27,6 +26,7 @@ from ovirt_placement.engine.connection.client import (
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Rejection
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntendedMigration, Intent, Store, StoreAway
 from ovirt_placement.store.pauses import Paused

@@ -13,8 +13,8 @@ from typing import Final
 
 from ovirt_enforcer.gates.history import by_vm
 from ovirt_enforcer.migrating.fingerprint import digest
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.back_off import BackOff
 

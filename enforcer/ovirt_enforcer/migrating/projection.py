@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.model.names import host_name
 from ovirt_placement.rules.memory import with_arrived
 from ovirt_placement.store.intents import Intent
 

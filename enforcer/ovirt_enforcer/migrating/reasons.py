@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.names import vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.plan import Plan, Remaining
 
 #: So many targets are told of a rule: a large group may have a hundred.

@@ -13,9 +13,9 @@ from typing import Final
 
 from ovirt_enforcer.gates.history import REFUSED, asked, by_vm, refused
 from ovirt_enforcer.migrating.fingerprint import digest
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name
 from ovirt_placement.store.intents import Intent
 from ovirt_service.back_off import BackOff
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, IntentState
 

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.store.intents import ImpossibleTransition, Intent, Store
 
 _log = logging.getLogger(__name__)

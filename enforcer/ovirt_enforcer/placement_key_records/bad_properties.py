@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 
 from ovirt_placement.answers.key_sentences import code_sentence
-from ovirt_placement.answers.names import vm_name
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.names import vm_name
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
 from ovirt_placement.rules.placement_keys.property import NAME, is_readable, property_keys
 

@@ -9,9 +9,9 @@ from ovirt_enforcer.policy_simulation.balancing import Balance
 from ovirt_enforcer.policy_simulation.course import Actor, Migration
 from ovirt_enforcer.policy_simulation.scene import Asking, Scene
 from ovirt_enforcer.policy_simulation.scheduling import Scheduler, takes_effect
-from ovirt_placement.answers.names import group_name
+from ovirt_placement.answers.plans.records import reason
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.planning import report
+from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.assignment import catalogue as strategies
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.assignment.engine_gain import gains
@@ -63,7 +63,7 @@ class EnforcerTurn:
 
     @staticmethod
     def _carry_out(step: Step, scene: Scene) -> Iterator[Migration]:
-        because, cluster = report.reason_text(step, scene.snapshot), scene.snapshot.cluster_by_id
+        because, cluster = reason(step, scene.snapshot), scene.snapshot.cluster_by_id
         asking = [one for one in scene.broken_of(step.vms) if {*one.constraint.groups} & {*step.groups}]
         scene.move(step.vms, step.target)
         units = _units(asking, cluster[scene.cluster])

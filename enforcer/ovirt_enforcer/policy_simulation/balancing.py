@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.model import Cluster, Snapshot, Vm
+from ovirt_placement.model.names import host_name
 from ovirt_placement.rules.ha import balance as ha
 from ovirt_placement.rules.ha import balance_policy
 from ovirt_placement.rules.load import even_distribution

@@ -8,9 +8,9 @@ from typing import Final, Literal
 from msgspec import field
 
 from ovirt_enforcer.policy_simulation.course import Actor, Loop, Migration, Outcome, Simulation
-from ovirt_placement.answers.names import Named, named_cluster, named_groups, named_host, named_vm
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.names import Named, named_cluster, named_groups, named_host, named_vm
+from ovirt_placement.model.record import Record
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 FORMAT: Final = 1

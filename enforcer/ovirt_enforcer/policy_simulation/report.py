@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_enforcer.policy_simulation.course import Actor, Loop, Migration, Outcome, Simulation
-from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name, host_name, vm_name
 
 _WHO = {
     Actor.ENFORCER: "the enforcer",

@@ -22,12 +22,12 @@ from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.wording import gist, left_out_text
-from ovirt_placement.answers.names import group_name
+from ovirt_placement.answers.plans.records import plan_record, step_record
+from ovirt_placement.answers.plans.text import dropped_text, step_text, text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
+from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.back_off import BackOff
@@ -200,13 +200,12 @@ class ClusterWork:
         self._simulated |= bool(plan.steps or plan.loop)
         if plan.loop:
             self.retry_state.warn_once(plan.loop)
-        for dropped in plan.refused:
-            self.retry_state.warn_once(report.dropped_text(dropped, asked))
+        record = plan_record(plan, asked)
+        for dropped in record.refused:
+            self.retry_state.warn_once(dropped_text(dropped))
         unsettled = look.spared_for_restless(self._cluster).keys()
-        self.retry_state.announce(report.text(plan, asked), gist(plan, unsettled) if unsettled else None)
-        self._parts.recorder.planned(
-            plan.id, self._cluster, msgspec.to_builtins(plan_data(plan, asked)), look.epoch
-        )
+        self.retry_state.announce(text(record), gist(plan, unsettled) if unsettled else None)
+        self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), look.epoch)
         if self._parts.memory.offer(look.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)
             self._parts.recorder.waits(plan.id, self._cluster)
@@ -265,7 +264,7 @@ class ClusterWork:
     def _begin(self, look: Look, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
         """Have a step carried out; whether it is under way then."""
         plan, self._misfits = under_way.plan, 0
-        _log.info("%s: %s", self.retry_state.name, report.step_text(plan.steps[place], look.snapshot))
+        _log.info("%s: %s", self.retry_state.name, step_text(step_record(plan.steps[place], look.snapshot)))
         under_way.begin(place)
         task = Task(admitted, plan.id, place + 1, look.snapshot, look.epoch, look.fresh_until)
         intents = self._parts.executor.begin(task)
@@ -278,7 +277,7 @@ class ClusterWork:
     def _wait(self, look: Look, plan: Plan, closed: dict[int, Closed]) -> None:
         """Nothing runs and nothing may begin: say why, and plan anew soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
-        step = report.step_text(plan.steps[place], look.snapshot)
+        step = step_text(step_record(plan.steps[place], look.snapshot))
         self.retry_state.say(f"{self.retry_state.name}: not now: {step}: {why}")
         reasons = {place + 1: (why.gate, str(why)) for place, why in closed.items()}
         self._parts.recorder.held(plan.id, self._cluster, reasons)

@@ -11,10 +11,10 @@ from typing import Final
 from ovirt_enforcer.gates.breaker import BreakerGate
 from ovirt_enforcer.notifications.kinds import Kind
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_placement.answers.names import group_name
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import Violation
 from ovirt_service.saying import Said
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ovirt_enforcer.gates.history import HOUR_SECONDS, NEVER_ASKED
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.planning.documents import NoPlan, plan_of
+from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.history import HistoryStore, PlanRecord

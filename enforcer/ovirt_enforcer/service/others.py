@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.migrating.restless import Restless
 from ovirt_enforcer.service.look import Look
-from ovirt_placement.answers.names import vm_name
+from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.plan import Plan
 from ovirt_service.saying import Said
 

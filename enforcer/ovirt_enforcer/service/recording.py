@@ -15,8 +15,8 @@ from ovirt_enforcer.notifications.kinds import Kind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import Metrics
 from ovirt_enforcer.service.news import News
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.history import Document, EndedStep, HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, IntentState

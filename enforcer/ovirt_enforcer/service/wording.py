@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ovirt_placement.answers.plans.records import step_record
+from ovirt_placement.answers.plans.text import step_text
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
 from ovirt_placement.planning.plan import Plan
 
 
@@ -17,6 +18,6 @@ def gist(plan: Plan, unsettled: Collection[str]) -> str:
 
 def left_out_text(snapshot: Snapshot, plan: Plan, left_out: Collection[int]) -> str:
     """Which steps, by their places in the plan, are not taken."""
-    first = report.step_text(plan.steps[min(left_out)], snapshot)
+    first = step_text(step_record(plan.steps[min(left_out)], snapshot))
     more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
     return f"left out, since the cluster has changed: {first}{more}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name, host_name, vm_name
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Contradiction, Feasibility, judge_groups
-from ovirt_placement.rules.record import Record
 
 #: What a conflict of each type is, in words.
 MEANINGS = {

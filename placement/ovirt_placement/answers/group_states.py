@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ovirt_placement.answers.names import Named, host_name, vm_name
 from ovirt_placement.model import AffinityGroup, Snapshot
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.names import Named, host_name, vm_name
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.failover.check import HaCheck
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, Tight
 from ovirt_placement.rules.failover.protection import Outside

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import resource_name
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.keys import Code
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
@@ -77,6 +77,7 @@ def written_weight(key: PlacementKey) -> str:
     return "" if key.weight is None else written(key.weight)
 
 
-def figure(number: Fraction) -> str:
+def figure(number: Fraction | float) -> str:
     """A number as people write it: whole ones in full, others with six digits at most."""
-    return str(number) if number.denominator == 1 and abs(number) < _MANY else f"{float(number):g}"
+    whole = -_MANY < number < _MANY and number == int(number)
+    return str(int(number)) if whole else f"{float(number):g}"

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import groupby
 
-from ovirt_placement.answers.names import Named
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
 from ovirt_placement.store.memberships import Kind, Lost
 
 

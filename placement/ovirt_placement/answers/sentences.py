@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ovirt_placement.answers.names import (
-    Named,
-    group_name,
-    host_name,
-    named_group,
-    named_host,
-    named_vm,
-    vm_name,
-)
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, named_group, named_host, named_vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.sentences import sentence
 
 
 class Unit(Record, frozen=True, omit_defaults=False):
@@ -42,17 +35,6 @@ class Said(Record, frozen=True, omit_defaults=False):
     by: tuple[Unit, ...]
 
 
-def sentence(reason: Reason, snapshot: Snapshot) -> str:
-    """What a reason says, with the names that an administrator knows."""
-    return reason.kind.sentence.format(
-        vm=vm_name(reason.vm or "", snapshot),
-        host=host_name(reason.host or "", snapshot),
-        group=group_name(reason.group or "", snapshot),
-        number=reason.number,
-        unit=reason.unit or "",
-    )
-
-
 def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
     """A reason with its sentence, and the units of the rules that give it."""
     return Said(
@@ -64,10 +46,19 @@ def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
         number=reason.number,
         unit=reason.unit,
         sentence=sentence(reason, snapshot),
-        by=tuple(Unit(rule.name, not rule.ours) for rule in rules),
+        by=tuple(map(_unit, rules)),
     )
+
+
+def unit_name(rule: Rule) -> str:
+    """Whose it is, by one rule."""
+    return unit_names([_unit(rule)])
 
 
 def unit_names(units: Iterable[Unit]) -> str:
     """Whose it is: a unit of ours by its name alone, one of the engine's own as such."""
     return ", ".join(f"the engine's {unit.name}" if unit.internal else unit.name for unit in units)
+
+
+def _unit(rule: Rule) -> Unit:
+    return Unit(rule.name, not rule.ours)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.names import Named
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import find_violations
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.names import group_name, host_name, vm_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.rules.violations import Location, Violation
 
 

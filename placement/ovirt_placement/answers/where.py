@@ -2,87 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from ovirt_placement.answers import why
-from ovirt_placement.answers.why import HostAnswer
-from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.rules import rank_selector
-from ovirt_placement.rules.catalogue import NO_UNITS, in_force
-from ovirt_placement.rules.expected_order import with_order
-from ovirt_placement.rules.placement_keys.judgement import HostDecision
-from ovirt_placement.rules.record import Record
-from ovirt_placement.rules.rule import UnitKind
-from ovirt_placement.rules.verdict import Request, Weight
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.key_scores import HostKeys, host_keys
+from ovirt_placement.answers.sentences import Said, said
+from ovirt_placement.answers.why import JudgedHost, judged_host
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.names import Named, named_cluster, named_host
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.catalogue import NO_UNITS, UNITS
+from ovirt_placement.rules.scheduling.ranking import Ranked, order
 
 
-class Ranked(Record, frozen=True):
-    """A host, the points that the engine's selector gives it, and each unit's rank of it."""
+class UnitRank(Record, frozen=True, omit_defaults=False):
+    """What one unit of ours says of a host: rank 0 is best."""
 
-    host: str
+    unit: str
+    rank: int
+    reasons: tuple[Said, ...]
+
+
+class RankedHost(Record, frozen=True, omit_defaults=False):
+    """An accepted host, and the points that the engine's selector gives it: more is better."""
+
+    host: Named
     points: int
-    #: By unit.
-    weights: Mapping[str, Weight]
-    #: How far the host comes by placement keys, where their units count.
-    keys: HostDecision | None = None
+    weights: tuple[UnitRank, ...]
+    placement_keys: HostKeys | None
 
 
-class WhereAnswer(Record, frozen=True):
-    """The accepted hosts from best to worst, the units whose weights count, and the refused hosts."""
+class WhereDocument(Document, frozen=True, kw_only=True, tag="where"):
+    """The hosts that may take a VM, from best to worst, and those that may not."""
 
-    units: tuple[str, ...]
-    hosts: tuple[Ranked, ...]
-    #: The others, with whose verdict that is.
-    refused: tuple[HostAnswer, ...]
-    #: Whether placement keys have a say.
-    keyed: bool
+    vm: Named
+    cluster: Named
+    #: Where the VM runs now.
+    host: Named | None
+    hosts: tuple[RankedHost, ...]
+    refused: tuple[JudgedHost, ...]
 
 
-def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> WhereAnswer:
-    """Order the hosts of a VM's cluster that `why` accepts.
-
-    The units of placement keys count where the policy enables them, or where they are named in `also`. The
-    engine's own weights are not reckoned with.
-    """
-    cluster = snapshot.cluster_by_id[vm.cluster]
-    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
-    judged = why.judge(snapshot, vm, hosts, also)
-    accepted = {answer.host: answer for answer in judged.hosts if answer.accepted}
-    request = why.request_for(snapshot, vm, [host for host in hosts if host.id in accepted])
-    weights = _weights(snapshot, cluster, request, also)
-    ranks: dict[str | None, dict[str, int]] = {
-        unit: {host: found.rank for host, found in by_host.items()} for unit, by_host in weights.items()
-    }
-    ordered = rank_selector.order_hosts(request.candidate_hosts, ranks, _factors(cluster))
-    return WhereAnswer(
-        tuple(weights),
-        tuple(
-            Ranked(
-                one.host,
-                one.points,
-                {unit: by_host[one.host] for unit, by_host in weights.items()},
-                accepted[one.host].keys,
-            )
-            for one in ordered
-        ),
-        tuple(answer for answer in judged.hosts if not answer.accepted),
-        judged.keyed,
+def where(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> WhereDocument:
+    """The hosts of a VM's cluster in order; the units of placement keys count if named in `also`, too."""
+    found = order(snapshot, vm, also)
+    return WhereDocument(
+        vm=Named(vm.id, vm.name),
+        cluster=named_cluster(vm.cluster, snapshot),
+        host=None if vm.host is None else named_host(vm.host, snapshot),
+        hosts=tuple(_ranked(host, snapshot) for host in found.hosts),
+        refused=tuple(judged_host(host, snapshot) for host in found.refused),
     )
 
 
-def _weights(
-    snapshot: Snapshot, cluster: Cluster, request: Request, also: Collection[str]
-) -> dict[str, dict[str, Weight]]:
-    """What each weight says of each host, by unit and host."""
-    return {
-        rule.name: {
-            weight.host: weight for weight in rule.weight(snapshot, with_order(rule, snapshot, request))
-        }
-        for rule in in_force(cluster, UnitKind.WEIGHT, also)
-        if rule.weight is not None and (rule.orders_for is None or rule.enabled_in(cluster))
-    }
-
-
-def _factors(cluster: Cluster) -> dict[str, int]:
-    """Of our units in the cluster's policy; 1 where the policy is not known or lacks them."""
-    return dict(cluster.scheduling_policy.weights) if cluster.scheduling_policy else {}
+def _ranked(one: Ranked, snapshot: Snapshot) -> RankedHost:
+    weights = (
+        UnitRank(unit, weight.rank, tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons))
+        for unit, weight in one.weights.items()
+    )
+    keys = None if one.keys is None else host_keys(one.keys)
+    return RankedHost(named_host(one.host, snapshot), one.points, tuple(weights), keys)

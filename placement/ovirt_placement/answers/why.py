@@ -2,133 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
-from msgspec.structs import replace
-
-from ovirt_placement.answers.causes import by_reason
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.key_scores import HostKeys, host_keys
 from ovirt_placement.answers.sentences import Said, Unit, said
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.affinity.draining import moves_with_its_peers
-from ovirt_placement.rules.affinity.vm_filter import positive_peers
-from ovirt_placement.rules.catalogue import NO_UNITS, filters_in_force, in_force
-from ovirt_placement.rules.placement_keys.judgement import HostDecision
-from ovirt_placement.rules.record import Record
-from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import Request, Verdict, Weight
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import Named, named_cluster, named_host, named_vm
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.catalogue import NO_UNITS
+from ovirt_placement.rules.scheduling.judging import HostJudgement, judge
 
 
-class HostAnswer(Record, frozen=True):
+class JudgedHost(Record, frozen=True, omit_defaults=False):
     """What all filters together say of one host."""
 
-    host: str
+    host: Named
     accepted: bool
+    #: What keeps the VM off the host, and notes, which change nothing.
     reasons: tuple[Said, ...]
-    #: How far the host comes by placement keys, where their unit counts.
-    keys: HostDecision | None = None
+    placement_keys: HostKeys | None
 
 
-class WhyAnswer(Record, frozen=True):
-    hosts: tuple[HostAnswer, ...]
+class WhyDocument(Document, frozen=True, kw_only=True, tag="why"):
+    """Which hosts may take a VM, and why not the others."""
+
+    vm: Named
+    cluster: Named
+    #: Where the VM runs now.
+    host: Named | None
+    #: VMs that the engine moves together with it, and that its own filters are asked about, too.
+    moves_with: tuple[Named, ...]
+    hosts: tuple[JudgedHost, ...]
     #: What is to be said of the VM wherever it runs.
-    everywhere: tuple[Said, ...]
-    #: Whether placement keys have a say.
-    keyed: bool
-    #: The VMs besides that the engine's own filters are asked about: those that it moves with this one.
-    moves_with: tuple[str, ...] = ()
+    notes: tuple[Said, ...]
 
 
-def request_for(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host]) -> Request:
-    """The question that the engine puts to every unit of the VM's cluster."""
-    return Request(
-        (vm.id,),
-        tuple(host.id for host in hosts),
-        parameters=snapshot.cluster_by_id[vm.cluster].scheduling_properties,
-        as_engine=True,
+def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyDocument:
+    """What all filters that count in the VM's cluster, and those named in `also`, say of each host."""
+    judged = judge(snapshot, vm, hosts, also)
+    return WhyDocument(
+        vm=Named(vm.id, vm.name),
+        cluster=named_cluster(vm.cluster, snapshot),
+        host=None if vm.host is None else named_host(vm.host, snapshot),
+        moves_with=tuple(named_vm(peer, snapshot) for peer in judged.moves_with),
+        hosts=tuple(judged_host(host, snapshot) for host in judged.hosts),
+        notes=tuple(said(note, snapshot, rules) for note, rules in judged.everywhere),
     )
 
 
-def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> WhyAnswer:
-    """Ask all filters that count in the VM's cluster, and those named in `also`, about each host.
-
-    The engine's own filters are asked as they are when they judge; our units get each VM by itself. What is
-    only expected refuses no host, and stands as a note.
-    """
-    cluster, request = snapshot.cluster_by_id[vm.cluster], request_for(snapshot, vm, hosts)
-    whole = _as_the_engine_moves(snapshot, request)
-    rules = filters_in_force(cluster, also)
-    by_rule = [
-        [(rule, verdict) for verdict in _verdicts(rule, snapshot, request if rule.ours else whole)]
-        for rule in rules
-        if rule.filter is not None
-    ]
-    verdicts = (verdict for found in by_rule for _, verdict in found)
-    keys = _keys(verdicts) or _keys(_weights_by_keys(snapshot, cluster, request, also))
-    return WhyAnswer(
-        tuple(_joined(snapshot, found, keys) for found in zip(*by_rule, strict=True)),
-        tuple(said(note, snapshot, [rule]) for rule in rules for note in rule.notes(snapshot, vm.id)),
-        bool(keys),
-        whole.vms[1:],
-    )
-
-
-def _verdicts(rule: Rule, snapshot: Snapshot, request: Request) -> Iterator[Verdict]:
-    """A filter's verdicts by what is confirmed, with what speaks against a host if all comes as expected."""
-    if rule.filter is None:
-        return
-    if rule.fixed or not snapshot.unconfirmed - {*request.vms}:
-        yield from rule.filter(snapshot, request)
-        return
-    known = replace(request, unconfirmed=snapshot.unconfirmed)
-    pairs = zip(rule.filter(snapshot.confirmed, known), rule.filter(snapshot, request), strict=True)
-    for verdict, expected in pairs:
-        against = () if expected.accepted or not verdict.accepted else expected.reasons
-        notes = tuple(replace(one, kind=one.kind.unconfirmed) for one in against if one.kind.veto)
-        yield replace(verdict, reasons=(*verdict.reasons, *notes)) if notes else verdict
-
-
-def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:
-    """The question to the engine's own filters: with its peers, a VM that leaves its host with them."""
-    gathered = positive_peers(snapshot, request.vms)
-    if not moves_with_its_peers(snapshot, request, gathered):
-        return request
-    peers = dict.fromkeys(peer.vm for found in gathered.values() for peer in found if peer.vm is not None)
-    return replace(request, vms=(*request.vms, *peers))
-
-
-def _keys(found: Iterable[Verdict | Weight]) -> dict[str, HostDecision]:
-    """How far each host comes by placement keys, by its id, if the rule that was asked reckons with them."""
-    return {one.host: one.details for one in found if isinstance(one.details, HostDecision)}
-
-
-def _weights_by_keys(
-    snapshot: Snapshot, cluster: Cluster, request: Request, also: Collection[str]
-) -> Iterator[Weight]:
-    """What the weight of placement keys says: of a policy that has no filter of them."""
-    for rule in in_force(cluster, UnitKind.WEIGHT, also):
-        if rule.on_request and rule.weight is not None:
-            yield from rule.weight(snapshot, request)
-
-
-def _joined(
-    snapshot: Snapshot, found: Sequence[tuple[Rule, Verdict]], keys: Mapping[str, HostDecision]
-) -> HostAnswer:
-    """What several rules say of the same host; a reason of two is told once."""
-    reasons = by_reason((rule, reason) for rule, verdict in found for reason in verdict.reasons)
-    host = found[0][1].host
-    return HostAnswer(
-        host,
-        all(verdict.accepted for _, verdict in found),
-        tuple(said(reason, snapshot, rules) for reason, rules in reasons.items()),
-        keys.get(host),
+def judged_host(found: HostJudgement, snapshot: Snapshot) -> JudgedHost:
+    return JudgedHost(
+        host=named_host(found.host, snapshot),
+        accepted=found.accepted,
+        reasons=tuple(said(reason, snapshot, rules) for reason, rules in found.reasons),
+        placement_keys=None if found.keys is None else host_keys(found.keys),
     )
 
 
 def others_refuse(snapshot: Snapshot, vm: Vm, unit: str) -> dict[str, tuple[Unit, ...]]:
-    """The hosts of a VM's cluster that filters beside this one of ours refuse, each with those filters."""
+    """The hosts of a VM's cluster that other filters than this one refuse, each with those filters."""
     found: dict[str, tuple[Unit, ...]] = {}
-    for answer in judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ())).hosts:
-        vetoes = (by for reason in answer.reasons if reason.veto for by in reason.by)
-        if units := tuple(dict.fromkeys(by for by in vetoes if by.internal or by.name != unit)):
-            found[answer.host] = units
+    for host in judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ())).hosts:
+        vetoes = (rule for reason, rules in host.reasons if reason.kind.veto for rule in rules)
+        if others := dict.fromkeys(rule for rule in vetoes if not rule.ours or rule.name != unit):
+            found[host.host] = tuple(Unit(rule.name, not rule.ours) for rule in others)
     return found

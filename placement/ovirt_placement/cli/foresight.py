@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ovirt_placement.cli.question import show_answer
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.report import Foreseen
+    from ovirt_placement.answers.what_if import WhatIfDocument
 
 #: The exit status where a condition of `--fail-if` holds.
 FAILS = 3
@@ -50,31 +52,32 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def stops(args: argparse.Namespace, look: Callable[[], Foreseen]) -> int | None:
+def stops(args: argparse.Namespace, look: Callable[[], WhatIfDocument]) -> int | None:
     """The exit status, where the command is to write nothing; None where it is to go on.
 
     What would come of it is told if that was asked, or if a condition holds.
     """
     if not (args.what_if or args.fail_if):
         return None
-    fails = tell(args, look(), always=args.what_if)
+    fails = show_foreseen(args, look(), always=args.what_if)
     if fails:
         return FAILS
     return 0 if args.what_if else None
 
 
-def tell(args: argparse.Namespace, told: Foreseen, *, always: bool = True) -> bool:
+def show_foreseen(args: argparse.Namespace, found: WhatIfDocument, *, always: bool = True) -> bool:
     """Print what would come of a change; whether a condition of `--fail-if` holds."""
+    from ovirt_placement.answers.what_if import lines, measures
     from ovirt_placement.forecast.conditions import holding
-    from ovirt_placement.forecast.report import document, lines, measures
 
-    fails = holding(args.fail_if, measures(told))
+    fails = holding(args.fail_if, measures(found))
     if not (always or fails):
         return False
+    answer = replace(found, fails=fails)
     if args.json:
-        show_answer(args, document(told, fails))
+        show_answer(args, answer)
     else:
-        print("\n".join((*lines(told), *(f"--fail-if: {one}" for one in fails))))
+        print("\n".join(lines(answer)))
     return bool(fails)
 
 

@@ -13,9 +13,9 @@ from ovirt_placement.answers.documents.last_decisions import (
     PastDecision,
 )
 from ovirt_placement.answers.last_decisions import FILTERS, WEIGHTS, Decision, last_about, record_of
-from ovirt_placement.answers.names import Named, host_name, named_host, named_hosts
 from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import Named, host_name, named_host, named_hosts
 
 
 def add_last(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ovirt_placement import config, inventory
-from ovirt_placement.answers.documents.document import Document
+from ovirt_placement.answers.document import Document
 from ovirt_placement.cli.arguments import add_config
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file

@@ -6,7 +6,7 @@ import argparse
 import re
 
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, tell
+from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, show_foreseen
 from ovirt_placement.cli.question import add_question, find, read_state
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
@@ -57,9 +57,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.course import course
     from ovirt_placement.forecast.outlook import foresee
-    from ovirt_placement.forecast.report import Foreseen
 
     if not (args.down or args.add_host or args.vm):
         raise UserError("say what is to happen: --down, --add-host or --vm")
@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
         )
     )
     outlooks = foresee(now, found.end, clusters, **planning(args))
-    told = Foreseen(outlooks, found.end, starts=found.starts, stopped=found.stopped)
-    return FAILS if tell(args, told) else 0
+    answer = what_if(outlooks, found.end, starts=found.starts, stopped=found.stopped)
+    return FAILS if show_foreseen(args, answer) else 0
 
 
 def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple[str, ...]]:

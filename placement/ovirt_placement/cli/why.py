@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers import why
-from ovirt_placement.answers.documents.why import why_document
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.answers.sentences import unit_names
-from ovirt_placement.answers.why import HostAnswer, WhyAnswer
+from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
 from ovirt_placement.cli import last_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.question import add_question, find, listed, read_state, show, show_answer, too_many
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
@@ -56,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
         return last_decisions.run(args, snapshot, vm, hosts[0] if args.host is not None else None)
     if not hosts:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
-    answer = why.judge(snapshot, vm, hosts, columns.asked(args))
+    answer = why(snapshot, vm, hosts, columns.asked(args))
     if args.json:
-        show_answer(args, why_document(answer, vm, snapshot))
+        show_answer(args, answer)
     else:
-        _tell(answer, hosts, vm, snapshot, whole=args.all)
+        _show(answer, whole=args.all)
     return 0
 
 
@@ -69,30 +65,30 @@ def _measured(args: argparse.Namespace) -> Measured:
     return Measured.FOR_RESERVATION if columns.asked(args) else Measured.FOR_UNITS
 
 
-def _tell(answer: WhyAnswer, hosts: tuple[Host, ...], vm: Vm, snapshot: Snapshot, *, whole: bool) -> None:
-    headers = ("host", "verdict", "why", "by", *(columns.HEADERS if answer.keyed else ()))
-    if whole or not too_many(hosts):
-        show([_row(host, snapshot) for host in answer.hosts], headers)
+def _show(answer: WhyDocument, *, whole: bool) -> None:
+    keyed = any(one.placement_keys for one in answer.hosts)
+    headers = ("host", "verdict", "why", "by", *(columns.HEADERS if keyed else ()))
+    if whole or not too_many(answer.hosts):
+        show([_row(host) for host in answer.hosts], headers)
     else:
-        _tell_of_many(answer, headers, vm, snapshot)
-    for note in answer.everywhere:
+        _show_of_many(answer, headers)
+    for note in answer.notes:
         print(f"\n{note.sentence}")
 
 
-def _tell_of_many(answer: WhyAnswer, headers: tuple[str, ...], vm: Vm, snapshot: Snapshot) -> None:
+def _show_of_many(answer: WhyDocument, headers: tuple[str, ...]) -> None:
     """Of many hosts, the refused ones, and how many may take the VM."""
-    accepted = [host_name(one.host, snapshot) for one in answer.hosts if one.accepted]
+    accepted = [one.host.name for one in answer.hosts if one.accepted]
     refused = [one for one in answer.hosts if not one.accepted]
     if refused:
-        show([_row(one, snapshot) for one in refused], headers, whole=False)
+        show([_row(one) for one in refused], headers, whole=False)
         print()
     names = f": {listed(accepted)} (--all lists all)" if accepted else ""
-    print(f"{len(accepted)} of {len(answer.hosts)} hosts may take VM {vm.name}{names}")
+    print(f"{len(accepted)} of {len(answer.hosts)} hosts may take VM {answer.vm.name}{names}")
 
 
-def _row(answer: HostAnswer, snapshot: Snapshot) -> tuple[str, ...]:
-    why_so = "\n".join(reason.sentence for reason in answer.reasons)
-    whose = "\n".join(unit_names(reason.by) for reason in answer.reasons)
-    keys = columns.cells(answer.keys) if answer.keys else ()
-    verdict = "accepted" if answer.accepted else "refused"
-    return host_name(answer.host, snapshot), verdict, why_so, whose, *keys
+def _row(host: JudgedHost) -> tuple[str, ...]:
+    why_so = "\n".join(reason.sentence for reason in host.reasons)
+    whose = "\n".join(unit_names(reason.by) for reason in host.reasons)
+    keys = columns.cells(host.placement_keys) if host.placement_keys else ()
+    return host.host.name, "accepted" if host.accepted else "refused", why_so, whose, *keys

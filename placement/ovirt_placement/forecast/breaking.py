@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.planning.problem.keys import refused_by_keys
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.violations import find_violations
 
 #: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers import where
-from ovirt_placement.answers.sentences import unit_names
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failure_state import after_failure
@@ -18,6 +16,8 @@ from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Unit
 from ovirt_placement.rules.index import share
 from ovirt_placement.rules.memory import with_arrived
+from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.scheduling.ranking import order
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Start:
     host: str | None
     #: The host that it ran on; None for one that was down.
     former: str | None
-    #: The units that refuse it, where every host does.
-    refused_by: tuple[str, ...] = ()
+    #: The rules that refuse it, where every host does.
+    refused_by: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,11 @@ def _by_witness(
 
 
 def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snapshot]:
-    answer = where.order(state, state.vm_by_id[vm])
-    if not answer.hosts:
-        vetoes = (reason for host in answer.refused for reason in host.reasons if reason.veto)
-        units = dict.fromkeys(unit for reason in vetoes for unit in reason.by)
-        return Start(vm, None, former, tuple(unit_names([unit]) for unit in units)), state
-    host = answer.hosts[0].host
+    found = order(state, state.vm_by_id[vm])
+    if not found.hosts:
+        given = (rules for host in found.refused for reason, rules in host.reasons if reason.kind.veto)
+        return Start(vm, None, former, tuple(dict.fromkeys(rule for rules in given for rule in rules))), state
+    host = found.hosts[0].host
     return Start(vm, host, former), running(state, vm, host)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -105,18 +105,3 @@ def _end(state: Snapshot, plan: Plan) -> Snapshot:
     for step in plan.steps:
         state = apply(state, step)
     return state
-
-
-def migrations(outlooks: Iterable[Outlook]) -> int:
-    """The migrations that a change would cost, in all clusters."""
-    return sum(one.plan.migrations for one in outlooks)
-
-
-def fewest_failures(outlooks: Iterable[Outlook]) -> int | None:
-    """The failures that are surely survived in every cluster, before and after its migrations."""
-    return min(_failures(outlooks), default=None)
-
-
-def _failures(outlooks: Iterable[Outlook]) -> Iterator[int]:
-    for one in outlooks:
-        yield from (known.failures for known in (one.changed, one.settled) if known is not None)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.record import Record
 
 #: So many failing hosts are looked at, where a cluster is not set to survive more.
 _USUALLY: Final = 2

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.names import group_name, host_name, vm_name
-from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name, host_name, vm_name
 from ovirt_placement.planning.legality import legal, vetoes
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.verification import apply
+from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.violations import find_violations
 
 

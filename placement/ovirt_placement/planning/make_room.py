@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count, islice
 
-from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import vetoes
@@ -20,6 +19,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.start_options import StartOptions
 from ovirt_placement.planning.verification import certify
+from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.solving.budget import Budget
 
 #: What stands in for the name of a strategy.

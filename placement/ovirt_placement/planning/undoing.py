@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.names import group_name, host_name
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import group_name, host_name
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import why_immovable
 from ovirt_placement.planning.ordering.ordering import order

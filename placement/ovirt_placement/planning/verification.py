@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.legality import legal, vetoes
 from ovirt_placement.planning.ordering.duration import Pace, step_seconds
@@ -17,6 +16,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.index import share
 from ovirt_placement.rules.memory import with_arrived, with_left
+from ovirt_placement.rules.sentences import sentence
 
 
 class Certified(NamedTuple):

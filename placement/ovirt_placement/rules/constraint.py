@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.forms import Form
 from ovirt_placement.rules.placement import Placement
-from ovirt_placement.rules.record import Record
 
 
 class Constraint(Record, frozen=True, kw_only=True):

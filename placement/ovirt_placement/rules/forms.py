@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 
 
 class Same(Record, frozen=True):

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from operator import add
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.java.hash_map import KeyOrder, put_all
 from ovirt_placement.rules.java.ids import spread_hash
-from ovirt_placement.rules.record import Record
 
 
 class Scored(Record, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 
 
 @dataclass(frozen=True, eq=False, slots=True)

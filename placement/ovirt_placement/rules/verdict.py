@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.record import Record
 
 
 class Request(Record, frozen=True):

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from ovirt_placement import inventory
-from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.inventory import Decision
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.expected_order import with_order
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units import telling
 from ovirt_placement.units.answering import Aged, AgedMove, stays

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from ovirt_placement.answers.names import host_name, vm_name
-from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.inventory import Decision
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import Verdict, Weight
 from ovirt_service.saying import Said
 

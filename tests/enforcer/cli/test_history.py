@@ -13,9 +13,9 @@ import pytest
 
 from ovirt_enforcer.cli.main import main
 from ovirt_enforcer.gates.history import REFUSED
+from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
@@ -60,7 +60,7 @@ class Bench:
 
     def planned(self, state: Snapshot = STATE) -> None:
         self.history.record_plan(
-            self.plan.id, CLUSTER, msgspec.to_builtins(plan_data(self.plan, state)), epoch=1
+            self.plan.id, CLUSTER, msgspec.to_builtins(plan_record(self.plan, state)), epoch=1
         )
 
     def prepare(self, name: str = "v1", plan: str | None = None) -> Intent:

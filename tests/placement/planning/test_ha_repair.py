@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.answers.plans.reading import plan_of
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import report
-from ovirt_placement.planning.documents import plan_of
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.plan_data import plan_data
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.rules.failover.units import Domain
@@ -44,10 +44,10 @@ def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
     plan = make_plan(state, CLUSTER, options=RESTORE)
     assert steps(plan) == ["c>h1"]
     assert (plan.proven, plan.at_least, lost(plan)) == (True, 1, [])
-    text = report.text(plan, state)
+    text = text_of(plan_record(plan, state))
     assert "1 migration, the fewest" in text
     assert "c from h3 to h1: for the HA reservation" in text
-    document = msgspec.json.decode(msgspec.json.encode(plan_data(plan, state)))
+    document = msgspec.json.decode(msgspec.json.encode(plan_record(plan, state)))
     assert document["reservation"] == {"holds": True, "proven": True, "lost": []}
     assert plan_of(document).steps == plan.steps
 
@@ -64,7 +64,7 @@ def test_it_is_said_what_no_migrations_restore() -> None:
     plan = make_plan(state, CLUSTER, options=RESTORE)
     assert plan.steps == ()
     assert lost(plan) == [("h1",)]
-    text = report.text(plan, state)
+    text = text_of(plan_record(plan, state))
     assert "The HA reservation stays broken: no legal migrations restore it" in text
     assert "if host h1 failed, no home would be left for a" in text
 
@@ -111,7 +111,7 @@ def test_headroom_is_taken_only_where_nothing_else_helps() -> None:
     assert (kept.crowded, lost(kept)) == ((), [])
     taken = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, memory_headroom=0.2))
     assert taken.crowded == ("h1",)
-    assert "or the HA reservation needs it" in report.text(taken, state)
+    assert "or the HA reservation needs it" in text_of(plan_record(taken, state))
 
 
 def test_a_whole_domain_is_to_be_survived() -> None:

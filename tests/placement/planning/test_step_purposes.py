@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ovirt_placement.answers.plans.records import reason
 from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.problem import Move
-from ovirt_placement.planning.report import reason_text
 from ovirt_placement.planning.undoing import Moved, plan_back
 from ovirt_placement.planning.verification import certify
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
@@ -19,7 +19,7 @@ def test_a_vm_makes_room_and_goes_back_or_on() -> None:
     moves = [("b", "h3"), ("c", "h3"), ("a", "h2"), ("b", "h2"), ("c", "h4")]
     ordered = [OrderedMove(Move((one,), target), ()) for one, target in moves]
     steps = certify(state, pose(state, CLUSTER), ordered).steps
-    assert [reason_text(step, state) for step in steps] == [
+    assert [reason(step, state) for step in steps] == [
         "makes room for the next steps",
         "makes room for the next steps",
         "repairs affinity group on",
@@ -31,4 +31,4 @@ def test_a_vm_makes_room_and_goes_back_or_on() -> None:
 def test_the_way_back_makes_no_room() -> None:
     state = snapshot(host("h1"), host("h2"), vm("a", "h2"))
     (step,) = plan_back(state, CLUSTER, (Moved("a", "h1", "h2"),), {}).plan.steps
-    assert reason_text(step, state) == "goes back to where it was"
+    assert reason(step, state) == "goes back to where it was"

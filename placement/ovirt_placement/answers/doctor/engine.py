@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.names import Named
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import users as parsing
 from ovirt_placement.engine.parsing.users import Permission, Root
 from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.model import Cluster
+from ovirt_placement.model.names import Named
 from ovirt_service.errors import UserError
 
 #: Older engines know neither labels in affinity groups nor their priorities.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ovirt_placement.answers.names import Named
+from ovirt_placement.model.names import Named
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

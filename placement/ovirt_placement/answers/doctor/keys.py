@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse, remedy
-from ovirt_placement.answers.names import Named
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
 from ovirt_placement.engine.parsing import options
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
+from ovirt_placement.model.names import Named
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.parameters import read_settings

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.names import Named
 from ovirt_placement.engine.parsing.policies import Entry, Unit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import Named
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.rule import Rule, UnitKind

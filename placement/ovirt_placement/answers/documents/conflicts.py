@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ovirt_placement.answers.conflicts import MEANINGS, ConflictsAnswer
-from ovirt_placement.answers.documents.document import Document
-from ovirt_placement.answers.names import Named, named_cluster, named_groups, named_hosts, named_vms
+from ovirt_placement.answers.document import Document
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, named_cluster, named_groups, named_hosts, named_vms
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.feasibility import Contradiction
-from ovirt_placement.rules.record import Record
 
 
 class ConflictFound(Record, frozen=True, omit_defaults=False):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ovirt_placement.answers.documents.document import Document
+from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.group_states import BrokenRule, GroupState, RunningMember, in_words
 from ovirt_placement.answers.lost_memberships import Loss
-from ovirt_placement.answers.names import Named, named_cluster, named_hosts, named_vms
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Rule, Snapshot
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.names import Named, named_cluster, named_hosts, named_vms
+from ovirt_placement.model.record import Record
 
 
 class Group(Record, frozen=True, omit_defaults=False, kw_only=True):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ovirt_placement.answers.documents.document import Document
+from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.ha_check import placement
-from ovirt_placement.answers.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import HaCheck
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, Survival, Tight, Unknown
 from ovirt_placement.rules.failover.protection import Outside
-from ovirt_placement.rules.record import Record
 
 
 class Failing(Record, frozen=True, omit_defaults=False):

@@ -8,18 +8,18 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.documents.document import Document
-from ovirt_placement.answers.documents.key_scores import HostKeys, host_keys
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.key_scores import HostKeys, host_keys
 from ovirt_placement.answers.key_sentences import code_sentence, key_place, key_title
-from ovirt_placement.answers.names import Named, named_cluster, named_host, named_hosts
 from ovirt_placement.answers.sentences import Unit
 from ovirt_placement.model import PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_resources import resource_name
+from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.contention import Contention, Source
 from ovirt_placement.rules.placement_keys.decision import Decision, Failure
 from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind
-from ovirt_placement.rules.record import Record
 
 
 class Key(Record, frozen=True, omit_defaults=False, kw_only=True):

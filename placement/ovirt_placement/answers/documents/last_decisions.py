@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ovirt_placement.answers.documents.document import Document
-from ovirt_placement.answers.names import Named
-from ovirt_placement.rules.record import Record
+from ovirt_placement.answers.document import Document
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
 
 
 class HostInDecision(Record, frozen=True, omit_defaults=False):

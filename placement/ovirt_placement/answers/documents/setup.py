@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.documents.document import Document
-from ovirt_placement.rules.record import Record
+from ovirt_placement.answers.document import Document
+from ovirt_placement.model.record import Record
 
 
 class SentRequest(Record, frozen=True, omit_defaults=False):

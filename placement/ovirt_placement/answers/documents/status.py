@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.answers.documents.document import Document
+from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.status import ClusterStatus, Keys, StateSource
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ovirt_placement.answers.documents.document import Document
-from ovirt_placement.answers.names import (
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.violations import sentence
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import (
     Named,
     named_cluster,
     named_group,
@@ -14,9 +16,7 @@ from ovirt_placement.answers.names import (
     named_vm,
     named_vms,
 )
-from ovirt_placement.answers.violations import sentence
-from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation
 
 

@@ -14,10 +14,10 @@ from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.model import AffinityGroup, Snapshot
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.report import Foreseen
+    from ovirt_placement.answers.what_if import WhatIfDocument
 
 
-def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgement) -> Foreseen:
+def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgement) -> WhatIfDocument:
     """With the group as it is to be, by an engine read now with all that rules need."""
     from ovirt_placement.forecast.changes import with_group
 
@@ -27,7 +27,7 @@ def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgemen
     return _compared(args, before, after, group.cluster, conflicts)
 
 
-def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> Foreseen:
+def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> WhatIfDocument:
     from ovirt_placement.forecast.changes import without_group
 
     before = _read(args)
@@ -36,14 +36,14 @@ def foreseen_without(args: argparse.Namespace, group: AffinityGroup) -> Foreseen
 
 def _compared(
     args: argparse.Namespace, before: Snapshot, after: Snapshot, cluster: str, conflicts: tuple[str, ...]
-) -> Foreseen:
+) -> WhatIfDocument:
+    from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.outlook import foresee
-    from ovirt_placement.forecast.report import Foreseen
 
     outlooks = foresee(before, after, (cluster,), **planning(args))
     # A group that goes is still to be named.
     names = replace(before, affinity_groups=tuple({**before.group_by_id, **after.group_by_id}.values()))
-    return Foreseen(outlooks, names, conflicts)
+    return what_if(outlooks, names, conflicts)
 
 
 def _read(args: argparse.Namespace) -> Snapshot:

@@ -10,11 +10,11 @@ from ovirt_placement import config
 from ovirt_placement.answers import group_states
 from ovirt_placement.answers.documents.groups import GroupsListDocument, listed_group
 from ovirt_placement.answers.group_states import GroupState
-from ovirt_placement.answers.names import host_name, vm_name
 from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_answer, too_many
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, Rule, Snapshot
+from ovirt_placement.model.names import host_name, vm_name
 
 _HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
 

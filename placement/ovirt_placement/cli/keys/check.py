@@ -6,11 +6,11 @@ import argparse
 
 from ovirt_placement.answers.documents.keys import KeyMistake, KeysCheckDocument, key_data
 from ovirt_placement.answers.key_sentences import key_title, mistake_place, mistake_sentence
-from ovirt_placement.answers.names import named_host, named_vm
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, gone_keys
+from ovirt_placement.model.names import named_host, named_vm
 from ovirt_placement.rules.placement_keys.compile import MistakenKey
 from ovirt_placement.rules.placement_keys.mistakes import (
     MissingNodeKeys,

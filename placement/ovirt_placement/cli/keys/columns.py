@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.answers.key_scores import HostKeys, KeyScore
 from ovirt_placement.answers.key_sentences import figure
 from ovirt_placement.rules.catalogue import NO_UNITS
 from ovirt_placement.rules.placement_keys import key_filter, key_weight
-from ovirt_placement.rules.placement_keys.judgement import HostDecision
-from ovirt_placement.rules.placement_keys.score import Score
 
 KEY_FILTER, KEY_WEIGHT = key_filter.RULE.name, key_weight.RULE.name
 
@@ -28,7 +27,7 @@ def asked(args: argparse.Namespace) -> frozenset[str]:
     return frozenset({KEY_FILTER, KEY_WEIGHT}) if args.placement_keys else NO_UNITS
 
 
-def cells(one: HostDecision) -> tuple[str, ...]:
+def cells(one: HostKeys) -> tuple[str, ...]:
     """What stands below `HEADERS`; all empty for a host without room."""
     return (
         _sum(one.system) if one.system else "",
@@ -39,10 +38,10 @@ def cells(one: HostDecision) -> tuple[str, ...]:
     )
 
 
-def _sum(score: Score) -> str:
+def _sum(score: KeyScore) -> str:
     """The names that count, as in `GEN: 80 x 0.5`; of several VMs that bring the same value, each counts."""
     return "\n".join(
-        f"{match.key.name}: {figure(match.key.weight)} x {figure(match.proximity)}"
+        f"{match.name}: {figure(match.weight)} x {figure(match.proximity)}"
         + (f" x {match.count}" if match.count > 1 else "")
         for match in score.matches
     )

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from ovirt_placement.answers.documents.keys import keys_explain_document
+from ovirt_placement.answers.key_scores import host_keys
 from ovirt_placement.answers.key_sentences import figure
-from ovirt_placement.answers.names import host_name
 from ovirt_placement.answers.sentences import Unit, unit_names
 from ovirt_placement.answers.why import others_refuse
 from ovirt_placement.cli.keys import columns
@@ -15,6 +15,7 @@ from ovirt_placement.cli.keys.columns import KEY_FILTER
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import find, listed, show, show_answer
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import host_name
 from ovirt_placement.rules.placement_keys.capacity import Room, Shortage
 from ovirt_placement.rules.placement_keys.decision import Decision, Failure
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
@@ -63,9 +64,9 @@ def _row(
     if one.system is None:
         return name, _lacking(one.room), "", "", "", "", "no room"
     if refused_by:
-        return name, *columns.cells(one), f"refused by {unit_names(refused_by)}"
+        return name, *columns.cells(host_keys(one)), f"refused by {unit_names(refused_by)}"
     chosen = "chosen" if one.host in decision.choice else "" if one.round else "refused"
-    return name, *columns.cells(one), chosen
+    return name, *columns.cells(host_keys(one)), chosen
 
 
 def _lacking(room: Room) -> str:

@@ -15,19 +15,19 @@ from ovirt_placement.rules.placement_keys import key_filter
 from ovirt_placement.store.keys import KeyChange
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.report import Foreseen
+    from ovirt_placement.answers.what_if import WhatIfDocument
 
 
 def foreseen(
     args: argparse.Namespace, decide: Callable[[Snapshot], tuple[KeyChange, tuple[str, ...]]]
-) -> Foreseen:
+) -> WhatIfDocument:
     """With the keys as they are to be, in every cluster whose policy heeds them.
 
     `decide` says for a state what is to be changed, and what speaks against it.
     """
+    from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast import changes
     from ovirt_placement.forecast.outlook import foresee
-    from ovirt_placement.forecast.report import Foreseen
 
     with opened_store(args, create=False) as store:
         records, _ = read_records(store)
@@ -35,4 +35,4 @@ def foreseen(
     change, conflicts = decide(before)
     after = changes.with_keys(before, change)
     heeding = (one.id for one in before.clusters if key_filter.RULE in filters_in_force(one))
-    return Foreseen(foresee(before, after, heeding, **planning(args)), after, conflicts)
+    return what_if(foresee(before, after, heeding, **planning(args)), after, conflicts)

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from ovirt_placement.answers.documents.keys import keys_of_host_document, keys_of_vm_document
 from ovirt_placement.answers.key_sentences import code_sentence, figure, key_place, written, written_weight
-from ovirt_placement.answers.names import Named
 from ovirt_placement.cli.keys.state import read_keys
 from ovirt_placement.cli.question import find, show, show_answer
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.model.names import Named
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.contention import Contention, Source, contention_of_host
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host

@@ -15,14 +15,14 @@ from ovirt_placement.engine.reading.policies import Policy
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.report import Foreseen
+    from ovirt_placement.answers.what_if import WhatIfDocument
 
 
-def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> Foreseen:
+def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> WhatIfDocument:
     """What speaks against single policies is told, and what their plans note."""
+    from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.changes import with_policies
     from ovirt_placement.forecast.outlook import foresee
-    from ovirt_placement.forecast.report import Foreseen
 
     policies: dict[str, Policy] = {}
     conflicts: list[str] = []
@@ -39,4 +39,4 @@ def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> Foreseen:
             policies |= dict.fromkeys(plan.clusters, plan.policy)
     before = inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
     after = with_policies(before, policies)
-    return Foreseen(foresee(before, after, policies, **planning(args)), after, conflicts)
+    return what_if(foresee(before, after, policies, **planning(args)), after, conflicts)

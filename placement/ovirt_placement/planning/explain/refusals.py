@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from ovirt_placement.answers.names import host_name, vm_name
-from ovirt_placement.answers.sentences import sentence
 from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
@@ -14,6 +13,7 @@ from ovirt_placement.rules.built_in import memory
 from ovirt_placement.rules.catalogue import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.sentences import sentence
 
 #: VMs and hosts that are asked about.
 _MOST_VMS = 8

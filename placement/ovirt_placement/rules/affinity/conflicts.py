@@ -12,9 +12,9 @@ from enum import StrEnum
 from itertools import combinations
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.membership import hosts, members
 from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup, unify
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.matching import can_all_differ
 from ovirt_placement.rules.solving.problem import NOTHING, Block, homes_of
 

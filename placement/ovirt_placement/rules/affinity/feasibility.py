@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.blocks import Binding, bindings, block_of, by_vm, gather
 from ovirt_placement.rules.affinity.unified_groups import unify
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.colouring import can_be_coloured
 from ovirt_placement.rules.solving.problem import NOTHING, Block, Resources

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.apart import Apart, apart
 from ovirt_placement.rules.affinity.membership import groups_of, members
 from ovirt_placement.rules.affinity.priorities import GROUP_BROKEN_BY_VM, GROUP_BROKEN_HERE, fixed_point
@@ -17,7 +18,6 @@ from ovirt_placement.rules.affinity.together import Together, soft_together
 from ovirt_placement.rules.locations import destinations
 from ovirt_placement.rules.ranks import ranked
 from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.rule import Rule, UnitKind
 from ovirt_placement.rules.verdict import Request, Weight
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import asdict
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.arithmetic import Arithmetic
 from ovirt_placement.rules.failover.examination import Examiner, Measure
 from ovirt_placement.rules.failover.failures import judge_failures
@@ -19,7 +20,6 @@ from ovirt_placement.rules.failover.outcomes import Proven
 from ovirt_placement.rules.failover.protection import Outside, outside
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Domain, Unit, whole_domains
-from ovirt_placement.rules.record import Record
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000

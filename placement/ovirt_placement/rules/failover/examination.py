@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.outcomes import Outcome, Survival, Unknown
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 
 
 class Survival(Record, frozen=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.failure_state import after_start
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.solving.budget import Budget
 
 #: VMs that have started, each with its host, in order.

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from math import ceil
 
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.ha.vms import ha_vms_of
 from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.verdict import Move
 
 #: Percent of the even share from which on a host holds too many; the engine's default.

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.cpus import cpus_of, running_vms, shared_load, total_load
 from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.java.numbers import quotient
 from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.record import Record
 from ovirt_placement.rules.verdict import Move
 
 #: A host takes VMs below this part of the high utilisation, in percent, and so many points below it.

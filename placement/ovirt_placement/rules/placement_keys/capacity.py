@@ -9,11 +9,11 @@ from fractions import Fraction
 from msgspec.structs import replace
 
 from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.contention import Contention
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.presence import Held
 from ovirt_placement.rules.placement_keys.settings import Settings
-from ovirt_placement.rules.record import Record
 
 _NO_LIMIT = sys.maxsize
 

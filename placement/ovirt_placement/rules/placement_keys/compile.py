@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.key_levels import CUSTOMER, SYSTEM, strength
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because
-from ovirt_placement.rules.record import Record
 
 
 class CompiledKey(Record, frozen=True):

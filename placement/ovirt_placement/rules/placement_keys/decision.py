@@ -6,11 +6,11 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys
 from ovirt_placement.rules.placement_keys.judgement import HostDecision, Judgement
 from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.settings import Settings
-from ovirt_placement.rules.record import Record
 
 
 class Failure(StrEnum):

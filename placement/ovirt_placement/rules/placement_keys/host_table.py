@@ -7,6 +7,7 @@ from functools import cached_property
 
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_levels import NODE
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.index import Earlier, continued, once_per_part
 from ovirt_placement.rules.placement_keys.capacity import Capacity, capacity_of, without_vm
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
@@ -18,7 +19,6 @@ from ovirt_placement.rules.placement_keys.presence import Presence, host_places,
 from ovirt_placement.rules.placement_keys.settings import Settings
 from ovirt_placement.rules.placement_keys.special import Shares, shares
 from ovirt_placement.rules.placement_keys.sticky import sticky_keys
-from ovirt_placement.rules.record import Record
 
 
 class HostTable(Record, frozen=True, dict=True):

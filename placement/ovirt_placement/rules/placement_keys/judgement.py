@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Room, room
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import HostTable
@@ -13,7 +14,6 @@ from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.score import Score, Scores, score
 from ovirt_placement.rules.placement_keys.settings import Settings
 from ovirt_placement.rules.placement_keys.special import NO_SHARES
-from ovirt_placement.rules.record import Record
 
 
 class HostDecision(Record, frozen=True):

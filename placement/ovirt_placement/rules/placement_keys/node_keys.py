@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, Instances, bearers, joined
 from ovirt_placement.rules.placement_keys.keys import ignored_because, is_reserved, is_special
-from ovirt_placement.rules.record import Record
 
 #: By name, each value with its instances.
 Values: TypeAlias = Mapping[str, Sequence[Instances]]

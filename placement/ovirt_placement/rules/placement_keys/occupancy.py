@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.differences import exchanged_ids
 from ovirt_placement.rules.index import Earlier, continued
 from ovirt_placement.rules.placement_keys.columns import Located
@@ -18,7 +19,6 @@ from ovirt_placement.rules.placement_keys.presence import (
     presences,
     recorded_sets,
 )
-from ovirt_placement.rules.record import Record
 
 #: Parts of a snapshot that the present keys of a VM depend on, beside the VM itself.
 _PRESENT_SETS_DEPEND_ON = ("placement_keys", "clusters", "vnic_profiles")

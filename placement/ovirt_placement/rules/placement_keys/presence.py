@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.index import Earlier, continued, once_per_part, once_whatever_is_pending
 from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
 from ovirt_placement.rules.placement_keys.node_keys import FrozenSet
-from ovirt_placement.rules.record import Record
 
 
 class Held(Record, frozen=True):

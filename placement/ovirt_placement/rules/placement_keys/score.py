@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.columns import Column, Instances
 from ovirt_placement.rules.placement_keys.compile import CompiledKey
 from ovirt_placement.rules.placement_keys.exact import Ratio
 from ovirt_placement.rules.placement_keys.special import NO_SHARES, Shares
-from ovirt_placement.rules.record import Record
 
 
 class Match(Record, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 
 
 class Settings(Record, frozen=True, kw_only=True):

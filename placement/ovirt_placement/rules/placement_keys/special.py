@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Capacity
 from ovirt_placement.rules.placement_keys.exact import Ratio
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM
-from ovirt_placement.rules.record import Record
 
 
 class Shares(Record, frozen=True):

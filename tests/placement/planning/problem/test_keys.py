@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers.plans.records import reason, remaining_record
+from ovirt_placement.answers.plans.text import rule_text
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.planning.report import reason_text, rule_text
 from tests.builders import CLUSTER, TOGETHER, Part, cluster, group, host, snapshot, vm
 
 BY_KEYS = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
@@ -34,7 +35,7 @@ def test_a_vm_leaves_a_host_that_its_keys_refuse() -> None:
     plan = make_plan(state, CLUSTER, options=WITH_KEYS)
     assert [(step.vms, step.target) for step in plan.steps] == [(("a",), "h3")]
     assert plan.remaining == ()
-    assert reason_text(plan.steps[0], state) == "to a host that its placement keys accept"
+    assert reason(plan.steps[0], state) == "to a host that its placement keys accept"
 
 
 def test_nothing_leaves_where_nobody_asks_for_it_or_the_unit_is_not_in_force() -> None:
@@ -55,7 +56,10 @@ def test_what_no_host_is_accepted_for_stays_and_is_told() -> None:
     (left,) = plan.remaining
     assert (left.family, left.vms, left.hard) == ("placement_keys", ("a",), True)
     assert left.because
-    assert rule_text(left, state) == "placement keys, hard: on a host that its placement keys accept"
+    assert (
+        rule_text(remaining_record(left, state))
+        == "placement keys, hard: on a host that its placement keys accept"
+    )
 
 
 def test_a_hard_group_keeps_a_vm_where_its_keys_refuse_it_unless_all_can_go() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.answers import why
+from ovirt_placement.answers.why import why
 from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.built_in import cpu_overloaded
@@ -79,7 +79,7 @@ def test_why_says_so() -> None:
         build.host("h2", cpu_percent=80),
         build.vm("v"),
     )
-    refused, accepted = why.judge(state, state.vms[0], state.hosts).hosts
+    refused, accepted = why(state, state.vms[0], state.hosts).hosts
     assert accepted.accepted
     (reason,) = refused.reasons
     assert "its CPU is too loaded: 81 % are in use" in reason.sentence

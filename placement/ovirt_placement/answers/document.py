@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 VERSION: Literal[1] = 1

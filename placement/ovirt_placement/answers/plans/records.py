@@ -7,8 +7,10 @@ from typing import Final, Literal
 
 from msgspec import field
 
-from ovirt_placement.answers.names import (
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import (
     Named,
+    group_name,
     named_cluster,
     named_groups,
     named_host,
@@ -16,10 +18,16 @@ from ovirt_placement.answers.names import (
     named_vm,
     named_vms,
 )
-from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.plan import Plan, Remaining, Reservation, Step
-from ovirt_placement.planning.report import reason_text
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.plan import Plan, Refused, Remaining, Reservation, Step, StepPurpose
+
+#: What steps are for that concern no broken group.
+_PURPOSES: Final = {
+    StepPurpose.ROOM: "makes room for the next steps",
+    StepPurpose.BACK: "goes back to where it was",
+    StepPurpose.ON: "goes on from where it stepped aside to",
+    StepPurpose.KEYS: "to a host that its placement keys accept",
+}
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 FORMAT: Final = 1
@@ -58,6 +66,9 @@ class PlannedStep(Record, frozen=True, omit_defaults=False):
 
 class RemainingRule(Record, frozen=True, omit_defaults=False):
     """A broken rule that the steps do not repair."""
+
+    #: Which rule it is, in words.
+    title: str
 
     #: Affinity groups, or a legacy label; none of placement keys.
     groups: tuple[Named, ...]
@@ -131,16 +142,16 @@ class Plans(Record, frozen=True, omit_defaults=False):
     clusters: tuple[ClusterPlan, ...]
 
 
-def plans_data(plans: Iterable[Plan], snapshot: Snapshot) -> Plans:
+def plans_record(plans: Iterable[Plan], snapshot: Snapshot) -> Plans:
     plans = list(plans)
     return Plans(
         format=FORMAT,
         strategy=plans[0].strategy if plans else None,
-        clusters=tuple(plan_data(plan, snapshot) for plan in plans),
+        clusters=tuple(plan_record(plan, snapshot) for plan in plans),
     )
 
 
-def plan_data(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
+def plan_record(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
     """The plan of one cluster: ids with names beside them."""
     return ClusterPlan(
         id=plan.id,
@@ -150,15 +161,16 @@ def plan_data(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
         proven=plan.proven,
         at_least=plan.at_least,
         seconds=plan.seconds,
-        steps=tuple(_step(step, snapshot) for step in plan.steps),
-        remaining=tuple(_remaining(rule, snapshot) for rule in plan.remaining),
+        steps=tuple(step_record(step, snapshot) for step in plan.steps),
+        remaining=tuple(remaining_record(rule, snapshot) for rule in plan.remaining),
         crowded=named_hosts(plan.crowded, snapshot),
-        reservation=None if plan.reservation is None else _reservation(plan.reservation, snapshot),
-        refused=tuple(DroppedStep(_step(one.step, snapshot), one.because) for one in plan.refused),
+        reservation=None if plan.reservation is None else _reservation_record(plan.reservation, snapshot),
+        refused=tuple(dropped_record(one, snapshot) for one in plan.refused),
     )
 
 
-def _step(step: Step, snapshot: Snapshot) -> PlannedStep:
+def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
+    """One step, with names and with what it is for."""
     return PlannedStep(
         vms=tuple(
             MovedVm(vm, named_vm(vm, snapshot).name, named_host(source, snapshot))
@@ -166,7 +178,7 @@ def _step(step: Step, snapshot: Snapshot) -> PlannedStep:
         ),
         from_=named_host(step.sources[0], snapshot),
         to=named_host(step.target, snapshot),
-        reason=reason_text(step, snapshot),
+        reason=reason(step, snapshot),
         after=step.after,
         seconds=step.seconds,
         closure=step.closure,
@@ -176,8 +188,10 @@ def _step(step: Step, snapshot: Snapshot) -> PlannedStep:
     )
 
 
-def _remaining(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
+def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
+    """One rule that remains broken, with names."""
     return RemainingRule(
+        title=title(rule.groups, snapshot),
         groups=named_groups(rule.groups, snapshot),
         family=rule.family,
         asks=rule.asks,
@@ -187,7 +201,7 @@ def _remaining(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
     )
 
 
-def _reservation(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
+def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
     return PlannedReservation(
         holds=not reservation.lost if reservation.known else None,
         proven=reservation.proven,
@@ -198,3 +212,28 @@ def _reservation(reservation: Reservation, snapshot: Snapshot) -> PlannedReserva
             for failure in reservation.lost
         ),
     )
+
+
+def dropped_record(dropped: Refused, snapshot: Snapshot) -> DroppedStep:
+    """A step that the search took for legal and a rule refuses."""
+    return DroppedStep(step_record(dropped.step, snapshot), dropped.because)
+
+
+def title(groups: Iterable[str], snapshot: Snapshot) -> str:
+    """Which rule it is: its affinity groups and legacy labels; a rule without any is of placement keys."""
+    return _groups(groups, snapshot) or "placement keys"
+
+
+def reason(step: Step, snapshot: Snapshot) -> str:
+    """What a step is for, as a sentence."""
+    if step.repairs:
+        return f"repairs {_groups(step.repairs, snapshot)}"
+    if step.reserves:
+        return "for the HA reservation"
+    if step.groups:
+        return f"helps to repair {_groups(step.groups, snapshot)}"
+    return _PURPOSES[step.purpose]
+
+
+def _groups(groups: Iterable[str], snapshot: Snapshot) -> str:
+    return " and ".join(group_name(group, snapshot) for group in groups)

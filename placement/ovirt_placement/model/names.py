@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.record import Record
+from ovirt_placement.model.record import Record
 
 
 class Named(Record, frozen=True):

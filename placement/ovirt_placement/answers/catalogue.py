@@ -27,9 +27,9 @@ from ovirt_placement.answers.documents.last_decisions import LastDecisionsDocume
 from ovirt_placement.answers.documents.setup import SetupDocument
 from ovirt_placement.answers.documents.status import StatusDocument
 from ovirt_placement.answers.documents.violations import ViolationsDocument
-from ovirt_placement.answers.documents.what_if import WhatIfDocument
-from ovirt_placement.answers.documents.where import WhereDocument
-from ovirt_placement.answers.documents.why import WhyDocument
+from ovirt_placement.answers.what_if import WhatIfDocument
+from ovirt_placement.answers.where import WhereDocument
+from ovirt_placement.answers.why import WhyDocument
 
 DOCUMENTS = (
     StatusDocument,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.score import Score
-from ovirt_placement.rules.record import Record
 
 
 class KeyMatch(Record, frozen=True, omit_defaults=False):

@@ -1,0 +1,116 @@
+"""Plans as an administrator reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ovirt_placement.answers.plans.records import (
+    ClusterPlan,
+    DroppedStep,
+    LostFailure,
+    PlannedReservation,
+    PlannedStep,
+    RemainingRule,
+)
+from ovirt_placement.model.names import Named
+
+#: So many failures that are not survived are told of in words; data have them all.
+_MOST_FAILURES = 10
+
+
+def text(plan: ClusterPlan) -> str:
+    """A plan in lines: what it comes to, each step with its reason, what remains broken and why."""
+    lines = [f"Cluster {plan.cluster.name}: {_summary(plan)}", *steps_text(plan.steps)]
+    if plan.crowded:
+        lines.append(f"  Takes of the headroom of {_names(plan.crowded)}: {_needs_it(plan)}")
+    for rule in plan.remaining:
+        lines.append(f"  Stays broken: {rule_text(rule)} ({_names(rule.vms)})")
+        lines += (f"    - {reason}" for reason in rule.because)
+    if plan.reservation is not None:
+        lines += (f"  {line}" for line in reservation_text(plan.reservation))
+    return "\n".join(lines)
+
+
+def steps_text(steps: Iterable[PlannedStep]) -> Iterator[str]:
+    """The steps, numbered from 1, with those that each waits for."""
+    for number, step in enumerate(steps, 1):
+        yield f"  {number}. {step_text(step)}{after_text(step.after)}"
+
+
+def step_text(step: PlannedStep) -> str:
+    """Which VMs go where, and what for."""
+    moves = ((vm.name, vm.from_.name) for vm in step.vms)
+    return migration_text(moves, step.to.name, step.reason, closure=step.closure)
+
+
+def migration_text(moves: Iterable[tuple[str, str]], to: str, reason: str, *, closure: bool) -> str:
+    """VMs with the hosts that they leave, the host that they go to, and what for."""
+    names = ", ".join(f"{vm} from {source}" for vm, source in moves)
+    together = " (at once, as one group)" if closure else ""
+    return f"{names} to {to}{together}: {reason}"
+
+
+def dropped_text(dropped: DroppedStep) -> str:
+    """A step that the search took for legal and a rule refuses."""
+    because = "; ".join(dropped.because) or "the rules refuse it"
+    return f"dropped from the plan: {step_text(dropped.step)}: {because}"
+
+
+def rule_text(rule: RemainingRule) -> str:
+    """Which rule it is, with what it asks."""
+    return f"{rule.title}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
+
+
+def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
+    """What highly available VMs do not survive even then; nothing, where they survive all."""
+    if reservation.holds is None:
+        yield "It is not known whether the HA reservation holds: not all failures could be judged"
+    if reservation.lost:
+        yield "The HA reservation stays broken: " + (
+            "no legal migrations restore it"
+            if reservation.proven
+            else "no migrations that restore it were found; not all could be tried"
+        )
+    for failure in reservation.lost[:_MOST_FAILURES]:
+        yield f"  - if {_failing(failure)} failed, no home would be left for {_names(failure.vms)}"
+    if more := len(reservation.lost[_MOST_FAILURES:]):
+        yield f"  - and {more} more failures"
+
+
+def _summary(plan: ClusterPlan) -> str:
+    if not plan.steps and not plan.remaining:
+        lost = plan.reservation is not None and plan.reservation.lost
+        return "every affinity rule holds, but the HA reservation does not." if lost else "every rule holds."
+    if not plan.steps:
+        return (
+            "no migration repairs what is broken."
+            if plan.proven
+            else "no way to repair what is broken was found."
+        )
+    count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
+    if plan.proven:
+        return f"{count}, the fewest that repair all that can be repaired ({plan.strategy})."
+    needed = f"at least {plan.at_least} {'is' if plan.at_least == 1 else 'are'} needed, and "
+    return f"{count} ({plan.strategy}); {needed if plan.at_least else ''}not all plans could be tried."
+
+
+def _needs_it(plan: ClusterPlan) -> str:
+    reserves = any(step.reserves for step in plan.steps)
+    return "a hard rule or the HA reservation needs it" if reserves else "a hard rule needs it"
+
+
+def _failing(failure: LostFailure) -> str:
+    if failure.domains:
+        return "failure domain " + " and ".join(failure.domains)
+    names = " and ".join(host.name for host in failure.hosts)
+    return f"host{'s' * (len(failure.hosts) > 1)} {names}"
+
+
+def after_text(after: Iterable[int]) -> str:
+    """The steps that one waits for, by their numbers from 1."""
+    numbers = ", ".join(str(place + 1) for place in after)
+    return f" (after {numbers})" if numbers else ""
+
+
+def _names(named: Iterable[Named]) -> str:
+    return ", ".join(one.name for one in named)

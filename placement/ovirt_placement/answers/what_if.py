@@ -1,0 +1,251 @@
+"""What would come of a change, before it is made: broken rules, migrations, failures that are survived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.plans.records import remaining_record, step_record, title
+from ovirt_placement.answers.plans.text import after_text, migration_text
+from ovirt_placement.answers.sentences import unit_name
+from ovirt_placement.forecast.breaking import Broken
+from ovirt_placement.forecast.course import Start
+from ovirt_placement.forecast.outlook import Outlook
+from ovirt_placement.forecast.surviving import Survived
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, named_cluster, named_groups, named_host, named_vm, named_vms
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.plan import Step
+
+
+class ForeseenRule(Record, frozen=True, omit_defaults=False):
+    """A rule that the change breaks or repairs, with the running VMs that stand wrong."""
+
+    #: Which rule it is, in words.
+    title: str
+    kind: str
+    asks: str
+    hard: bool
+    groups: tuple[Named, ...]
+    vms: tuple[Named, ...]
+    #: What stands in the way of its repair, as sentences; none of a rule that is repaired.
+    because: tuple[str, ...] = ()
+
+
+class ForeseenMove(Record, frozen=True, omit_defaults=False):
+    """A migration that the change would cost."""
+
+    vms: tuple[Named, ...]
+    sources: tuple[Named, ...]
+    to: Named
+    #: What it is for, as a sentence.
+    reason: str
+    #: Places in the list, from 0, of the moves that must have ended before.
+    after: tuple[int, ...]
+    #: Whether the engine is asked to move all VMs of the positive group with the first one.
+    closure: bool
+
+
+class ForeseenFailures(Record, frozen=True, omit_defaults=False):
+    """How many hosts may fail at once, whichever they are."""
+
+    count: int
+    #: Whether one more may surely not.
+    exact: bool
+
+
+class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """What becomes of a cluster."""
+
+    cluster: Named
+    broken: tuple[ForeseenRule, ...]
+    repaired: tuple[ForeseenRule, ...]
+    #: Rules that the migrations do not repair.
+    stays_broken: tuple[ForeseenRule, ...]
+    moves: tuple[ForeseenMove, ...]
+    #: Whether fewer migrations surely do not repair as much.
+    proven: bool
+    #: Now, with the change, and once the migrations are made; null without highly available VMs.
+    failures_now: ForeseenFailures | None
+    failures_changed: ForeseenFailures | None
+    failures_settled: ForeseenFailures | None
+
+
+class ForeseenStart(Record, frozen=True, omit_defaults=False):
+    """A VM that would start."""
+
+    vm: Named
+    #: Where; null if every host refuses it.
+    host: Named | None
+    #: Where it ran before.
+    former: Named | None
+    refused_by: tuple[str, ...]
+
+
+class WhatIfDocument(Document, frozen=True, kw_only=True, tag="what_if"):
+    """What would come of a change, before it is made."""
+
+    clusters: tuple[ForeseenCluster, ...]
+    #: What speaks against it or is odd about it, as sentences.
+    conflicts: tuple[str, ...]
+    #: In their order, where hosts fail or VMs start.
+    starts: tuple[ForeseenStart, ...]
+    #: VMs that stop with their host, and are not highly available.
+    stopped: tuple[Named, ...]
+    #: Conditions of `--fail-if` that hold.
+    fails: tuple[str, ...]
+
+
+def what_if(
+    outlooks: Iterable[Outlook],
+    snapshot: Snapshot,
+    conflicts: Sequence[str] = (),
+    starts: Sequence[Start] = (),
+    stopped: Sequence[str] = (),
+) -> WhatIfDocument:
+    """What a change comes to; `snapshot` has all names that there were and will be."""
+    return WhatIfDocument(
+        clusters=tuple(_cluster(one, snapshot) for one in outlooks),
+        conflicts=tuple(conflicts),
+        starts=tuple(_start(start, snapshot) for start in starts),
+        stopped=named_vms(stopped, snapshot),
+        fails=(),
+    )
+
+
+def measures(found: WhatIfDocument) -> dict[str, int | None]:
+    """What the conditions of `--fail-if` can be about; failures are those surely survived everywhere."""
+    failures = (known for one in found.clusters for known in (one.failures_changed, one.failures_settled))
+    return {
+        "broken": sum(len(one.broken) for one in found.clusters),
+        "conflicts": len(found.conflicts),
+        "homeless": sum(start.host is None for start in found.starts),
+        "moves": sum(len(move.vms) for one in found.clusters for move in one.moves),
+        "failures": min((known.count for known in failures if known is not None), default=None),
+    }
+
+
+def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
+    return ForeseenCluster(
+        cluster=named_cluster(one.cluster, snapshot),
+        broken=tuple(_rule(rule, snapshot) for rule in one.rules.broken),
+        repaired=tuple(_rule(rule, snapshot) for rule in one.rules.repaired),
+        stays_broken=tuple(_staying(one, snapshot)),
+        moves=tuple(_move(step, snapshot) for step in one.plan.steps),
+        proven=one.plan.proven,
+        failures_now=_failures(one.now),
+        failures_changed=_failures(one.changed),
+        failures_settled=_failures(one.settled),
+    )
+
+
+def _rule(rule: Broken, snapshot: Snapshot) -> ForeseenRule:
+    one = rule.constraint
+    groups, vms = named_groups(one.groups, snapshot), named_vms(rule.vms, snapshot)
+    return ForeseenRule(title(one.groups, snapshot), one.family, one.asks, one.hard, groups, vms)
+
+
+def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
+    """Of what the change breaks, what the migrations do not repair."""
+    broken = {(rule.constraint.family, rule.constraint.groups) for rule in one.rules.broken}
+    for remaining in one.plan.remaining:
+        if (remaining.family, remaining.groups) in broken:
+            rule = remaining_record(remaining, snapshot)
+            yield ForeseenRule(
+                rule.title, rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because
+            )
+
+
+def _move(step: Step, snapshot: Snapshot) -> ForeseenMove:
+    planned = step_record(step, snapshot)
+    return ForeseenMove(
+        vms=named_vms(step.vms, snapshot),
+        sources=tuple(vm.from_ for vm in planned.vms),
+        to=planned.to,
+        reason=planned.reason,
+        after=planned.after,
+        closure=planned.closure,
+    )
+
+
+def _failures(known: Survived | None) -> ForeseenFailures | None:
+    return None if known is None else ForeseenFailures(known.failures, known.exact)
+
+
+def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
+    return ForeseenStart(
+        named_vm(start.vm, snapshot),
+        None if start.host is None else named_host(start.host, snapshot),
+        None if start.former is None else named_host(start.former, snapshot),
+        tuple(map(unit_name, start.refused_by)),
+    )
+
+
+# -- in lines
+
+
+def lines(found: WhatIfDocument) -> Iterator[str]:
+    """The answer as a person reads it."""
+    yield from (f"speaks against it: {conflict}" for conflict in found.conflicts)
+    yield from map(_start_text, found.starts)
+    if found.stopped:
+        yield f"stay down, since they are not highly available: {_names(found.stopped)}"
+    for one in found.clusters:
+        yield from _cluster_text(one)
+    yield from (f"--fail-if: {one}" for one in found.fails)
+
+
+def _start_text(start: ForeseenStart) -> str:
+    if start.host is None:
+        by = f": refused by {', '.join(start.refused_by)}" if start.refused_by else ""
+        return f"{start.vm.name} finds no host{by}"
+    again = f" again, after {start.former.name}" if start.former else ""
+    return f"{start.vm.name} starts on {start.host.name}{again}"
+
+
+def _cluster_text(one: ForeseenCluster) -> Iterator[str]:
+    yield f"Cluster {one.cluster.name}:"
+    yield from (f"  breaks {_rule_text(rule)}" for rule in one.broken)
+    yield from (f"  repairs {_rule_text(rule)}" for rule in one.repaired)
+    count = sum(len(move.vms) for move in one.moves)
+    if not one.broken:
+        yield "  breaks no rule, and costs no migrations"
+    elif one.moves:
+        least = "the fewest that repair what can be repaired" if one.proven else "perhaps fewer would do"
+        yield f"  costs {count} migration{'s' * (count > 1)} ({least}):"
+        yield from (f"    {number}. {_move_text(move)}" for number, move in enumerate(one.moves, 1))
+    for rule in one.stays_broken:
+        asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
+        yield f"  stays broken: {rule.title}{asks}"
+        yield from (f"    - {reason}" for reason in rule.because)
+    if one.failures_now or one.failures_changed:
+        yield f"  hosts that may fail at once: {_failures_text(one)}"
+
+
+def _move_text(move: ForeseenMove) -> str:
+    pairs = ((vm.name, source.name) for vm, source in zip(move.vms, move.sources, strict=True))
+    return migration_text(pairs, move.to.name, move.reason, closure=move.closure) + after_text(move.after)
+
+
+def _failures_text(one: ForeseenCluster) -> str:
+    text = f"{_count(one.failures_now)} now, {_count(one.failures_changed)} with it"
+    return f"{text}, {_count(one.failures_settled)} once the migrations are made" if one.moves else text
+
+
+def _count(known: ForeseenFailures | None) -> str:
+    if known is None:
+        return "any"
+    return f"{known.count}" if known.exact else f"at least {known.count}"
+
+
+def _rule_text(rule: ForeseenRule) -> str:
+    what = f"{rule.title}, {_hardness(rule)}" if rule.groups else rule.title
+    return f"{what}: {rule.asks} ({_names(rule.vms)})"
+
+
+def _hardness(rule: ForeseenRule) -> str:
+    return "hard" if rule.hard else "soft"
+
+
+def _names(named: Iterable[Named]) -> str:
+    return ", ".join(one.name for one in named)

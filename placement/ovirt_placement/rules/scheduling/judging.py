@@ -1,0 +1,126 @@
+"""Asks all filters that count in a cluster about a VM, as the engine would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.rules.affinity.draining import moves_with_its_peers
+from ovirt_placement.rules.affinity.vm_filter import positive_peers
+from ovirt_placement.rules.catalogue import NO_UNITS, filters_in_force, in_force
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.scheduling.causes import by_reason
+from ovirt_placement.rules.verdict import Request, Verdict, Weight
+
+#: A reason with all rules that give it.
+Given = tuple[Reason, tuple[Rule, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class HostJudgement:
+    """What all filters together say of one host."""
+
+    host: str
+    accepted: bool
+    reasons: tuple[Given, ...]
+    #: How far the host comes by placement keys, where their unit counts.
+    keys: HostDecision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What all filters say of all hosts that were asked about."""
+
+    hosts: tuple[HostJudgement, ...]
+    #: What is to be said of the VM wherever it runs.
+    everywhere: tuple[Given, ...]
+    #: The other VMs that the engine's own filters are asked about: those that move with this one.
+    moves_with: tuple[str, ...] = ()
+
+
+def request_for(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host]) -> Request:
+    """The question that the engine puts to every unit of the VM's cluster."""
+    return Request(
+        (vm.id,),
+        tuple(host.id for host in hosts),
+        parameters=snapshot.cluster_by_id[vm.cluster].scheduling_properties,
+        as_engine=True,
+    )
+
+
+def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str] = NO_UNITS) -> Judgement:
+    """Ask all filters that count in the VM's cluster, and those named in `also`, about each host.
+
+    The engine's own filters are asked as they are when they judge; our units get each VM by itself. What is
+    only expected refuses no host, and stands as a note.
+    """
+    cluster, request = snapshot.cluster_by_id[vm.cluster], request_for(snapshot, vm, hosts)
+    whole = _as_the_engine_moves(snapshot, request)
+    rules = filters_in_force(cluster, also)
+    by_rule = [
+        [(rule, verdict) for verdict in _verdicts(rule, snapshot, request if rule.ours else whole)]
+        for rule in rules
+        if rule.filter is not None
+    ]
+    verdicts = (verdict for found in by_rule for _, verdict in found)
+    keys = _keys(verdicts) or _keys(_weights_by_keys(snapshot, cluster, request, also))
+    return Judgement(
+        tuple(_joined(found, keys) for found in zip(*by_rule, strict=True)),
+        tuple((note, (rule,)) for rule in rules for note in rule.notes(snapshot, vm.id)),
+        whole.vms[1:],
+    )
+
+
+def _verdicts(rule: Rule, snapshot: Snapshot, request: Request) -> Iterator[Verdict]:
+    """A filter's verdicts by what is confirmed, with what speaks against a host if all comes as expected."""
+    if rule.filter is None:
+        return
+    if rule.fixed or not snapshot.unconfirmed - {*request.vms}:
+        yield from rule.filter(snapshot, request)
+        return
+    known = replace(request, unconfirmed=snapshot.unconfirmed)
+    pairs = zip(rule.filter(snapshot.confirmed, known), rule.filter(snapshot, request), strict=True)
+    for verdict, expected in pairs:
+        against = () if expected.accepted or not verdict.accepted else expected.reasons
+        notes = tuple(replace(one, kind=one.kind.unconfirmed) for one in against if one.kind.veto)
+        yield replace(verdict, reasons=(*verdict.reasons, *notes)) if notes else verdict
+
+
+def _as_the_engine_moves(snapshot: Snapshot, request: Request) -> Request:
+    """The question to the engine's own filters: with its peers, a VM that leaves its host with them."""
+    gathered = positive_peers(snapshot, request.vms)
+    if not moves_with_its_peers(snapshot, request, gathered):
+        return request
+    peers = dict.fromkeys(peer.vm for found in gathered.values() for peer in found if peer.vm is not None)
+    return replace(request, vms=(*request.vms, *peers))
+
+
+def _keys(found: Iterable[Verdict | Weight]) -> dict[str, HostDecision]:
+    """How far each host comes by placement keys, by its id, if the rule that was asked reckons with them."""
+    return {one.host: one.details for one in found if isinstance(one.details, HostDecision)}
+
+
+def _weights_by_keys(
+    snapshot: Snapshot, cluster: Cluster, request: Request, also: Collection[str]
+) -> Iterator[Weight]:
+    """What the weight of placement keys says: of a policy that has no filter of them."""
+    for rule in in_force(cluster, UnitKind.WEIGHT, also):
+        if rule.on_request and rule.weight is not None:
+            yield from rule.weight(snapshot, request)
+
+
+def _joined(found: Sequence[tuple[Rule, Verdict]], keys: Mapping[str, HostDecision]) -> HostJudgement:
+    """What several rules say of the same host; a reason of two is told once."""
+    reasons = by_reason((rule, reason) for rule, verdict in found for reason in verdict.reasons)
+    host = found[0][1].host
+    return HostJudgement(
+        host,
+        all(verdict.accepted for _, verdict in found),
+        tuple(reasons.items()),
+        keys.get(host),
+    )
