@@ -68,6 +68,8 @@ def _parts(chance: random.Random, name: str, hosts: Sequence[str], vms: Sequence
             cluster=name,
             memory_mb=chance.choice((1024, 1024, 2048, 4096)),
             usage_cpu_percent=1,
+            # The least that the engine counts for any VM: so the daemon reads it, whatever the state says.
+            video_mb=16,
             migratable=chance.random() < 0.95,
             ha=chance.random() < 0.3,
             pinned_hosts=(chance.choice(hosts),) if chance.random() < 0.04 else (),
