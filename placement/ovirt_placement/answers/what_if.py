@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.plans.records import remaining_record, step_record, title
-from ovirt_placement.answers.plans.text import after_text, migration_text
+from ovirt_placement.answers.plans.records import remaining_record, step_record
+from ovirt_placement.answers.plans.text import after_text, migration_text, title
 from ovirt_placement.answers.sentences import unit_name
 from ovirt_placement.forecast.breaking import Broken
 from ovirt_placement.forecast.course import Start
 from ovirt_placement.forecast.outlook import Outlook
 from ovirt_placement.forecast.surviving import Survived
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, named_cluster, named_groups, named_host, named_vm, named_vms
+from ovirt_placement.model.names import (
+    Named,
+    NamedGroup,
+    named_cluster,
+    named_groups,
+    named_host,
+    named_vm,
+    named_vms,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Step
 
@@ -21,12 +29,10 @@ from ovirt_placement.planning.plan import Step
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
     """A rule that the change breaks or repairs, with the running VMs that stand wrong."""
 
-    #: Which rule it is, in words.
-    title: str
     kind: str
     asks: str
     hard: bool
-    groups: tuple[Named, ...]
+    groups: tuple[NamedGroup, ...]
     vms: tuple[Named, ...]
     #: What stands in the way of its repair, as sentences; none of a rule that is repaired.
     because: tuple[str, ...] = ()
@@ -142,7 +148,7 @@ def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
 def _rule(rule: Broken, snapshot: Snapshot) -> ForeseenRule:
     one = rule.constraint
     groups, vms = named_groups(one.groups, snapshot), named_vms(rule.vms, snapshot)
-    return ForeseenRule(title(one.groups, snapshot), one.family, one.asks, one.hard, groups, vms)
+    return ForeseenRule(one.family, one.asks, one.hard, groups, vms)
 
 
 def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
@@ -151,9 +157,7 @@ def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
     for remaining in one.plan.remaining:
         if (remaining.family, remaining.groups) in broken:
             rule = remaining_record(remaining, snapshot)
-            yield ForeseenRule(
-                rule.title, rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because
-            )
+            yield ForeseenRule(rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because)
 
 
 def _move(step: Step, snapshot: Snapshot) -> ForeseenMove:
@@ -216,7 +220,7 @@ def _cluster_text(one: ForeseenCluster) -> Iterator[str]:
         yield from (f"    {number}. {_move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.stays_broken:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
-        yield f"  stays broken: {rule.title}{asks}"
+        yield f"  stays broken: {title(rule.groups)}{asks}"
         yield from (f"    - {reason}" for reason in rule.because)
     if one.failures_now or one.failures_changed:
         yield f"  hosts that may fail at once: {_failures_text(one)}"
@@ -239,7 +243,7 @@ def _count(known: ForeseenFailures | None) -> str:
 
 
 def _rule_text(rule: ForeseenRule) -> str:
-    what = f"{rule.title}, {_hardness(rule)}" if rule.groups else rule.title
+    what = title(rule.groups) + (f", {_hardness(rule)}" if rule.groups else "")
     return f"{what}: {rule.asks} ({_names(rule.vms)})"
 
 

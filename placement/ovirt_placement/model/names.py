@@ -15,6 +15,17 @@ class Named(Record, frozen=True):
     name: str
 
 
+class NamedGroup(Named, frozen=True):
+    """An affinity group, or a legacy label that acts as one."""
+
+    is_label: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its name with the word for what it is."""
+        return f"affinity {'label' if self.is_label else 'group'} {self.name}"
+
+
 def vm_name(vm_id: str, snapshot: Snapshot) -> str:
     known = snapshot.vm_by_id.get(vm_id)
     return known.name if known else vm_id
@@ -27,10 +38,7 @@ def host_name(host_id: str, snapshot: Snapshot) -> str:
 
 def group_name(group_id: str, snapshot: Snapshot) -> str:
     """An affinity group, or a legacy label that acts as one, with the word for what it is."""
-    if group_id in snapshot.label_by_id:
-        return f"affinity label {snapshot.label_by_id[group_id].name}"
-    known = snapshot.group_by_id.get(group_id)
-    return f"affinity group {known.name if known else group_id}"
+    return named_group(group_id, snapshot).title
 
 
 def named_vm(vm_id: str, snapshot: Snapshot) -> Named:
@@ -46,10 +54,11 @@ def named_cluster(cluster_id: str, snapshot: Snapshot) -> Named:
     return Named(cluster_id, known.name if known else cluster_id)
 
 
-def named_group(group_id: str, snapshot: Snapshot) -> Named:
+def named_group(group_id: str, snapshot: Snapshot) -> NamedGroup:
     """An affinity group, or a legacy label that acts as one."""
-    known = snapshot.group_by_id.get(group_id) or snapshot.label_by_id.get(group_id)
-    return Named(group_id, known.name if known else group_id)
+    label = snapshot.label_by_id.get(group_id)
+    known = label or snapshot.group_by_id.get(group_id)
+    return NamedGroup(group_id, known.name if known else group_id, is_label=label is not None)
 
 
 def named_vms(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
@@ -60,5 +69,5 @@ def named_hosts(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
     return tuple(named_host(one, snapshot) for one in ids)
 
 
-def named_groups(ids: Iterable[str], snapshot: Snapshot) -> tuple[Named, ...]:
+def named_groups(ids: Iterable[str], snapshot: Snapshot) -> tuple[NamedGroup, ...]:
     return tuple(named_group(one, snapshot) for one in ids)

@@ -10,6 +10,7 @@ from msgspec import field
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     Named,
+    NamedGroup,
     group_name,
     named_cluster,
     named_groups,
@@ -59,19 +60,16 @@ class PlannedStep(Record, frozen=True, omit_defaults=False):
     #: Whether it is taken for the HA reservation.
     reserves: bool
     #: Broken affinity groups, or legacy labels, that the VMs belong to.
-    groups: tuple[Named, ...]
+    groups: tuple[NamedGroup, ...]
     #: Those of them that hold afterwards.
-    repairs: tuple[Named, ...]
+    repairs: tuple[NamedGroup, ...]
 
 
 class RemainingRule(Record, frozen=True, omit_defaults=False):
     """A broken rule that the steps do not repair."""
 
-    #: Which rule it is, in words.
-    title: str
-
     #: Affinity groups, or a legacy label; none of placement keys.
-    groups: tuple[Named, ...]
+    groups: tuple[NamedGroup, ...]
     #: `vm_affinity`, `host_affinity` or `placement_keys`.
     family: str
     #: "together", "apart", "on its hosts" ...
@@ -191,7 +189,6 @@ def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
 def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
     """One rule that remains broken, with names."""
     return RemainingRule(
-        title=title(rule.groups, snapshot),
         groups=named_groups(rule.groups, snapshot),
         family=rule.family,
         asks=rule.asks,
@@ -217,11 +214,6 @@ def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> Planned
 def dropped_record(dropped: Refused, snapshot: Snapshot) -> DroppedStep:
     """A step that the search took for legal and a rule refuses."""
     return DroppedStep(step_record(dropped.step, snapshot), dropped.because)
-
-
-def title(groups: Iterable[str], snapshot: Snapshot) -> str:
-    """Which rule it is: its affinity groups and legacy labels; a rule without any is of placement keys."""
-    return _groups(groups, snapshot) or "placement keys"
 
 
 def reason(step: Step, snapshot: Snapshot) -> str:

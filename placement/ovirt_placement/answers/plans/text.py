@@ -12,7 +12,7 @@ from ovirt_placement.answers.plans.records import (
     PlannedStep,
     RemainingRule,
 )
-from ovirt_placement.model.names import Named
+from ovirt_placement.model.names import Named, NamedGroup
 
 #: So many failures that are not survived are told of in words; data have them all.
 _MOST_FAILURES = 10
@@ -58,7 +58,12 @@ def dropped_text(dropped: DroppedStep) -> str:
 
 def rule_text(rule: RemainingRule) -> str:
     """Which rule it is, with what it asks."""
-    return f"{rule.title}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
+    return f"{title(rule.groups)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
+
+
+def title(groups: Iterable[NamedGroup]) -> str:
+    """Which rule it is: its affinity groups and legacy labels; a rule without any is of placement keys."""
+    return " and ".join(group.title for group in groups) or "placement keys"
 
 
 def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
