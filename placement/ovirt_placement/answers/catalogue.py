@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ovirt_placement.answers.documents.conflicts import ConflictsDocument
+from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.documents.doctor import DoctorDocument
 from ovirt_placement.answers.documents.groups import (
     GroupChangeDocument,
@@ -26,7 +26,7 @@ from ovirt_placement.answers.documents.keys import (
 from ovirt_placement.answers.documents.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.documents.setup import SetupDocument
 from ovirt_placement.answers.documents.status import StatusDocument
-from ovirt_placement.answers.documents.violations import ViolationsDocument
+from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.answers.where import WhereDocument
 from ovirt_placement.answers.why import WhyDocument

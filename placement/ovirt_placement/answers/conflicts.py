@@ -1,14 +1,17 @@
-"""Affinity groups that ask for opposite things, or cannot all hold together, in words."""
+"""Affinity groups that ask for opposite things, or cannot all hold together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import group_name, host_name, vm_name
+from ovirt_placement.answers.document import Document
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import Named, NamedGroup, named_groups, named_hosts, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts
 from ovirt_placement.rules.affinity.feasibility import Contradiction, Feasibility, judge_groups
+
+HEADERS = ("cluster", "conflict", "groups", "VMs", "hosts", "savable")
 
 #: What a conflict of each type is, in words.
 MEANINGS = {
@@ -21,71 +24,120 @@ MEANINGS = {
 }
 
 
-class ConflictsAnswer(Record, frozen=True):
+class ConflictFound(Record, frozen=True, omit_defaults=False):
+    """Groups that ask for opposite things."""
+
+    #: The engine's name for it.
+    kind: ConflictType
+    sentence: str
+    groups: tuple[NamedGroup, ...]
+    vms: tuple[Named, ...]
+    hosts: tuple[Named, ...]
+    #: Of the VMs, those that a negative group keeps apart.
+    negative_vms: tuple[Named, ...]
+    #: Whether the engine would save the groups all the same, with a warning.
+    savable: bool
+
+
+class ContradictionFound(Record, frozen=True, omit_defaults=False):
+    """Hard groups that cannot hold together."""
+
+    groups: tuple[NamedGroup, ...]
+    vms: tuple[Named, ...]
+    #: Whether it is proven that no smaller set is contradictory.
+    smallest: bool
+
+
+class ClusterConflicts(Record, frozen=True, omit_defaults=False):
     """What is wrong among the groups of one cluster."""
 
-    cluster: str
-    conflicts: tuple[Conflict, ...]
-    feasibility: Feasibility
+    cluster: Named
+    #: Whether all hard groups that were asked for can hold together; null if that is not known.
+    feasible: bool | None
+    conflicts: tuple[ConflictFound, ...]
+    contradictions: tuple[ContradictionFound, ...]
+    #: Sets of groups for which the work budget ended before an answer.
+    unknown: tuple[tuple[NamedGroup, ...], ...]
+
+
+class ConflictsDocument(Document, frozen=True, kw_only=True, tag="conflicts"):
+    """Affinity groups that ask for opposite things, or cannot all hold together."""
+
+    clusters: tuple[ClusterConflicts, ...]
 
     @property
     def sound(self) -> bool:
         """Whether there is no conflict, and all hard groups are known to hold together."""
-        return not self.conflicts and self.feasibility.feasible is True
+        return all(one.feasible is True and not one.conflicts for one in self.clusters)
 
 
-def judge(snapshot: Snapshot, cluster: str) -> ConflictsAnswer:
-    return ConflictsAnswer(cluster, find_conflicts(snapshot, cluster), judge_groups(snapshot, cluster))
-
-
-def concerning(answer: ConflictsAnswer, *, vm: str | None, group: str | None) -> ConflictsAnswer:
-    """Of an answer, what concerns a VM and a group, where they are given.
+def conflicts(
+    snapshot: Snapshot, clusters: Iterable[Cluster], *, vm: str | None = None, group: str | None = None
+) -> ConflictsDocument:
+    """What is wrong in these clusters, or of it what concerns a VM and a group of these ids.
 
     Groups of which nothing is known yet may concern any VM.
     """
-    return ConflictsAnswer(
-        answer.cluster,
-        tuple(one for one in answer.conflicts if _concerns(one, vm, group)),
-        Feasibility(
-            tuple(one for one in answer.feasibility.contradictions if _concerns(one, vm, group)),
-            tuple(groups for groups in answer.feasibility.unknown if group is None or group in groups),
-        ),
+
+    def concerns(one: Conflict | Contradiction) -> bool:
+        return (vm is None or vm in one.vms) and (group is None or group in one.groups)
+
+    def of_cluster(cluster: Cluster) -> ClusterConflicts:
+        judged = judge_groups(snapshot, cluster.id)
+        left = Feasibility(
+            tuple(filter(concerns, judged.contradictions)),
+            tuple(groups for groups in judged.unknown if group is None or group in groups),
+        )
+        found = filter(concerns, find_conflicts(snapshot, cluster.id))
+        return ClusterConflicts(
+            cluster=Named(cluster.id, cluster.name),
+            feasible=left.feasible,
+            conflicts=tuple(_conflict(one, snapshot) for one in found),
+            contradictions=tuple(_contradiction(one, snapshot) for one in left.contradictions),
+            unknown=tuple(named_groups(groups, snapshot) for groups in left.unknown),
+        )
+
+    return ConflictsDocument(clusters=tuple(map(of_cluster, clusters)))
+
+
+def _conflict(one: Conflict, snapshot: Snapshot) -> ConflictFound:
+    return ConflictFound(
+        kind=one.type,
+        sentence=MEANINGS[one.type],
+        groups=named_groups(one.groups, snapshot),
+        vms=named_vms(one.vms, snapshot),
+        hosts=named_hosts(one.hosts, snapshot),
+        negative_vms=named_vms(one.negative_vms, snapshot),
+        savable=one.savable,
     )
 
 
-def _concerns(one: Conflict | Contradiction, vm: str | None, group: str | None) -> bool:
-    return (vm is None or vm in one.vms) and (group is None or group in one.groups)
+def _contradiction(one: Contradiction, snapshot: Snapshot) -> ContradictionFound:
+    return ContradictionFound(named_groups(one.groups, snapshot), named_vms(one.vms, snapshot), one.smallest)
 
 
-def rows(answer: ConflictsAnswer, snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
+# -- in words
+
+
+def rows(answer: ConflictsDocument) -> list[tuple[str, ...]]:
     """In words: cluster, conflict, groups, VMs, hosts, and whether the engine would save the groups."""
-    cluster = snapshot.cluster_by_id[answer.cluster]
-    for one in answer.conflicts:
-        yield (
-            cluster.name,
-            MEANINGS[one.type],
-            _groups(snapshot, one.groups),
-            _lines(vm_name(vm, snapshot) for vm in one.vms),
-            _lines(host_name(host, snapshot) for host in one.hosts),
-            "yes" if one.savable else "no",
-        )
-    for found in answer.feasibility.contradictions:
-        what = "cannot hold together" + ("" if found.smallest else " (perhaps fewer of them cannot)")
-        yield (
-            cluster.name,
-            what,
-            _groups(snapshot, found.groups),
-            _lines(vm_name(vm, snapshot) for vm in found.vms),
-            "",
-            "",
-        )
-    for unknown in answer.feasibility.unknown:
-        yield cluster.name, "not known whether they can hold together", _groups(snapshot, unknown), "", "", ""
+    return [(one.cluster.name, *row) for one in answer.clusters for row in _rows(one)]
 
 
-def _groups(snapshot: Snapshot, groups: Iterable[str]) -> str:
-    return _lines(group_name(group, snapshot) for group in groups)
+def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
+    for one in found.conflicts:
+        savable = "yes" if one.savable else "no"
+        yield one.sentence, _titles(one.groups), _names(one.vms), _names(one.hosts), savable
+    for each in found.contradictions:
+        what = "cannot hold together" + ("" if each.smallest else " (perhaps fewer of them cannot)")
+        yield what, _titles(each.groups), _names(each.vms), "", ""
+    for unknown in found.unknown:
+        yield "not known whether they can hold together", _titles(unknown), "", "", ""
 
 
-def _lines(names: Iterable[str]) -> str:
-    return "\n".join(names)
+def _titles(groups: Iterable[NamedGroup]) -> str:
+    return "\n".join(group.title for group in groups)
+
+
+def _names(named: Iterable[Named]) -> str:
+    return "\n".join(one.name for one in named)

@@ -1,33 +1,135 @@
-"""Which affinity groups the running VMs break, in words."""
+"""Which affinity groups the running VMs break."""
 
 from __future__ import annotations
 
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import group_name, host_name, vm_name
-from ovirt_placement.rules.violations import Location, Violation
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import (
+    Named,
+    NamedGroup,
+    named_cluster,
+    named_groups,
+    named_host,
+    named_vm,
+    named_vms,
+)
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.violations import Violation, find_violations
+
+HEADERS = ("cluster", "rule", "broken", "members")
 
 
-def row(violation: Violation, cluster: str, snapshot: Snapshot) -> tuple[str, str, str, str]:
-    """A broken rule in words: the cluster, what it asks, the groups that ask it, where its members are."""
-    groups = "\n".join(group_name(group, snapshot) for group in violation.groups)
-    members = "\n".join(_member(snapshot, violation, at) for at in violation.locations)
-    return snapshot.cluster_by_id[cluster].name, _asked(violation), groups, members
+class Place(Record, frozen=True, omit_defaults=False):
+    """A running VM and its host."""
+
+    vm: Named
+    host: Named
+    host_up: bool
 
 
-def sentence(violation: Violation, snapshot: Snapshot) -> str:
-    """A broken rule in one line; VMs that stand wrong have a *."""
-    groups = ", ".join(group_name(group, snapshot) for group in violation.groups)
-    members = ", ".join(_member(snapshot, violation, at) for at in violation.locations)
-    return f"{groups} asks for its VMs {_asked(violation)}: {members}"
+class BrokenConstraint(Record, frozen=True, omit_defaults=False):
+    """A rule that running VMs break."""
+
+    #: The half of an affinity group that asks for it: `vm_affinity` or `host_affinity`.
+    kind: str
+    sentence: str
+    cluster: Named
+    #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
+    asks: str
+    positive: bool
+    hard: bool
+    priority: float
+    #: The affinity groups, or the legacy label, that ask for it together.
+    groups: tuple[NamedGroup, ...]
+    #: Of them, those that are broken taken alone.
+    broken: tuple[NamedGroup, ...]
+    #: Every running member.
+    locations: tuple[Place, ...]
+    #: Members that stand wrong.
+    offenders: tuple[Named, ...]
 
 
-def _asked(violation: Violation) -> str:
+class ViolationsDocument(Document, frozen=True, kw_only=True, tag="violations"):
+    """The rules that running VMs break."""
+
+    clusters: tuple[Named, ...]
+    violations: tuple[BrokenConstraint, ...]
+
+
+def violations(
+    snapshot: Snapshot,
+    clusters: Iterable[Cluster],
+    *,
+    vm: str | None = None,
+    host: str | None = None,
+    group: str | None = None,
+) -> ViolationsDocument:
+    """The broken rules of these clusters, or of them those with a VM, a host or a group of this id."""
+    clusters = tuple(clusters)
+    return ViolationsDocument(
+        clusters=tuple(Named(cluster.id, cluster.name) for cluster in clusters),
+        violations=tuple(
+            _broken(violation, cluster.id, snapshot)
+            for cluster in clusters
+            for violation in find_violations(snapshot, cluster.id)
+            if (vm is None or vm in violation.constraint.vms)
+            and (host is None or any(at.host == host for at in violation.locations))
+            and (group is None or group in violation.groups)
+        ),
+    )
+
+
+def _broken(violation: Violation, cluster: str, snapshot: Snapshot) -> BrokenConstraint:
     constraint = violation.constraint
-    strength = "hard" if constraint.hard else f"soft, priority {constraint.priority:g}"
-    return f"{constraint.asks} ({strength})"
+    found = BrokenConstraint(
+        kind=constraint.family,
+        sentence="",
+        cluster=named_cluster(cluster, snapshot),
+        asks=constraint.asks,
+        positive=constraint.positive,
+        hard=constraint.hard,
+        priority=constraint.priority,
+        groups=named_groups(constraint.groups, snapshot),
+        broken=named_groups(violation.broken, snapshot),
+        locations=tuple(
+            Place(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
+            for at in violation.locations
+        ),
+        offenders=named_vms(violation.offenders, snapshot),
+    )
+    return replace(found, sentence=_sentence(found))
 
 
-def _member(snapshot: Snapshot, violation: Violation, at: Location) -> str:
-    mark = " *" if at.vm in violation.offenders else ""
-    state = "" if at.host_up else " (not up)"
-    return f"{vm_name(at.vm, snapshot)} on {host_name(at.host, snapshot)}{state}{mark}"
+# -- in words
+
+
+def rows(answer: ViolationsDocument) -> list[tuple[str, ...]]:
+    """In words: the cluster, what a rule asks, the groups that ask it, where its members are."""
+    return [
+        (one.cluster.name, _asked(one), "\n".join(_titles(one)), "\n".join(_members(one)))
+        for one in answer.violations
+    ]
+
+
+def _sentence(found: BrokenConstraint) -> str:
+    """A broken rule in one line; VMs that stand wrong have a *."""
+    return f"{', '.join(_titles(found))} asks for its VMs {_asked(found)}: {', '.join(_members(found))}"
+
+
+def _asked(found: BrokenConstraint) -> str:
+    return f"{found.asks} ({'hard' if found.hard else f'soft, priority {found.priority:g}'})"
+
+
+def _titles(found: BrokenConstraint) -> Iterator[str]:
+    return (group.title for group in found.groups)
+
+
+def _members(found: BrokenConstraint) -> Iterator[str]:
+    wrong = {vm.id for vm in found.offenders}
+    for at in found.locations:
+        mark = " *" if at.vm.id in wrong else ""
+        yield f"{at.vm.name} on {at.host.name}{'' if at.host_up else ' (not up)'}{mark}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers import conflicts
-from ovirt_placement.answers.documents.conflicts import conflicts_document
+from ovirt_placement.answers.conflicts import HEADERS, conflicts, rows
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import (
     add_cluster,
@@ -43,21 +42,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args, measured=Measured.NOTHING)
-    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
-    group = None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id
-    found = [
-        conflicts.concerning(conflicts.judge(snapshot, cluster.id), vm=vm, group=group)
-        for cluster in clusters_of(args, snapshot)
-    ]
+    answer = conflicts(
+        snapshot,
+        clusters_of(args, snapshot),
+        vm=None if args.vm is None else find(args.vm, "VM", snapshot.vms).id,
+        group=None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id,
+    )
     if args.json:
-        show_answer(args, conflicts_document(found, snapshot))
-    elif rows := [row for one in found for row in conflicts.rows(one, snapshot)]:
-        show(rows, ("cluster", "conflict", "groups", "VMs", "hosts", "savable"), whole=args.all)
+        show_answer(args, answer)
+    elif found := rows(answer):
+        show(found, HEADERS, whole=args.all)
+    elif about := args.vm or args.group:
+        print(f"No conflict concerns {about}.")
     else:
-        about = args.vm or args.group
-        print(
-            f"No conflict concerns {about}."
-            if about
-            else "No affinity groups clash, and all hard ones can hold together."
-        )
-    return int(not all(one.sound for one in found))
+        print("No affinity groups clash, and all hard ones can hold together.")
+    return int(not answer.sound)

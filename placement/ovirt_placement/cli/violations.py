@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
-from ovirt_placement.answers import violations
-from ovirt_placement.answers.documents.violations import violations_document
+from ovirt_placement.answers.violations import HEADERS, rows, violations
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import (
     add_cluster,
@@ -18,8 +16,7 @@ from ovirt_placement.cli.question import (
     show_answer,
 )
 from ovirt_placement.inventory import Measured
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Snapshot
-from ovirt_placement.rules.violations import Violation, find_violations
+from ovirt_placement.model import AffinityGroup, AffinityLabel
 
 DESCRIPTION = """\
 List the affinity groups that running VMs break, hard ones first, with where each member runs; VMs that stand
@@ -46,39 +43,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args, measured=Measured.NOTHING)
-    wanted = _filter(args, snapshot)
-    found = {
-        cluster.id: tuple(filter(wanted, find_violations(snapshot, cluster.id)))
-        for cluster in clusters_of(args, snapshot)
-    }
-    if args.json:
-        show_answer(args, violations_document(found, snapshot))
-    elif not any(found.values()):
-        print(
-            "No running VM breaks a rule of this kind." if _filtered(args) else "No running VM breaks a rule."
-        )
-    else:
-        rows = [violations.row(one, cluster, snapshot) for cluster, broken in found.items() for one in broken]
-        show(rows, ("cluster", "rule", "broken", "members"), whole=args.all)
-    return int(any(found.values()))
-
-
-def _filtered(args: argparse.Namespace) -> bool:
-    return any(word is not None for word in (args.vm, args.host, args.group))
-
-
-def _filter(args: argparse.Namespace, snapshot: Snapshot) -> Callable[[Violation], bool]:
-    """What is asked for. Raises `UserError` where a name is not known."""
-    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
-    host = None if args.host is None else find(args.host, "host", snapshot.hosts).id
     groups: tuple[AffinityGroup | AffinityLabel, ...] = (*snapshot.affinity_groups, *snapshot.affinity_labels)
-    group = None if args.group is None else find(args.group, "affinity group", groups).id
-
-    def wanted(violation: Violation) -> bool:
-        return (
-            (vm is None or vm in violation.constraint.vms)
-            and (host is None or any(at.host == host for at in violation.locations))
-            and (group is None or group in violation.groups)
-        )
-
-    return wanted
+    answer = violations(
+        snapshot,
+        clusters_of(args, snapshot),
+        vm=None if args.vm is None else find(args.vm, "VM", snapshot.vms).id,
+        host=None if args.host is None else find(args.host, "host", snapshot.hosts).id,
+        group=None if args.group is None else find(args.group, "affinity group", groups).id,
+    )
+    if args.json:
+        show_answer(args, answer)
+    elif answer.violations:
+        show(rows(answer), HEADERS, whole=args.all)
+    else:
+        filtered = any(word is not None for word in (args.vm, args.host, args.group))
+        print("No running VM breaks a rule of this kind." if filtered else "No running VM breaks a rule.")
+    return int(bool(answer.violations))
