@@ -6,10 +6,11 @@ import argparse
 
 from ovirt_enforcer.cli.arguments import add_config, add_json, add_state
 from ovirt_enforcer.cli.documents import RefusingHost, RoomFound
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import steps_text
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import find, read_state, show_json
+from ovirt_placement.cli.question import read_state, show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, named_host, named_vm
 from ovirt_placement.planning.deadline import Deadline

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys.state import setter_name
-from ovirt_placement.cli.question import find, show, show_json
+from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Pause, PauseStore

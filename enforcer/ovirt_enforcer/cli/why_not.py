@@ -9,8 +9,9 @@ from ovirt_enforcer.cli.asking_engine import of_engine
 from ovirt_enforcer.cli.question import Asked
 from ovirt_enforcer.history.why_not import Known, text, why_not
 from ovirt_placement import config as configuration
+from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import find, show_json
+from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model import Vm
 from ovirt_placement.store.history import HistoryStore

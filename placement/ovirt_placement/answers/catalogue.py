@@ -14,7 +14,6 @@ from ovirt_placement.answers.documents.groups import (
     GroupsListDocument,
     GroupsLostDocument,
 )
-from ovirt_placement.answers.documents.ha_check import HaCheckDocument
 from ovirt_placement.answers.documents.keys import (
     KeysChangeDocument,
     KeysCheckDocument,
@@ -25,7 +24,8 @@ from ovirt_placement.answers.documents.keys import (
 )
 from ovirt_placement.answers.documents.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.documents.setup import SetupDocument
-from ovirt_placement.answers.documents.status import StatusDocument
+from ovirt_placement.answers.ha_check import HaCheckDocument
+from ovirt_placement.answers.status import StatusDocument
 from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.answers.where import WhereDocument

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from ovirt_placement.answers.finding import find
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.rules.failover.units import Domain, tagged_domains
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
+Domains = tuple[Domain, ...]
 
-def configured_domains(snapshot: Snapshot, settings: HaSettings) -> tuple[Domain, ...]:
+
+def configured_domains(snapshot: Snapshot, settings: HaSettings) -> Domains:
     """Those that are listed, then those that tags name.
 
     Raises `UserError` if a host that is listed is not known, or if a name means two domains.
@@ -28,7 +31,7 @@ def configured_domains(snapshot: Snapshot, settings: HaSettings) -> tuple[Domain
     return found
 
 
-def named_domains(words: Iterable[str], domains: Iterable[Domain]) -> tuple[Domain, ...]:
+def named_domains(words: Iterable[str], domains: Iterable[Domain]) -> Domains:
     """The domains of these names. Raises `UserError` with the nearest right name."""
     by_name = {domain.name: domain for domain in domains if domain.name is not None}
     for word in words:
@@ -37,6 +40,19 @@ def named_domains(words: Iterable[str], domains: Iterable[Domain]) -> tuple[Doma
                 f'no failure domain "{word}"{nearest(word, list(by_name))}: see [ha] in docs/ha.md'
             )
     return tuple(by_name[word] for word in words)
+
+
+def asked_domains(snapshot: Snapshot, settings: HaSettings, words: Iterable[str] | None) -> Domains:
+    """The domains of these names, or all. Raises `UserError` where there are none."""
+    known = configured_domains(snapshot, settings)
+    if not known:
+        raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
+    return known if words is None else named_domains(words, known)
+
+
+def all_together(words: Iterable[str], snapshot: Snapshot) -> Domains:
+    """Hosts by name or id, as one domain without a name. Raises `UserError` with the nearest right name."""
+    return (Domain(None, frozenset(find(word.strip(), "host", snapshot.hosts).id for word in words)),)
 
 
 def _host(word: str, domain: str, hosts: tuple[Host, ...]) -> str:

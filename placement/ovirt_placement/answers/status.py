@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ovirt_placement import inventory
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.freshness import dated, known_state
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
@@ -13,6 +16,10 @@ from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import find_violations
+
+HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "groups", "broken rules")
+
+_NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
 
 class StateSource(Struct, frozen=True):
@@ -63,11 +70,46 @@ class ClusterStatus(Record, frozen=True, omit_defaults=False):
     soft_violations: int
 
 
+class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
+    """What is known of each cluster, where from, and how fresh it is."""
+
+    source: StateSource
+    #: Whether disks, network interfaces or owners are still to be read that keys refer to.
+    details_lacking: bool
+    placement_keys: Keys
+    clusters: tuple[ClusterStatus, ...]
+    #: What is wrong in the configuration of other commands.
+    mistakes: tuple[str, ...]
+
+    @property
+    def well(self) -> bool:
+        """Whether the engine answers, and no section of the configuration is wrong."""
+        return self.source.error is None and not self.mistakes
+
+
 class Known(Struct, frozen=True):
-    """A state, and where it is from."""
+    """A state, where it is from, and its age if it is of old."""
 
     snapshot: Snapshot
     source: StateSource
+    age_seconds: float | None = None
+
+
+def status(known: Known, clusters: Iterable[Cluster], mistakes: Iterable[str] = ()) -> StatusDocument:
+    """What is known of these clusters; `mistakes` are those of the configuration."""
+    snapshot = known.snapshot
+    answer = StatusDocument(
+        source=known.source,
+        details_lacking=_details_are_lacking(known),
+        placement_keys=Keys(
+            keys=len(snapshot.placement_keys),
+            frozen_sets=len(snapshot.frozen_keys),
+            sticky_copies=len(snapshot.sticky_copies),
+        ),
+        clusters=tuple(_cluster(snapshot, cluster) for cluster in clusters),
+        mistakes=tuple(mistakes),
+    )
+    return dated(answer, known.age_seconds)
 
 
 def of_file(path: Path) -> Known:
@@ -75,19 +117,16 @@ def of_file(path: Path) -> Known:
     return Known(snapshot=state_file.load(path), source=StateSource(kind="state file", where=str(path)))
 
 
-def of_nothing(config: Config, error: str) -> Known:
-    """What is known where neither the engine nor an inventory says anything."""
-    nothing = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
-    return Known(
-        snapshot=nothing, source=StateSource(kind="nothing", where=config.engine.url or "", error=error)
-    )
-
-
-def of_engine(known: inventory.Known, config: Config, error: str | None = None) -> Known:
-    """What the inventory publishes, else the engine says; the error tells why nothing newer is known."""
-    snapshot, published = known
+def of_engine(config: Config, deadline: float) -> Known:
+    """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
+    where = config.engine.url or ""
+    try:
+        found = known_state(config, deadline=deadline, measured=inventory.Measured.NOTHING, stale=True)
+    except inventory.NoSnapshot as error:
+        return Known(snapshot=_NOTHING, source=StateSource(kind="nothing", where=where, error=str(error)))
+    snapshot, published = found.known
     if published is None:
-        source = StateSource(kind="engine", where=config.engine.url or "", expected_hosts=outcomes(config))
+        source = StateSource(kind="engine", where=where, expected_hosts=outcomes(config))
         return Known(snapshot=snapshot, source=source)
     source = StateSource(
         kind="inventory",
@@ -100,20 +139,12 @@ def of_engine(known: inventory.Known, config: Config, error: str | None = None) 
         store_answers=published.store_answers,
         details_age_seconds=published.details_age_seconds,
         expected_hosts=outcomes(config),
-        error=error,
+        error=found.error,
     )
-    return Known(snapshot=snapshot, source=source)
+    return Known(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
 
 
-def keys_of(snapshot: Snapshot) -> Keys:
-    return Keys(
-        keys=len(snapshot.placement_keys),
-        frozen_sets=len(snapshot.frozen_keys),
-        sticky_copies=len(snapshot.sticky_copies),
-    )
-
-
-def summary(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
+def _cluster(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
     hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
     vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
     violations = find_violations(snapshot, cluster.id)
@@ -131,8 +162,74 @@ def summary(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
     )
 
 
-def details_are_lacking(known: Known) -> bool:
-    """Whether disks, network interfaces or owners are still to be read that keys refer to."""
+def _details_are_lacking(known: Known) -> bool:
     levels = (key.level for key in known.snapshot.placement_keys)
     published = known.source.kind == "inventory" and known.source.details_age_seconds is None
     return published and bool(referred(levels))
+
+
+# -- in words
+
+
+def lines(answer: StatusDocument) -> Iterator[str]:
+    """Where all is known from, and how fresh it is."""
+    source = answer.source
+    if source.error is not None:
+        yield f"{source.error[:1].upper()}{source.error[1:]}."
+    if source.kind == "nothing":
+        yield "Nothing is known of it here."
+        return
+    yield _source_text(source)
+    yield _keys_text(answer.placement_keys, source)
+    if source.expected_hosts is not None and any(source.expected_hosts):
+        yield _expected_text(source.expected_hosts)
+    if answer.details_lacking:
+        yield "Disks, network interfaces or owners are being read: until then, keys on them have no effect."
+
+
+def rows(answer: StatusDocument) -> list[tuple[str, ...]]:
+    """Each cluster in numbers."""
+    return [
+        (
+            one.cluster.name,
+            f"{one.hosts_up} of {one.hosts}",
+            f"{one.vms_running} of {one.vms}",
+            str(one.vms_on_their_way),
+            str(one.vms_highly_available),
+            str(one.groups),
+            f"{one.hard_violations} hard, {one.soft_violations} soft",
+        )
+        for one in answer.clusters
+    ]
+
+
+def _source_text(source: StateSource) -> str:
+    text = f"Known from the {source.kind} {source.where}"
+    if source.age_seconds is None:
+        return f"{text}."
+    ages = [f"asked what changed {source.age_seconds:.1f} s ago"]
+    if source.whole_age_seconds is not None:
+        ages.append(f"read whole {source.whole_age_seconds:.0f} s ago")
+    if source.statistics_age_seconds is not None:
+        ages.append(f"statistics {source.statistics_age_seconds:.0f} s ago")
+    if source.details_age_seconds is not None:
+        ages.append(f"what keys refer to {source.details_age_seconds:.0f} s ago")
+    return f"{text}: {', '.join(ages)}."
+
+
+def _keys_text(keys: Keys, source: StateSource) -> str:
+    text = (
+        f"Placement keys: {keys.keys}, frozen sets: {keys.frozen_sets}, sticky copies: {keys.sticky_copies}"
+    )
+    if source.keys_age_seconds is None:
+        return f"{text}{'' if source.store_answers is None else ': the store could not be read yet'}."
+    if not source.store_answers:
+        return f"{text}: the store cannot be read, these are {source.keys_age_seconds:.0f} s old."
+    return f"{text}: read from the store {source.keys_age_seconds:.1f} s ago."
+
+
+def _expected_text(outcomes: Outcomes) -> str:
+    return (
+        f"VMs on their way: of the latest {sum(outcomes)} expected hosts,"
+        f" {outcomes.right} were those that the engine chose."
+    )

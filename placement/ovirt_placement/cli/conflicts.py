@@ -5,16 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.conflicts import HEADERS, conflicts, rows
+from ovirt_placement.answers.finding import find_id
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import (
-    add_cluster,
-    add_question,
-    clusters_of,
-    find,
-    read_state,
-    show,
-    show_answer,
-)
+from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
 from ovirt_placement.inventory import Measured
 
 DESCRIPTION = """\
@@ -45,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     answer = conflicts(
         snapshot,
         clusters_of(args, snapshot),
-        vm=None if args.vm is None else find(args.vm, "VM", snapshot.vms).id,
-        group=None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id,
+        vm=find_id(args.vm, "VM", snapshot.vms),
+        group=find_id(args.group, "affinity group", snapshot.affinity_groups),
     )
     if args.json:
         show_answer(args, answer)

@@ -5,23 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
-from ovirt_placement.answers import ha_check
-from ovirt_placement.answers.documents.ha_check import ha_check_document
-from ovirt_placement.answers.ha_check_domains import configured_domains, named_domains
+from ovirt_placement.answers.ha_check import DEFAULT_STEPS, HEADERS, ha_check, rows
+from ovirt_placement.answers.ha_check_domains import Domains, all_together, asked_domains
 from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.cli.arguments import add_command, positive
-from ovirt_placement.cli.question import (
-    add_cluster,
-    add_question,
-    clusters_of,
-    find,
-    read_state,
-    show,
-    show_answer,
-)
-from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, check
-from ovirt_placement.rules.failover.units import Domain
+from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
+from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
@@ -40,16 +29,6 @@ EXAMPLES = """\
   ovirt-placement ha-check --cluster blue --failures 2
   ovirt-placement ha-check --hosts north,south     # would these two be survived?
 """
-
-
-HEADERS = (
-    "cluster",
-    "failures",
-    "starts are",
-    "by the engine's own check",
-    "if these fail",
-    "these have no home",
-)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -80,9 +59,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--steps",
         type=positive,
         metavar="N",
-        default=DEFAULT_BUDGET,
+        default=DEFAULT_STEPS,
         help="how much work by each measure: a set of hosts that is looked at takes a step, and one for each"
-        f" of its VMs; else {DEFAULT_BUDGET}",
+        f" of its VMs; else {DEFAULT_STEPS}",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
@@ -100,44 +79,30 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     snapshot = read_state(args)
     domains = _domains(args, snapshot)
-    clusters = clusters_of(args, snapshot)
-    asked = [cluster for cluster in clusters if _is_asked(args, cluster, snapshot, domains)]
-    if not asked:
-        raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
     with spreading(args.processes, args.scheduler) as spread:
-        found = [
-            check(snapshot, cluster.id, args.failures, args.steps, domains=domains, spread=spread)
-            for cluster in asked
-        ]
+        answer = ha_check(
+            snapshot,
+            clusters_of(args, snapshot),
+            failures=args.failures,
+            steps=args.steps,
+            domains=domains,
+            chosen=args.hosts is not None or args.domain is not None,
+            reserving=args.cluster is None,
+            spread=spread,
+        )
     if args.json:
-        not_checked = [cluster.id for cluster in clusters if cluster not in asked]
-        show_answer(args, ha_check_document(found, not_checked, snapshot))
+        show_answer(args, answer)
     else:
-        rows = [row for one in found for row in ha_check.rows(one, snapshot)]
-        show(rows, HEADERS, whole=args.all)
-    return int(any(one.safe is not True for one in found))
+        show(rows(answer), HEADERS, whole=args.all)
+    return int(not answer.safe)
 
 
-def _domains(args: argparse.Namespace, snapshot: Snapshot) -> tuple[Domain, ...] | None:
+def _domains(args: argparse.Namespace, snapshot: Snapshot) -> Domains | None:
     """What fails whole; None if each host may fail by itself."""
     if args.hosts is not None:
         if args.failures is not None:
             raise UserError("--hosts names all that fails: it takes no --failures")
-        words = [word.strip() for word in args.hosts.split(",")]
-        return (Domain(None, frozenset(find(word, "host", snapshot.hosts).id for word in words)),)
+        return all_together(args.hosts.split(","), snapshot)
     if args.domain is None and not args.domains:
         return None
-    known = configured_domains(snapshot, config.load(args.config).ha)
-    if not known:
-        raise UserError("no failure domains: set domains or domain_tags under [ha] (docs/ha.md)")
-    return known if args.domain is None else named_domains(args.domain, known)
-
-
-def _is_asked(
-    args: argparse.Namespace, cluster: Cluster, snapshot: Snapshot, domains: tuple[Domain, ...] | None
-) -> bool:
-    """Clusters with HA reservation, unless one is named; of hosts that are named, those that they are of."""
-    if args.hosts is None and args.domain is None:
-        return cluster.ha_reservation or args.cluster is not None
-    named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
-    return any(host.id in named for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
+    return asked_domains(snapshot, config.load(args.config).ha, args.domain)

@@ -1,4 +1,4 @@
-"""What commands that answer questions share: where the state comes from, names for ids, the answer's form."""
+"""What commands that answer questions share: their options, where the state comes from, how answers print."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 
-from ovirt_placement import config, inventory
+from ovirt_placement import config
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.freshness import dated, known_state
 from ovirt_placement.cli.arguments import add_config
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file
 from ovirt_service import tables
-from ovirt_service.decoding import nearest
-from ovirt_service.errors import UserError
 
 #: How long a command waits for the engine, in seconds, where nobody says: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0
-
-#: Long enough to see whether there is an inventory.
-_A_MOMENT = 0.2
 
 #: Of a longer table, and of a longer list in one of its cells, so much is shown without `--all`.
 _MOST_ROWS = 20
@@ -96,65 +92,13 @@ def read_state(
     """
     if args.state is not None:
         return state_file.load(args.state)
-    known = known_state(args, config.load(args.config), max_age, measured)
-    return known.snapshot
-
-
-def known_state(
-    args: argparse.Namespace,
-    configuration: config.Config,
-    max_age: float | None = None,
-    measured: Measured = Measured.FOR_RESERVATION,
-) -> inventory.Known:
-    """What is known of the engine; with `--stale` perhaps of old, and then it is said."""
-    try:
-        return inventory.known(
-            config=configuration, max_age=max_age, deadline=args.timeout, measured=measured
-        )
-    except inventory.NoSnapshot as error:
-        if not args.stale:
-            raise
-        found = last_known(configuration, error)
-        if found.publication is not None:
-            args.known_age_seconds = found.publication.age_seconds
-            _log.warning("this is %.0f s old: %s", args.known_age_seconds, error)
-        return found
-
-
-def last_known(configuration: config.Config, error: inventory.NoSnapshot) -> inventory.Known:
-    """What the inventory published last; raises the error if there is nothing."""
-    try:
-        found = inventory.known(config=configuration, max_age=math.inf, deadline=_A_MOMENT)
-    except inventory.NoSnapshot:
-        raise error from None
-    return found
-
-
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-
-
-Item = TypeVar("Item", bound=_Named)
-
-
-def find(word: str, wanted: str, items: Iterable[Item]) -> Item:
-    """The VM, host, cluster or group that a word means: its id, or its name if no other has it too.
-
-    Raises `UserError` with the nearest right name, or with the ids to choose from.
-    """
-    known = tuple(items)
-    by_id = {item.id: item for item in known}
-    if word in by_id:
-        return by_id[word]
-    found = [item for item in known if item.name == word]
-    if len(found) > 1:
-        raise UserError(f'{wanted} "{word}" is ambiguous: say {" or ".join(item.id for item in found)}')
-    if not found:
-        raise UserError(f'no {wanted} "{word}"{nearest(word, [item.name for item in known])}')
-    return found[0]
+    found = known_state(
+        config.load(args.config), deadline=args.timeout, max_age=max_age, measured=measured, stale=args.stale
+    )
+    args.known_age_seconds = found.age_seconds
+    if found.age_seconds is not None:
+        _log.warning("this is %.0f s old: %s", found.age_seconds, found.error)
+    return found.known.snapshot
 
 
 def show(rows: Sequence[Sequence[object]], headers: Sequence[str], *, whole: bool = True) -> None:
@@ -181,13 +125,7 @@ def too_many(items: Sequence[object]) -> bool:
 
 def show_answer(args: argparse.Namespace, document: Document) -> None:
     """Print the answer to a question as JSON, with its age if it is of old."""
-    age = args.known_age_seconds
-    if age is not None:
-        as_of = datetime.now(UTC) - timedelta(seconds=age)
-        document = msgspec.structs.replace(
-            document, as_of=as_of.isoformat(timespec="seconds"), age_seconds=round(age, 1)
-        )
-    show_json(document)
+    show_json(dated(document, args.known_age_seconds))
 
 
 def show_json(answer: Any) -> None:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.answers.finding import find_id
 from ovirt_placement.answers.violations import HEADERS, rows, violations
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import (
-    add_cluster,
-    add_question,
-    clusters_of,
-    find,
-    read_state,
-    show,
-    show_answer,
-)
+from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel
 
@@ -47,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
     answer = violations(
         snapshot,
         clusters_of(args, snapshot),
-        vm=None if args.vm is None else find(args.vm, "VM", snapshot.vms).id,
-        host=None if args.host is None else find(args.host, "host", snapshot.hosts).id,
-        group=None if args.group is None else find(args.group, "affinity group", groups).id,
+        vm=find_id(args.vm, "VM", snapshot.vms),
+        host=find_id(args.host, "host", snapshot.hosts),
+        group=find_id(args.group, "affinity group", groups),
     )
     if args.json:
         show_answer(args, answer)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 
+from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.foresight import FAILS, add_fail_if, add_repair, planning, show_foreseen
-from ovirt_placement.cli.question import add_question, find, read_state
+from ovirt_placement.cli.question import add_question, read_state
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 

@@ -6,12 +6,13 @@ import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.sentences import unit_names
 from ovirt_placement.answers.where import RankedHost, WhereDocument, where
 from ovirt_placement.answers.why import JudgedHost
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
-from ovirt_placement.cli.question import add_question, find, read_state, show, show_answer, too_many
+from ovirt_placement.cli.question import add_question, read_state, show, show_answer, too_many
 
 DESCRIPTION = """\
 List the hosts that `ovirt-placement why` accepts for a VM, from best to worst by our weights: the rank that

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.sentences import unit_names
 from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
 from ovirt_placement.cli import last_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
-from ovirt_placement.cli.question import add_question, find, listed, read_state, show, show_answer, too_many
+from ovirt_placement.cli.question import add_question, listed, read_state, show, show_answer, too_many
 from ovirt_placement.inventory import Measured
 from ovirt_service.errors import UserError
 

@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.documents.groups import GroupChangeDocument, group_data
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.group_check import Judgement, judge
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
 from ovirt_placement.cli.groups.now import with_groups_of_now
-from ovirt_placement.cli.question import PATIENCE_SECONDS, find, show_json
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say

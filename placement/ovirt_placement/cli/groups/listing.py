@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ovirt_placement import config
 from ovirt_placement.answers import group_states
 from ovirt_placement.answers.documents.groups import GroupsListDocument, listed_group
+from ovirt_placement.answers.finding import find_id
 from ovirt_placement.answers.group_states import GroupState
 from ovirt_placement.cli.groups.now import with_groups_of_now
-from ovirt_placement.cli.question import clusters_of, find, read_state, show, show_answer, too_many
+from ovirt_placement.cli.question import clusters_of, read_state, show, show_answer, too_many
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import AffinityGroup, Rule, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
@@ -53,9 +54,9 @@ def _read(args: argparse.Namespace) -> Snapshot:
 
 def _wanted(args: argparse.Namespace, snapshot: Snapshot) -> Iterator[AffinityGroup]:
     """Those that are asked for. Raises `UserError` where a name is not known."""
-    vm = None if args.vm is None else find(args.vm, "VM", snapshot.vms).id
-    host = None if args.host is None else find(args.host, "host", snapshot.hosts).id
-    wanted = None if args.group is None else find(args.group, "affinity group", snapshot.affinity_groups).id
+    vm = find_id(args.vm, "VM", snapshot.vms)
+    host = find_id(args.host, "host", snapshot.hosts)
+    wanted = find_id(args.group, "affinity group", snapshot.affinity_groups)
     for group in snapshot.affinity_groups:
         members = snapshot.group_vms[group.id]
         if (

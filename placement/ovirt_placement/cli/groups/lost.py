@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.documents.groups import GroupsLostDocument
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.lost_memberships import Loss, losses, row
-from ovirt_placement.cli.question import find, show, show_json
+from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.memberships import MembershipStore

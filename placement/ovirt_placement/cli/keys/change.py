@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.key_sentences import key_title, mistake_place, mistake_sentence
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
 from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named, setter_name
-from ovirt_placement.cli.question import find
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_file
 from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
 from ovirt_placement.model.key_resources import Place, find_place, find_resource

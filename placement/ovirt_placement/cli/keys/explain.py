@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from ovirt_placement.answers.documents.keys import keys_explain_document
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.key_scores import host_keys
 from ovirt_placement.answers.key_sentences import figure
 from ovirt_placement.answers.sentences import Unit, unit_names
@@ -13,7 +14,7 @@ from ovirt_placement.answers.why import others_refuse
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.keys.columns import KEY_FILTER
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import find, listed, show, show_answer
+from ovirt_placement.cli.question import listed, show, show_answer
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
 from ovirt_placement.rules.placement_keys.capacity import Room, Shortage

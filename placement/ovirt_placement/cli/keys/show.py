@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from ovirt_placement.answers.documents.keys import keys_of_host_document, keys_of_vm_document
+from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.key_sentences import code_sentence, figure, key_place, written, written_weight
 from ovirt_placement.cli.keys.state import read_keys
-from ovirt_placement.cli.question import find, show, show_answer
+from ovirt_placement.cli.question import show, show_answer
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, CompiledKeys

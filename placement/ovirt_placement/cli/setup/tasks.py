@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ovirt_placement.cli.question import find
+from ovirt_placement.answers.finding import find
 
 if TYPE_CHECKING:
     from ovirt_placement.answers.setup.choice import Choice
