@@ -22,9 +22,9 @@ from ovirt_placement.answers.documents.keys import (
     KeysOfHostDocument,
     KeysOfVmDocument,
 )
-from ovirt_placement.answers.documents.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.documents.setup import SetupDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
+from ovirt_placement.answers.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.status import StatusDocument
 from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
