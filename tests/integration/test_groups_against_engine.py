@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.group_check import Judgement, judge
+from ovirt_placement.answers.groups.check import Judgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine

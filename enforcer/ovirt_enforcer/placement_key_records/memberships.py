@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from typing import Protocol
 
 from ovirt_enforcer.retry_state import RetryState
-from ovirt_placement.answers.lost_memberships import loss, losses, sentence
+from ovirt_placement.answers.groups.lost import loss, losses, sentence
 from ovirt_placement.engine.writing.events import custom_id
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.memberships import (

@@ -9,11 +9,6 @@ import msgspec
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.documents.doctor import DoctorDocument
-from ovirt_placement.answers.documents.groups import (
-    GroupChangeDocument,
-    GroupsListDocument,
-    GroupsLostDocument,
-)
 from ovirt_placement.answers.documents.keys import (
     KeysChangeDocument,
     KeysCheckDocument,
@@ -23,6 +18,9 @@ from ovirt_placement.answers.documents.keys import (
     KeysOfVmDocument,
 )
 from ovirt_placement.answers.documents.setup import SetupDocument
+from ovirt_placement.answers.groups.change import GroupChangeDocument
+from ovirt_placement.answers.groups.listing import GroupsListDocument
+from ovirt_placement.answers.groups.lost import GroupsLostDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.status import StatusDocument

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement import config, inventory
-from ovirt_placement.answers.documents.groups import GroupChangeDocument, group_data
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.group_check import Judgement, judge
+from ovirt_placement.answers.groups.change import GroupChangeDocument, group_change, text
+from ovirt_placement.answers.groups.check import Judgement, judge
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
 from ovirt_placement.cli.groups.now import with_groups_of_now
@@ -48,7 +48,7 @@ def add(args: argparse.Namespace) -> int:
         _refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
         edit = GroupEdit(description=args.description, **_fields(group, _EDITABLE))
         group = replace(group, id=add_group(connection, group.cluster, edit))
-    _report(args, "added", group, snapshot, judgement.warnings)
+    _report(args, group_change(snapshot, group, "added", judgement.warnings))
     return 0
 
 
@@ -64,7 +64,7 @@ def edit(args: argparse.Namespace) -> int:
         else:
             warnings = _edit_whole(connection, args, before, after, judgement)
     changed = before != after or args.description is not None
-    _report(args, "changed" if changed else "left as it is:", after, snapshot, warnings)
+    _report(args, group_change(snapshot, after, "changed" if changed else "unchanged", warnings))
     return 0
 
 
@@ -78,7 +78,7 @@ def remove(args: argparse.Namespace) -> int:
         if (status := stops(args, lambda: foreseen_without(args, group))) is not None:
             return status
         remove_group(connection, group.cluster, group.id)
-    _report(args, "removed", group, snapshot, ())
+    _report(args, group_change(snapshot, group, "removed"))
     return 0
 
 
@@ -231,15 +231,13 @@ def _refuse(verb: str, name: str, reasons: Sequence[str]) -> None:
         raise UserError(f"the engine would not {verb} {name}: {'; '.join(reasons)}")
 
 
-def _report(
-    args: argparse.Namespace, verb: str, group: AffinityGroup, snapshot: Snapshot, warnings: Sequence[str]
-) -> None:
-    for warning in warnings:
+def _report(args: argparse.Namespace, answer: GroupChangeDocument) -> None:
+    for warning in answer.warnings:
         say(f"warning: {warning}")
     if args.json:
-        show_json(GroupChangeDocument(group=group_data(group, snapshot), warnings=tuple(warnings)))
+        show_json(answer)
     else:
-        print(f"{verb} affinity group {group.name} ({group.id})")
+        print(text(answer))
 
 
 def _connected(args: argparse.Namespace) -> EngineConnection:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ovirt_placement import config, inventory
-from ovirt_placement.answers.group_check import Judgement
+from ovirt_placement.answers.groups.check import Judgement
 from ovirt_placement.cli.foresight import planning
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.model import AffinityGroup, Snapshot

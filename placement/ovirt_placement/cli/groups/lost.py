@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import argparse
 
-from ovirt_placement.answers.documents.groups import GroupsLostDocument
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.lost_memberships import Loss, losses, row
+from ovirt_placement.answers.groups.lost import HEADERS, groups_lost, rows
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
+from ovirt_placement.model.names import Named
 from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.memberships import MembershipStore
+from ovirt_placement.store.memberships import Lost, MembershipStore
 
 
 def run(args: argparse.Namespace) -> int:
     with opened(MembershipStore, args, create=False) as store:
-        found = _read(store)
+        entries = _read(store)
         if args.forget is not None:
-            vm = find(args.forget, "VM that lost a membership", {one.vm.id: one.vm for one in found}.values())
+            known = {one.vm: Named(one.vm, one.vm_name) for one in entries}
+            vm = find(args.forget, "VM that lost a membership", known.values())
             store.forget_lost(vm.id)
-            found = tuple(one for one in found if one.vm.id != vm.id)
+            entries = tuple(one for one in entries if one.vm != vm.id)
+    answer = groups_lost(entries)
     if args.json:
-        show_json(GroupsLostDocument(losses=found))
-    elif found:
-        show([row(one) for one in found], ("VM", "former cluster", "groups", "labels", "since"))
+        show_json(answer)
+    elif answer.losses:
+        show(rows(answer), HEADERS)
     else:
         print("Nothing is lost.")
     return 0
 
 
-def _read(store: MembershipStore) -> tuple[Loss, ...]:
+def _read(store: MembershipStore) -> tuple[Lost, ...]:
     """A store that nobody has written to holds nothing."""
     try:
-        return losses(store.lost())
+        return tuple(store.lost())
     except StoreUnmade:
         return ()

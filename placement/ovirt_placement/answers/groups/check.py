@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import MEANINGS
-from ovirt_placement.answers.group_clashes import clashes_of
+from ovirt_placement.answers.groups.clashes import clashes_of
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType

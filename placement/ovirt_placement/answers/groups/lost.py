@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import groupby
 
+from ovirt_placement.answers.document import Document
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.memberships import Kind, Lost
+
+HEADERS = ("VM", "former cluster", "groups", "labels", "since")
 
 
 class Loss(Record, frozen=True):
@@ -21,6 +24,17 @@ class Loss(Record, frozen=True):
     since: str
     groups: tuple[Named, ...]
     labels: tuple[Named, ...]
+
+
+class GroupsLostDocument(Document, frozen=True, kw_only=True, tag="groups_lost"):
+    """What VMs were members of before they changed their cluster."""
+
+    losses: tuple[Loss, ...]
+
+
+def groups_lost(entries: Iterable[Lost]) -> GroupsLostDocument:
+    """What is lost by these entries of the store."""
+    return GroupsLostDocument(losses=losses(entries))
 
 
 def losses(entries: Iterable[Lost]) -> tuple[Loss, ...]:
@@ -44,9 +58,12 @@ def loss(entries: tuple[Lost, ...]) -> Loss:
     )
 
 
-def row(one: Loss) -> tuple[str, ...]:
+def rows(answer: GroupsLostDocument) -> list[tuple[str, ...]]:
     """VM, former cluster, groups, labels, since when."""
-    return one.vm.name, one.cluster.name, _lines(one.groups), _lines(one.labels), one.since
+    return [
+        (one.vm.name, one.cluster.name, _lines(one.groups), _lines(one.labels), one.since)
+        for one in answer.losses
+    ]
 
 
 def sentence(one: Loss) -> str:

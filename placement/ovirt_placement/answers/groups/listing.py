@@ -1,0 +1,182 @@
+"""How each affinity group stands: where its members run, and which of its rules that breaks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal
+
+from msgspec.structs import replace
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.groups.group import Group, Member, MemberLabel, group_fields
+from ovirt_placement.model import AffinityGroup, Cluster, Rule, Snapshot
+from ovirt_placement.model.names import Named, host_name, named_vms
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.violations import Violation, find_violations
+
+HEADERS = ("group", "cluster", "state", "priority", "VM rule", "VMs", "host rule", "hosts")
+
+
+class BrokenRule(Record, frozen=True):
+    """A rule of the group that does not hold now."""
+
+    #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
+    asks: str
+    hard: bool
+    #: Members that stand wrong.
+    offenders: tuple[Named, ...]
+    #: Groups that shared members tie to this one: where it is broken only together with them.
+    only_with: tuple[Named, ...] = ()
+
+
+class RunningMember(Record, frozen=True):
+    vm: Named
+    host: Named
+
+
+class ListedGroup(Group, frozen=True, omit_defaults=False, kw_only=True):
+    """An affinity group, and how it stands."""
+
+    #: Its state in words.
+    sentence: str
+    broken: bool
+    broken_rules: tuple[BrokenRule, ...]
+    #: Members that run, those that a label brings included.
+    running: tuple[RunningMember, ...]
+
+    @property
+    def state(self) -> Literal["broken", "kept", "disabled"]:
+        """How it stands, in a word."""
+        return "broken" if self.broken else "kept" if self.enabled else "disabled"
+
+
+class GroupsListDocument(Document, frozen=True, kw_only=True, tag="groups_list"):
+    """Affinity groups, and how they stand."""
+
+    groups: tuple[ListedGroup, ...]
+
+
+def groups_list(
+    snapshot: Snapshot,
+    clusters: Iterable[Cluster],
+    *,
+    vm: str | None = None,
+    host: str | None = None,
+    group: str | None = None,
+    broken: bool = False,
+) -> GroupsListDocument:
+    """The groups of these clusters, or of them those with a VM or a host of this id, or that are broken.
+
+    A host is one that the group lists, or on which a VM of the group runs.
+    """
+    rules = {cluster.id: _broken_rules(snapshot, cluster.id) for cluster in clusters}
+    return GroupsListDocument(
+        groups=tuple(
+            _listed(one, rules[one.cluster].get(one.id, ()), snapshot)
+            for one in snapshot.affinity_groups
+            if one.cluster in rules
+            and group in (None, one.id)
+            and (vm is None or vm in snapshot.group_vms[one.id])
+            and (host is None or _is_on(host, one, snapshot))
+            and (not broken or one.id in rules[one.cluster])
+        )
+    )
+
+
+def _is_on(host: str, group: AffinityGroup, snapshot: Snapshot) -> bool:
+    """Whether a group lists a host, or one of its VMs runs there."""
+    vms = (snapshot.vm_by_id.get(vm) for vm in snapshot.group_vms[group.id])
+    return host in snapshot.group_hosts[group.id] or any(vm is not None and vm.host == host for vm in vms)
+
+
+def _listed(group: AffinityGroup, rules: Collection[BrokenRule], snapshot: Snapshot) -> ListedGroup:
+    found = ListedGroup(
+        **group_fields(group, snapshot),
+        sentence="",
+        broken=bool(rules),
+        broken_rules=tuple(rules),
+        running=tuple(_running(group, snapshot)),
+    )
+    return replace(found, sentence=", ".join(_state(found)))
+
+
+def _broken_rules(snapshot: Snapshot, cluster: str) -> dict[str, list[BrokenRule]]:
+    """By group, its rules that do not hold."""
+    broken: dict[str, list[BrokenRule]] = defaultdict(list)
+    for violation in find_violations(snapshot, cluster):
+        for group in violation.groups:
+            broken[group].append(_broken_rule(violation, group, snapshot))
+    return broken
+
+
+def _broken_rule(violation: Violation, group: str, snapshot: Snapshot) -> BrokenRule:
+    alone = group in violation.broken
+    return BrokenRule(
+        asks=violation.constraint.asks,
+        hard=violation.hard,
+        offenders=named_vms(violation.offenders, snapshot),
+        only_with=()
+        if alone
+        else tuple(
+            Named(other, snapshot.group_by_id[other].name) for other in violation.groups if other != group
+        ),
+    )
+
+
+def _running(group: AffinityGroup, snapshot: Snapshot) -> Iterator[RunningMember]:
+    for vm in snapshot.group_vms[group.id]:
+        known = snapshot.vm_by_id.get(vm)
+        if known is not None and known.host is not None:
+            yield RunningMember(Named(vm, known.name), Named(known.host, host_name(known.host, snapshot)))
+
+
+# -- in words
+
+
+def rows(groups: Iterable[ListedGroup]) -> list[tuple[str, ...]]:
+    """Each group in words, with its members, and where they run."""
+    return [
+        (
+            one.name,
+            one.cluster.name,
+            "\n".join(_state(one)),
+            f"{one.priority:g}",
+            _rule(one.vms_rule),
+            "\n".join(_lines(one.vms, one.vm_labels, {at.vm.id: at.host.name for at in one.running})),
+            _rule(one.hosts_rule),
+            "\n".join(_lines(one.hosts, one.host_labels, {})),
+        )
+        for one in groups
+    ]
+
+
+def _state(group: ListedGroup) -> Iterator[str]:
+    """The state in a word, or each rule that is broken."""
+    if not group.broken:
+        yield group.state
+    for rule in group.broken_rules:
+        tied = f" (with {', '.join(other.name for other in rule.only_with)})" if rule.only_with else ""
+        yield f"broken: {rule.asks}{tied}"
+
+
+def _rule(rule: Rule) -> str:
+    if not rule.enabled:
+        return "disabled"
+    return f"{'positive' if rule.positive else 'negative'}{', enforcing' if rule.enforcing else ''}"
+
+
+def _lines(
+    members: Iterable[Member], labels: Iterable[MemberLabel], hosts: Mapping[str, str]
+) -> Iterator[str]:
+    """The members, and on a line each the labels with theirs; VMs with the hosts on which they run."""
+    for member in members:
+        yield _member(member, hosts)
+    for label in labels:
+        yield f"label {label.name}: {', '.join(_member(one, hosts) for one in label.members) or 'none'}"
+
+
+def _member(member: Member, hosts: Mapping[str, str]) -> str:
+    place = f" on {hosts[member.id]}" if member.id in hosts else ""
+    elsewhere = "" if member.cluster is None else f" (of cluster {member.cluster.name})"
+    return f"{member.name}{place}{elsewhere}"
