@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from ovirt_placement.answers.key_sentences import code_sentence
+from ovirt_placement.answers.keys.sentences import code_sentence
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.rules.placement_keys.keys import Code, ignored_because

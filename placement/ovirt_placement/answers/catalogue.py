@@ -9,19 +9,17 @@ import msgspec
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
 from ovirt_placement.answers.documents.doctor import DoctorDocument
-from ovirt_placement.answers.documents.keys import (
-    KeysChangeDocument,
-    KeysCheckDocument,
-    KeysExplainDocument,
-    KeysListDocument,
-    KeysOfHostDocument,
-    KeysOfVmDocument,
-)
 from ovirt_placement.answers.documents.setup import SetupDocument
 from ovirt_placement.answers.groups.change import GroupChangeDocument
 from ovirt_placement.answers.groups.listing import GroupsListDocument
 from ovirt_placement.answers.groups.lost import GroupsLostDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
+from ovirt_placement.answers.keys.change import KeysChangeDocument
+from ovirt_placement.answers.keys.check import KeysCheckDocument
+from ovirt_placement.answers.keys.explain import KeysExplainDocument
+from ovirt_placement.answers.keys.listing import KeysListDocument
+from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
+from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.status import StatusDocument
 from ovirt_placement.answers.violations import ViolationsDocument

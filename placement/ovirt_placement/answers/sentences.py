@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_group, named_host, named_vm
@@ -10,6 +10,9 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.sentences import sentence
+
+#: How many names of a longer list a person reads.
+MOST_NAMES = 8
 
 
 class Unit(Record, frozen=True, omit_defaults=False):
@@ -58,6 +61,13 @@ def unit_name(rule: Rule) -> str:
 def unit_names(units: Iterable[Unit]) -> str:
     """Whose it is: a unit of ours by its name alone, one of the engine's own as such."""
     return ", ".join(f"the engine's {unit.name}" if unit.internal else unit.name for unit in units)
+
+
+def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> str:
+    """Names on a line; unless all are wanted, no more than a person reads."""
+    if whole or len(names) <= MOST_NAMES:
+        return joint.join(names)
+    return f"{joint.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
 
 
 def _unit(rule: Rule) -> Unit:

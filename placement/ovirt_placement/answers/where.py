@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.key_scores import HostKeys, host_keys
+from ovirt_placement.answers.keys.scores import HostKeys, host_keys
 from ovirt_placement.answers.sentences import Said, said
 from ovirt_placement.answers.why import JudgedHost, judged_host
 from ovirt_placement.model import Snapshot, Vm

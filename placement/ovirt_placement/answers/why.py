@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.key_scores import HostKeys, host_keys
-from ovirt_placement.answers.sentences import Said, Unit, said
+from ovirt_placement.answers.keys.scores import HostKeys, host_keys
+from ovirt_placement.answers.sentences import Said, said
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_vm
 from ovirt_placement.model.record import Record
@@ -58,13 +58,3 @@ def judged_host(found: HostJudgement, snapshot: Snapshot) -> JudgedHost:
         reasons=tuple(said(reason, snapshot, rules) for reason, rules in found.reasons),
         placement_keys=None if found.keys is None else host_keys(found.keys),
     )
-
-
-def others_refuse(snapshot: Snapshot, vm: Vm, unit: str) -> dict[str, tuple[Unit, ...]]:
-    """The hosts of a VM's cluster that other filters than this one refuse, each with those filters."""
-    found: dict[str, tuple[Unit, ...]] = {}
-    for host in judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ())).hosts:
-        vetoes = (rule for reason, rules in host.reasons if reason.kind.veto for rule in rules)
-        if others := dict.fromkeys(rule for rule in vetoes if not rule.ours or rule.name != unit):
-            found[host.host] = tuple(Unit(rule.name, not rule.ours) for rule in others)
-    return found

@@ -17,6 +17,7 @@ from ovirt_placement import config
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.freshness import dated, known_state
+from ovirt_placement.answers.sentences import MOST_NAMES
 from ovirt_placement.cli.arguments import add_config
 from ovirt_placement.inventory import Measured
 from ovirt_placement.model import Cluster, Snapshot, state_file
@@ -25,9 +26,8 @@ from ovirt_service import tables
 #: How long a command waits for the engine, in seconds, where nobody says: ten thousand VMs take a while.
 PATIENCE_SECONDS = 120.0
 
-#: Of a longer table, and of a longer list in one of its cells, so much is shown without `--all`.
+#: Of a longer table, so many rows are shown without `--all`.
 _MOST_ROWS = 20
-_MOST_LINES = 8
 
 _log = logging.getLogger(__name__)
 
@@ -111,13 +111,6 @@ def show(rows: Sequence[Sequence[object]], headers: Sequence[str], *, whole: boo
         print(f"... and {len(rows) - _MOST_ROWS} more rows: --all shows them")
 
 
-def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> str:
-    """Names on a line; unless all are wanted, no more than a person reads."""
-    if whole or len(names) <= _MOST_LINES:
-        return joint.join(names)
-    return f"{joint.join(names[:_MOST_LINES])} and {len(names) - _MOST_LINES} more"
-
-
 def too_many(items: Sequence[object]) -> bool:
     """Whether it is more than a person reads."""
     return len(items) > _MOST_ROWS
@@ -137,6 +130,6 @@ def show_json(answer: Any) -> None:
 
 def _cut(cell: str) -> str:
     lines = cell.split("\n")
-    if len(lines) <= _MOST_LINES:
+    if len(lines) <= MOST_NAMES:
         return cell
-    return "\n".join([*lines[: _MOST_LINES - 1], f"and {len(lines) - _MOST_LINES + 1} more"])
+    return "\n".join([*lines[: MOST_NAMES - 1], f"and {len(lines) - MOST_NAMES + 1} more"])

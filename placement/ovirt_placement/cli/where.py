@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.keys import scores
 from ovirt_placement.answers.sentences import unit_names
 from ovirt_placement.answers.where import RankedHost, WhereDocument, where
 from ovirt_placement.answers.why import JudgedHost
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if answer.hosts:
         units = [weight.unit for weight in answer.hosts[0].weights]
         keyed = any(one.placement_keys for one in answer.hosts)
-        headers = ("host", "points", *units, "why", *(columns.HEADERS if keyed else ()))
+        headers = ("host", "points", *units, "why", *(scores.HEADERS if keyed else ()))
         show([_row(host) for host in answer.hosts], headers, whole=args.all)
     else:
         print(_nowhere(answer))
@@ -63,7 +64,7 @@ def _nowhere(answer: WhereDocument) -> str:
 def _row(host: RankedHost) -> tuple[object, ...]:
     reasons = (reason.sentence for weight in host.weights for reason in weight.reasons)
     ranks = (weight.rank for weight in host.weights)
-    keys = columns.cells(host.placement_keys) if host.placement_keys else ()
+    keys = scores.cells(host.placement_keys) if host.placement_keys else ()
     return host.host.name, host.points, *ranks, "\n".join(dict.fromkeys(reasons)), *keys
 
 

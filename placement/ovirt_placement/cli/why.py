@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.sentences import unit_names
+from ovirt_placement.answers.keys import scores
+from ovirt_placement.answers.sentences import listed, unit_names
 from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
 from ovirt_placement.cli import last_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
-from ovirt_placement.cli.question import add_question, listed, read_state, show, show_answer, too_many
+from ovirt_placement.cli.question import add_question, read_state, show, show_answer, too_many
 from ovirt_placement.inventory import Measured
 from ovirt_service.errors import UserError
 
@@ -68,7 +69,7 @@ def _measured(args: argparse.Namespace) -> Measured:
 
 def _show(answer: WhyDocument, *, whole: bool) -> None:
     keyed = any(one.placement_keys for one in answer.hosts)
-    headers = ("host", "verdict", "why", "by", *(columns.HEADERS if keyed else ()))
+    headers = ("host", "verdict", "why", "by", *(scores.HEADERS if keyed else ()))
     if whole or not too_many(answer.hosts):
         show([_row(host) for host in answer.hosts], headers)
     else:
@@ -91,5 +92,5 @@ def _show_of_many(answer: WhyDocument, headers: tuple[str, ...]) -> None:
 def _row(host: JudgedHost) -> tuple[str, ...]:
     why_so = "\n".join(reason.sentence for reason in host.reasons)
     whose = "\n".join(unit_names(reason.by) for reason in host.reasons)
-    keys = columns.cells(host.placement_keys) if host.placement_keys else ()
+    keys = scores.cells(host.placement_keys) if host.placement_keys else ()
     return host.host.name, "accepted" if host.accepted else "refused", why_so, whose, *keys

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ovirt_placement.answers.finding import find
-from ovirt_placement.answers.key_sentences import key_title, mistake_place, mistake_sentence
+from ovirt_placement.answers.keys.change import keys_change
+from ovirt_placement.answers.keys.sentences import key_title, mistake_place, mistake_sentence
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
@@ -134,7 +135,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         return status
     with opened_store(args) as store:
         change = store.change(judged, set_by=setter_name())
-    report(args, engine, change)
+    report(args, keys_change(engine, change))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
+from ovirt_placement.answers.keys.change import keys_change
 from ovirt_placement.cli.keys.report import report
 from ovirt_placement.cli.keys.state import opened_store, read_engine, setter_name
 from ovirt_placement.model import PlacementKey
@@ -34,5 +35,5 @@ def run(args: argparse.Namespace) -> int:
         else:
             change = store.change(decide, set_by=setter_name())
             store.forget_vms(missing)
-    report(args, engine, change, forgotten=missing)
+    report(args, keys_change(engine, change, missing))
     return 0

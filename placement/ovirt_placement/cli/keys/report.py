@@ -1,45 +1,22 @@
-"""What commands that change placement keys say of the change, to people and to programs."""
+"""Prints what was changed of placement keys, for people and for programs."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 
-from ovirt_placement.answers.documents.keys import KeysChangeDocument, key_data
-from ovirt_placement.answers.key_sentences import key_title, written, written_weight
+from ovirt_placement.answers.keys.change import KeysChangeDocument, lines
 from ovirt_placement.cli.question import show_json
-from ovirt_placement.model import Snapshot
-from ovirt_placement.store.keys import KeyChange
 
-#: So much of a change is told to a person.
+#: How much of a change is printed for a person.
 _MOST_LINES = 20
 
 
-def report(
-    args: argparse.Namespace, snapshot: Snapshot, change: KeyChange, forgotten: Sequence[str] | None = None
-) -> None:
-    """Tell of a change; `forgotten` are the VMs whose frozen sets and sticky copies went, if any could."""
+def report(args: argparse.Namespace, answer: KeysChangeDocument) -> None:
     if args.json:
-        show_json(
-            KeysChangeDocument(
-                set=tuple(key_data(key, snapshot) for key in change.put),
-                unset=tuple(key_data(key, snapshot) for key in change.remove),
-                forgotten=tuple(forgotten or ()),
-            )
-        )
+        show_json(answer)
         return
-    lines = [*_lines(change, snapshot), *(f"forgot VM {vm}" for vm in forgotten or ())]
-    if len(lines) > _MOST_LINES:
-        more = f"... and {len(lines) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
-        lines = [*lines[:_MOST_LINES], more]
-    print("\n".join(lines) or "Nothing to change.")
-
-
-def _lines(change: KeyChange, snapshot: Snapshot) -> Iterator[str]:
-    for key in change.put:
-        weight = written_weight(key)
-        sticky = ", sticky" if key.sticky else ""
-        told = f"{written(key.value)}{f' ({weight})' if weight else ''}{sticky}"
-        yield f"set {key_title(key, snapshot)}: {told}"
-    for key in change.remove:
-        yield f"unset {key_title(key, snapshot)}"
+    shown = list(lines(answer))
+    if len(shown) > _MOST_LINES:
+        more = f"... and {len(shown) - _MOST_LINES} more: ovirt-placement keys list --all shows all keys"
+        shown = [*shown[:_MOST_LINES], more]
+    print("\n".join(shown) or "Nothing to change.")

@@ -1,11 +1,18 @@
-"""What placement keys say of a host, as data."""
+"""What placement keys say of a host."""
 
 from __future__ import annotations
 
+from ovirt_placement.answers.keys.sentences import figure
 from ovirt_placement.model.record import Record
+from ovirt_placement.rules.placement_keys import key_filter, key_weight
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
 from ovirt_placement.rules.placement_keys.score import Score
+
+#: The units of placement keys, which count where a policy enables them, or where that is asked for.
+KEY_UNITS = frozenset({key_filter.RULE.name, key_weight.RULE.name})
+
+HEADERS = ("system keys", "score", "round", "customer keys", "score")
 
 
 class KeyMatch(Record, frozen=True, omit_defaults=False):
@@ -68,3 +75,26 @@ def _score(score: Score | None) -> KeyScore | None:
         for match in score.matches
     )
     return KeyScore(float(score.total), tuple(matches))
+
+
+# -- in words
+
+
+def cells(one: HostKeys) -> tuple[str, ...]:
+    """What stands below `HEADERS`; all empty for a host without room."""
+    return (
+        _sum(one.system) if one.system else "",
+        figure(one.system.total) if one.system else "",
+        str(one.round or ""),
+        _sum(one.customer) if one.customer else "",
+        figure(one.customer.total) if one.customer else "",
+    )
+
+
+def _sum(score: KeyScore) -> str:
+    """The names that count, as in `GEN: 80 x 0.5`; of several VMs that bring the same value, each counts."""
+    return "\n".join(
+        f"{match.name}: {figure(match.weight)} x {figure(match.proximity)}"
+        + (f" x {match.count}" if match.count > 1 else "")
+        for match in score.matches
+    )

@@ -72,9 +72,9 @@ def written(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value).removesuffix(".0")
 
 
-def written_weight(key: PlacementKey) -> str:
+def written_weight(weight: float | None) -> str:
     """A key's weight likewise; nothing for one without."""
-    return "" if key.weight is None else written(key.weight)
+    return "" if weight is None else written(weight)
 
 
 def figure(number: Fraction | float) -> str:

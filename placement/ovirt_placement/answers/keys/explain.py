@@ -1,0 +1,156 @@
+"""One placement by keys, step by step and host by host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import asdict
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.keys import scores
+from ovirt_placement.answers.keys.scores import HostKeys, cells, host_keys
+from ovirt_placement.answers.keys.sentences import figure
+from ovirt_placement.answers.sentences import Unit, listed, unit_names
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
+from ovirt_placement.rules.placement_keys import key_filter
+from ovirt_placement.rules.placement_keys.capacity import Shortage
+from ovirt_placement.rules.placement_keys.decision import Decision, Failure
+from ovirt_placement.rules.placement_keys.parameters import settings_of
+from ovirt_placement.rules.placement_keys.placing import decide_vm
+from ovirt_placement.rules.scheduling.judging import judge
+
+_KEY_FILTER = key_filter.RULE.name
+
+HEADERS = ("host", *scores.HEADERS, "")
+
+_SHORTAGES = {
+    Shortage.NOT_UP: "is not up",
+    Shortage.UNCONTENDED: "{there} MiB not handed out, {need} must fit with some to spare",
+    Shortage.CONTENDED: "{there} MiB physically free, {need} must fit with some to spare",
+}
+_OTHERS = "Other filters refuse every host: keys have nothing to choose from."
+_FAILURES = {
+    Failure.CONSTRAINT: "No host is capable of running it.",
+    Failure.THRESHOLD: "No host's score is above the last threshold, {final}.",
+}
+
+
+class HostPlace(HostKeys, frozen=True, omit_defaults=False, kw_only=True):
+    """A host in one placement: how far it comes by keys, and which other filters refuse it."""
+
+    host: Named
+    refused_by: tuple[Unit, ...]
+
+
+class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain"):
+    """One placement by keys, among the hosts that all other filters accept."""
+
+    vm: Named
+    cluster: Named
+    #: Where the VM runs now.
+    host: Named | None
+    #: What the scores have to exceed in each round.
+    thresholds: tuple[float, ...]
+    #: The first round that any host passed.
+    round: int | None
+    #: The hosts that passed it, and of these the best.
+    candidates: tuple[Named, ...]
+    choice: tuple[Named, ...]
+    failed: Failure | None
+    #: Whether its storage binds the VM to a host, so that keys have no say.
+    local_storage: bool
+    sentence: str
+    hosts: tuple[HostPlace, ...]
+
+
+def keys_explain(
+    snapshot: Snapshot, vm: Vm, *, stay: bool = False, whole: bool = True
+) -> KeysExplainDocument:
+    """How keys place a VM among the hosts that all other filters accept.
+
+    With `stay`, the host that it runs on is judged, too, as if it were not there. Unless `whole`, the
+    sentence names no more hosts than a person reads.
+    """
+    hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
+    asked = tuple(host.id for host in hosts if stay or host.id != vm.host)
+    settings = settings_of(snapshot.cluster_by_id[vm.cluster].scheduling_properties)
+    refused = _refused(snapshot, vm)
+    left = [host for host in asked if host not in refused]
+    every = decide_vm(snapshot, vm, asked, settings)
+    decision = every if every.failed is not None else decide_vm(snapshot, vm, left, settings)
+    others = every.failed is None and not left
+    return KeysExplainDocument(
+        vm=Named(vm.id, vm.name),
+        cluster=named_cluster(vm.cluster, snapshot),
+        host=None if vm.host is None else named_host(vm.host, snapshot),
+        thresholds=tuple(map(float, decision.thresholds)),
+        round=decision.round,
+        candidates=named_hosts(decision.candidates, snapshot),
+        choice=named_hosts(decision.choice, snapshot),
+        failed=decision.failed,
+        local_storage=decision.local_storage,
+        sentence=_OTHERS if others else _outcome(decision, snapshot, whole=whole),
+        hosts=tuple(_places(every, refused, snapshot)),
+    )
+
+
+def _refused(snapshot: Snapshot, vm: Vm) -> dict[str, tuple[Unit, ...]]:
+    """The hosts of a VM's cluster that other filters than that of keys refuse, each with those filters."""
+    found: dict[str, tuple[Unit, ...]] = {}
+    for host in judge(snapshot, vm, snapshot.hosts_of_cluster.get(vm.cluster, ())).hosts:
+        vetoes = (rule for reason, rules in host.reasons if reason.kind.veto for rule in rules)
+        if others := dict.fromkeys(rule for rule in vetoes if not rule.ours or rule.name != _KEY_FILTER):
+            found[host.host] = tuple(Unit(rule.name, not rule.ours) for rule in others)
+    return found
+
+
+def _places(
+    every: Decision, refused: Mapping[str, tuple[Unit, ...]], snapshot: Snapshot
+) -> Iterator[HostPlace]:
+    for one in every.hosts:
+        yield HostPlace(
+            **asdict(host_keys(one)),
+            host=named_host(one.host, snapshot),
+            refused_by=refused.get(one.host, ()),
+        )
+
+
+def _outcome(decision: Decision, snapshot: Snapshot, *, whole: bool) -> str:
+    """Which hosts are chosen from."""
+    names = listed([host_name(host, snapshot) for host in decision.choice], " or ", whole=whole)
+    if decision.local_storage:
+        return f"Its storage is local, so that keys do not count: {names}."
+    if decision.failed is not None or decision.round is None:
+        return _FAILURES[decision.failed or Failure.CONSTRAINT].format(final=figure(decision.thresholds[-1]))
+    above = figure(decision.thresholds[decision.round - 1])
+    drawn = ", by lot" if len(decision.choice) > 1 else ""
+    return f"Round {decision.round} (above {above}): {names}{drawn}."
+
+
+# -- in words
+
+
+def rows(answer: KeysExplainDocument) -> list[tuple[str, ...]]:
+    """How far each host comes, and whether it is chosen."""
+    choice = {host.id for host in answer.choice}
+    return [_row(one, chosen=one.host.id in choice) for one in answer.hosts]
+
+
+def _row(one: HostPlace, *, chosen: bool) -> tuple[str, ...]:
+    if one.system is None:
+        return one.host.name, "\n".join(_lacking(one)), "", "", "", "", "no room"
+    if one.refused_by:
+        return one.host.name, *cells(one), f"refused by {unit_names(one.refused_by)}"
+    return one.host.name, *cells(one), "chosen" if chosen else "" if one.round else "refused"
+
+
+def _lacking(one: HostPlace) -> Iterator[str]:
+    figures = {
+        Shortage.NOT_UP: ("", 0),
+        Shortage.UNCONTENDED: (figure(one.uncontended_mb), one.uncontended_need_mb),
+        Shortage.CONTENDED: (str(one.contended_mb), one.contended_need_mb),
+    }
+    for shortage in one.shortages:
+        there, need = figures[shortage]
+        yield _SHORTAGES[shortage].format(there=there, need=need)
