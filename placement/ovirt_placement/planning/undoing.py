@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.legality import why_immovable
 from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import certify, refusal
+from ovirt_placement.rules.mobility import why_immovable
 from ovirt_placement.rules.violations import Violation, find_violations
 
 #: The word for it where a plan names its strategy.

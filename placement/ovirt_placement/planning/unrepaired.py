@@ -11,10 +11,10 @@ from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.explain.elements import Element, Kind
 from ovirt_placement.planning.explain.refusals import refusals
-from ovirt_placement.planning.legality import why_immovable
 from ovirt_placement.planning.plan import Remaining
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.rules.mobility import why_immovable
 
 #: Rules that are explained by what blocks them; of more, only what refuses their VMs is told.
 _MOST_EXPLAINED = 20

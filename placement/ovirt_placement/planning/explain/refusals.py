@@ -9,7 +9,6 @@ from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.built_in import memory
 from ovirt_placement.rules.catalogue import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.placement import SnapshotPlacement
@@ -59,9 +58,9 @@ def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host) -> Iterator[s
     found = list(vetoes(snapshot, host.cluster, vms, host.id))
     ours = [(rule, reason) for rule, reason in found if rule not in ENGINES_OWN]
     for rule, reason in ours or found:
-        if rule is not memory.RULE:
+        if not rule.amounts:
             yield sentence(reason, snapshot)
-    if any(rule is memory.RULE for rule, _ in found):
+    if any(rule.amounts for rule, _ in found):
         memory_mb = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
         yield f"{memory_mb} MiB needed, {host.free_mb} MiB free"
 
