@@ -14,7 +14,6 @@ from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
 from ovirt_enforcer.migrating.dialogues import Outcome
 from ovirt_enforcer.migrating.executor import Stale, Task
-from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service.look import Look
@@ -28,6 +27,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.back_off import BackOff
@@ -257,7 +257,7 @@ class ClusterWork:
                 self._put_off_steps(why)
                 return
             if begun:
-                snapshot = with_begun(snapshot, step.vms, step.target)
+                snapshot = World(snapshot).begun(step.vms, step.target).snapshot
         if closed and not under_way.running:
             self._wait(look, under_way.plan, closed)
 

@@ -14,10 +14,11 @@ from functools import cached_property
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.unified_groups import connected
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.failover.failure_state import after_failure, after_start, part_of
+from ovirt_placement.rules.failover.part_of_state import part_of
 from ovirt_placement.rules.failover.ties import bond_of
 from ovirt_placement.rules.rule import Rule, Scope
 from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.world import World
 
 
 class RestartCheck:
@@ -57,7 +58,7 @@ class RestartCheck:
         for vm, home in homes.items():
             if not self.accepted(state, (vm,), (home,)):
                 return False
-            state = after_start(state, vm, home)
+            state = World(state).starting(vm, home).snapshot
         return True
 
     def _independent(self, homes: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -80,13 +81,14 @@ class RestartCheck:
 
     def failure_state(self, failed: frozenset[str]) -> Snapshot:
         """The state after a failure."""
-        return after_failure(self._whole, failed)
+        return World(self._whole).failed(failed).snapshot
 
     def _looked_at(self, failed: frozenset[str], homes: Mapping[str, str]) -> Snapshot:
         """As much of it as the filters look at for these homes: that is much quicker."""
         if not self.nearby:
             return self.failure_state(failed)
-        return after_failure(part_of(self._whole, homes, frozenset(homes.values())), failed)
+        part = part_of(self._whole, homes, frozenset(homes.values()))
+        return World(part).failed(failed).snapshot
 
     @cached_property
     def _whole(self) -> Snapshot:
