@@ -72,7 +72,7 @@ class World:
             if target in hosts:
                 hosts[target] = with_arrived(hosts[target], vm)
         if load is not None:
-            for name in {target, *(vm.host for vm in moved)} & hosts.keys():
+            for name in hosts.keys() & {target, *(vm.host for vm in moved)}:
                 hosts[name] = replace(hosts[name], cpu_percent=load.of(hosts[name]))
         return self._after({vm.id: replace(vm, host=target) for vm in moved}, hosts.values(), load=load)
 
