@@ -82,6 +82,11 @@ class Dialogues(Generic[K]):
         """Those under way that nobody waits for any more."""
         return frozenset(self._late)
 
+    @property
+    def under_way(self) -> frozenset[K]:
+        """Those that have not ended."""
+        return frozenset(self._dialogues)
+
     def begin(self, key: K, dialogue: Dialogue[Any]) -> None:
         """Begin a dialogue; one with this key must not be among them."""
         self._dialogues[key] = dialogue

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import ovirtsdk4
 import pycurl
 
-from ovirt_placement.engine.connection import sending
+from ovirt_placement.engine.connection import sending, waiting
 from ovirt_placement.engine.connection.log_ins import LogIns
 from ovirt_placement.engine.connection.password import Password
 from ovirt_placement.engine.connection.transfers import OF_LOG_INS, Limits, Transfer
@@ -68,6 +68,8 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc]
         self._transfer.take_over(curl, body, headers)
         if request.method != "GET":
             curl.setopt(pycurl.FRESH_CONNECT, 1)
+        if (longest := waiting.longest()) is not None:
+            curl.setopt(pycurl.TIMEOUT_MS, round(1000 * min(longest, self._timeout)))
         return context
 
     def wait(self, context: Any, failed_auth: bool = False) -> Any:
