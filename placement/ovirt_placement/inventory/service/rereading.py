@@ -40,7 +40,7 @@ from ovirt_service.saying import Said
 
 #: So long a turn waits for an answer; one that comes later is taken in when it is there.
 PATIENCE_SECONDS = 1.0
-#: A search for several that takes so many times as long is given up, and each is asked for by itself.
+#: A search for several that takes this many times as long is given up, and each is asked for by itself.
 _SEARCH_PATIENCE = 5.0
 #: If the engine takes long about more objects than these, it is no longer a matter of some objects.
 _MOST_LATE = 4

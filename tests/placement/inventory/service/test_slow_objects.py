@@ -30,7 +30,7 @@ from tests.scenarios.stage import START
 
 #: Much longer than all that a test does; a test that ends does not wait for it.
 LONG = 300.0
-#: For so many requests: how many of them were made shows in what is left.
+#: Requests that are delayed: how many of them were made shows in what is left.
 MANY = 1000
 IMPATIENT_SECONDS = 0.05
 #: Either VM can go from its host to the other.
