@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ovirt_enforcer.gates.admission import Admitted
 from ovirt_enforcer.gates.history import NEVER_ASKED
-from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_enforcer.migrating.fingerprint import digest
 from ovirt_enforcer.migrating.following import Following
 from ovirt_enforcer.migrating.refusals import error_of
@@ -23,6 +22,7 @@ from ovirt_placement.engine.connection.client import (
     EngineFault,
     EngineSetupError,
 )
+from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Rejection
 from ovirt_placement.model import Snapshot

@@ -13,10 +13,10 @@ from typing import Final
 
 from ovirt_enforcer.gates.history import NO_TRACE, REFUSED
 from ovirt_enforcer.migrating import records
-from ovirt_enforcer.migrating.dialogues import Dialogue
 from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.dialogues import Dialogue
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
 from ovirt_placement.model import Snapshot

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
-from ovirt_enforcer.migrating.dialogues import Outcome
 from ovirt_enforcer.migrating.executor import Stale, Task
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.retry_state import RetryState
@@ -23,6 +22,7 @@ from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.wording import gist, left_out_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, step_text, text
+from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.fitting import misfit

@@ -52,9 +52,12 @@ class Targets:
         self._migrating.discard(event.vm)
 
     def read(self, vm: Vm, began: float) -> None:
-        """Take what a reading shows: a VM that is no longer migrating has no target."""
+        """Take what a reading shows: a VM that is no longer migrating has no target.
+
+        A reading that began before the event was heard shows nothing of what followed it.
+        """
         known = self._known.get(vm.id)
-        if known is None:
+        if known is None or began < known.at:
             return
         if vm.status == "migrating":
             self._migrating.add(vm.id)
