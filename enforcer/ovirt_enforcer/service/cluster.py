@@ -20,6 +20,7 @@ from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.wording import gist, left_out_text
+from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, step_text, text
 from ovirt_placement.engine.connection.dialogues import Outcome
@@ -179,7 +180,7 @@ class ClusterWork:
         why = misfit(look.projection.snapshot, replace(order.plan, steps=ahead))
         if why is not None:
             self._void.add((order.plan.id, order.set_at))
-            _log.warning("%s, is not carried out: %s", title, why)
+            _log.warning("%s, is not carried out: %s", title, misfit_text(why, look.projection.snapshot))
             return False
         self.retry_state.say(f"{title}, is carried out")
         self._under_way = UnderWay(order.plan, done={*order.done}, ordered=True)

@@ -14,7 +14,6 @@ from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.plan import Refused, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.world import World
 
 
@@ -47,13 +46,8 @@ def apply(snapshot: Snapshot, step: Step) -> Snapshot:
 
 def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], Refused]:
     """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
-    because = tuple(
-        dict.fromkeys(
-            f"{rule.name}: {sentence(reason, snapshot)}"
-            for rule, reason in vetoes(snapshot, cluster, step.vms, step.target)
-        )
-    )
-    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, because=because))
+    found = tuple((rule.name, reason) for rule, reason in vetoes(snapshot, cluster, step.vms, step.target))
+    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, vetoes=found))
 
 
 def _step(placement: ProblemPlacement, ordered: OrderedMove) -> Step:
