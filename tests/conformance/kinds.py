@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from types import MappingProxyType
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import engine_order
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity import conflicts, host_filter, host_weight, vm_filter, vm_weight
 from ovirt_placement.rules.affinity.unified_groups import unify
+from ovirt_placement.rules.engine_enforcement import order as engine_order
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.ha import balance, weight
 from ovirt_placement.rules.scheduling.ranking import order

@@ -19,7 +19,6 @@ import msgspec
 import sqlalchemy
 
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS
 from ovirt_enforcer.migrating.executor import Executor
 from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.service.daemon import Daemon, Watcher
@@ -32,6 +31,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
+from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.model import Snapshot, state_file

@@ -14,6 +14,7 @@ from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
@@ -65,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
     for plan in plans:
         why = misfit(snapshot, plan)
         if why is not None:
-            raise UserError(f"plan {plan.id}: the cluster has changed beneath it: {why}")
+            raise UserError(
+                f"plan {plan.id}: the cluster has changed beneath it: {misfit_text(why, snapshot)}"
+            )
     if settings.mode is Mode.OBSERVE:
         raise UserError(
             'the engine is in mode observe: set mode = "approve" under [enforcer], and restart it'

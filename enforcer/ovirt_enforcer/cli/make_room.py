@@ -15,6 +15,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, named_host, named_vm
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.make_room import Room, make_room
+from ovirt_placement.rules.sentences import sentence
 from ovirt_service.errors import UserError
 
 #: Exit statuses, beside 0 where the VM can start as things are and 2 for a mistake.
@@ -86,5 +87,10 @@ def _found(room: Room, snapshot: Snapshot) -> RoomFound:
         vm=named_vm(room.vm, snapshot),
         host=None if room.host is None else named_host(room.host, snapshot),
         plan=plan_record(room.plan, snapshot),
-        because=tuple(RefusingHost(named_host(host, snapshot), why) for host, why in room.because),
+        because=tuple(
+            RefusingHost(
+                named_host(host, snapshot), tuple(dict.fromkeys(sentence(one, snapshot) for one in reasons))
+            )
+            for host, reasons in room.refusals
+        ),
     )

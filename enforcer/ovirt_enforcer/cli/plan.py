@@ -10,7 +10,7 @@ from ovirt_enforcer import configured
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.cli.question import Asked
-from ovirt_enforcer.migrating.reasons import with_reasons
+from ovirt_enforcer.migrating.held_back import with_held_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import text
@@ -109,7 +109,7 @@ def _plan(found: Asked, cluster: str, strategy: Strategy, deadline: Deadline) ->
         strategy=strategy,
         deadline=deadline,
     )
-    return with_reasons(plan, found.snapshot, found.spared, found.left_out, found.frozen)
+    return with_held_back(plan, found.snapshot, found.spared, found.left_out, found.frozen)
 
 
 def _share(until: float, clusters: int) -> Deadline:

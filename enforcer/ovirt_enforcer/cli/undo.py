@@ -12,6 +12,7 @@ from ovirt_enforcer.cli.current_gates import current_gates
 from ovirt_enforcer.cli.documents import KeptVm, PlansBack
 from ovirt_placement import config as configuration
 from ovirt_placement import inventory
+from ovirt_placement.answers.plans.obstacles import kept_text
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import step_text
 from ovirt_placement.cli.arguments import add_command
@@ -111,7 +112,7 @@ def _held(config: Config, snapshot: Snapshot) -> dict[str, str]:
 
 def _found(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBack:
     plans = plans_record([undoing.plan], snapshot)
-    kept = (KeptVm(vm, vm_name(vm, snapshot), why) for vm, why in undoing.kept.items())
+    kept = (KeptVm(vm, vm_name(vm, snapshot), kept_text(why, snapshot)) for vm, why in undoing.kept.items())
     return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
 
 

@@ -35,7 +35,7 @@ class BreakerGate(Gate):
         pause = _pause(facts, trips)
         if trips.last_ago < pause:
             return (
-                f"{trips.failures} migrations failed here of late, the last for this reason: {trips.error};"
+                f"{trips.failures} migrations failed here of late, the last for this reason: {trips.reason};"
                 f" the next is tried {pause:.0f} s after that, or after ovirt-enforcer resume"
             )
         if any(one.cluster == cluster and begun_ago(one) < trips.last_ago for one in facts.open_intents):
@@ -61,7 +61,7 @@ class _Trips:
     last_ago: float = inf
     #: How many failures made it, and how the last one read.
     failures: int = 0
-    error: str | None = None
+    reason: str | None = None
     #: How long ago migrations failed that have not opened it, by the request: a group fails as one.
     recent: dict[str, float] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ class _Trips:
         if self.in_a_row or len(self.recent) >= settings.breaker_failures:
             self.failures = self.failures + 1 if self.in_a_row else len(self.recent)
             self.in_a_row += 1
-            self.last_ago, self.error, self.recent = ago, intent.error, {}
+            self.last_ago, self.reason, self.recent = ago, intent.reason, {}
 
 
 def _pause(facts: Facts, trips: _Trips) -> float:

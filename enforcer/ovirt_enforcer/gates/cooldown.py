@@ -49,4 +49,4 @@ def _cooling(facts: Facts) -> Iterator[tuple[Intent, float]]:
 
 def _why_held(facts: Facts, last: Intent, cooldown: float) -> str:
     target = host_name(last.target, facts.snapshot)
-    return f"its migration to {target} failed ({last.error}); the cooldown is {cooldown:.0f} s"
+    return f"its migration to {target} failed ({last.reason}); the cooldown is {cooldown:.0f} s"

@@ -7,26 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Final
 
+from ovirt_placement.store.causes import REFUSALS, Cause
 from ovirt_placement.store.intents import Intent, IntentState
 
 HOUR_SECONDS: Final = 3600.0
-#: The error of an intent whose request surely never left this machine: it counts for no gate. All others do,
-#: those of which the engine shows no trace as well.
-NEVER_ASKED: Final = "never reached the engine"
-#: How the error of an intent begins that nobody answered, and that neither events nor the VM show.
-NO_TRACE: Final = "no answer, and no trace of it in the engine"
-#: How the error of an intent begins that the engine refused: the target is remembered, nothing moved.
-REFUSED: Final = "refused: "
 
 
 def asked(intents: Iterable[Intent]) -> tuple[Intent, ...]:
-    """Those that the engine was asked for."""
-    return tuple(intent for intent in intents if intent.error != NEVER_ASKED)
+    """Those that the engine was asked for, perhaps without a trace: all others count for no gate."""
+    return tuple(intent for intent in intents if intent.cause is not Cause.NEVER_ASKED)
 
 
 def refused(intent: Intent) -> bool:
     """Whether the engine refused it: no migration took place, and another target may do."""
-    return intent.state is IntentState.FAILED and (intent.error or "").startswith(REFUSED)
+    return intent.state is IntentState.FAILED and intent.cause in REFUSALS
 
 
 def failed(intent: Intent) -> bool:

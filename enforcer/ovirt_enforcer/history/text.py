@@ -82,9 +82,9 @@ def _end(migration: Migration) -> str:
     if migration.state is IntentState.DONE:
         end = f"done in {migration.seconds:.0f} s"
     elif migration.state is IntentState.FAILED:
-        end = f"failed: {migration.error}"
+        end = f"failed: {migration.reason}"
     else:
-        end = "has not ended" + (f": {migration.error}" if migration.error else "")
+        end = "has not ended" + (f": {migration.reason}" if migration.reason else "")
     return f"{end}{_brought(migration)}"
 
 

@@ -94,7 +94,7 @@ def _because(vm: Vm, known: Known) -> Iterator[str]:
         yield known.frozen[vm.id]
     for intent in known.ended:
         if intent.state is IntentState.FAILED:
-            yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.error}"
+            yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.reason}"
 
 
 def _broken_rule(violation: Violation, vm: Vm, known: Known) -> UnrepairedRule:

@@ -10,11 +10,9 @@ from functools import partial
 from typing import NamedTuple
 
 from ovirt_enforcer.gates.admission import Admitted
-from ovirt_enforcer.gates.history import NEVER_ASKED
-from ovirt_enforcer.migrating.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_enforcer.migrating.fingerprint import digest
 from ovirt_enforcer.migrating.following import Following
-from ovirt_enforcer.migrating.refusals import error_of
+from ovirt_enforcer.migrating.refusals import cause_of
 from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import (
@@ -23,10 +21,12 @@ from ovirt_placement.engine.connection.client import (
     EngineFault,
     EngineSetupError,
 )
+from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntendedMigration, Intent, Store, StoreAway
 from ovirt_placement.store.pauses import Paused
@@ -177,9 +177,10 @@ class Executor:
                 check=check,
             )
         except Rejection as rejection:
-            error = error_of(rejection, chosen and host_name(chosen, task.snapshot))
+            cause = cause_of(rejection, chosen and host_name(chosen, task.snapshot))
             # Of a group some may have gone before another was refused: their events will tell.
-            return record(intents, self._store.lose if step.closure else self._store.fail, error)
+            transition = self._store.lose if step.closure else self._store.fail
+            return record(intents, transition, str(rejection).removesuffix("."), cause)
         except (EngineAway, EngineSetupError, Stale, LeaseLost, Paused, StoreAway) as obstacle:
             self._record_unanswered(intents, obstacle, sent)
             raise
@@ -198,7 +199,7 @@ class Executor:
             return  # it is the next leader's to record, or it cannot be now
         unreachable = isinstance(obstacle, EngineAway) and not obstacle.request_sent
         if unreachable or not sent or isinstance(obstacle, Stale | Paused):
-            self._transitions.record(intents, self._store.fail, NEVER_ASKED)
+            self._transitions.record(intents, self._store.fail, None, Cause.NEVER_ASKED)
         else:
             self._transitions.record(intents, self._store.lose, str(obstacle))
 

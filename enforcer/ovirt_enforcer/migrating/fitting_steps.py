@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Set
 
-from msgspec.structs import replace
-
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.world import World
 
 
 def fitting_steps(
@@ -53,15 +52,16 @@ def _end(
 ) -> tuple[Snapshot, frozenset[int]]:
     """The cluster after these steps, and those of them that start where their VMs are."""
     where = {vm.id: vm.host for vm in projection.vms}
+    moved: dict[str, str] = {}
     movable = set()
     for place in sorted(kept):
         step = plan.steps[place]
         starts = zip(step.vms, step.sources, strict=True)
         if all(vm not in frozen and where.get(vm) == source for vm, source in starts):
             movable.add(place)
-            where.update(dict.fromkeys(step.vms, step.target))
-    vms = tuple(replace(vm, host=where[vm.id]) for vm in projection.vms)
-    return replace(projection, vms=vms), frozenset(movable)
+            moved.update(dict.fromkeys(step.vms, step.target))
+            where |= moved
+    return World(projection).arrived(moved, source_freed=False).snapshot, frozenset(movable)
 
 
 def _helps_nobody(plan: Plan, place: int, without: Collection[int], lost: Collection[str]) -> bool:

@@ -11,21 +11,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from ovirt_enforcer.gates.history import NO_TRACE, REFUSED
 from ovirt_enforcer.migrating import records
-from ovirt_enforcer.migrating.dialogues import Dialogue
 from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.dialogues import Dialogue
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Progress, VmState, Watch
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.causes import REFUSALS, Cause
 from ovirt_placement.store.intents import Intent, IntentState
 
 #: A VM is not believed to be gone, or a migration never to have begun, before so many looks in a row say so.
 _LOOKS: Final = 2
 #: For so long after it was given up a migration may turn out to have begun all the same.
 _RECONSIDERED_SECONDS: Final = 3600.0
+
+#: Words and cause.
+_Why = tuple[str | None, Cause | None]
 
 _ENDS: Final = {
     Progress.RETURNED: "it is back on its source",
@@ -147,37 +150,37 @@ class Following:
         A VM that has come to the target counts as arrived, whatever is missing among the events.
         """
         seen = yield self._read(intent)
-        answer = intent.error if (intent.error or "").startswith(REFUSED) else None
+        refused = intent.cause in REFUSALS
         waited = max(intent.age_seconds, self._clock() - noted.since)
-        settled = answer is not None or waited >= self._settings.settle_seconds
+        settled = refused or waited >= self._settings.settle_seconds
         if not settled or (seen and seen.status == "migrating"):
             noted.blanks = 0
             return None
-        if answer is None and seen is not None and seen.host == intent.target:
+        if not refused and seen is not None and seen.host == intent.target:
             self._transitions.record((intent,), self._store.accept)
             return None
-        if answer is None and waited < self._settings.migration_timeout_seconds:
+        if not refused and waited < self._settings.migration_timeout_seconds:
             asked = yield partial(records.is_asked, self._connection, intent)
             if asked:
                 noted.blanks = 0
                 return None
         if not noted.is_sure():
             return None
-        error = answer or (yield from self._why_not_begun(intent, seen))
-        return self._transitions.end(intent, self._store.fail, error)
+        why = (intent.error, intent.cause) if refused else (yield from self._why_not_begun(intent, seen))
+        return self._transitions.end(intent, self._store.fail, *why)
 
-    def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[str]:
+    def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
         """As a refusal, where the engine's events say so; else what befell the VM, or no trace."""
         refusal = yield partial(records.refusal, self._connection, intent)
         if refusal is not None:
-            return f"{REFUSED}{refusal}"
+            return refusal, Cause.TARGET_REFUSED
         if seen is None:
-            return _ENDS[Progress.GONE]
+            return _ENDS[Progress.GONE], None
         if seen.host is None:
-            return _ENDS[Progress.STOPPED]
-        return NO_TRACE + (f": {intent.error}" if intent.error else "")
+            return _ENDS[Progress.STOPPED], None
+        return intent.error, Cause.NO_TRACE
 
 
 def _without_trace(intent: Intent) -> bool:
     """Whether it was given up lately since nothing of it was to be seen."""
-    return (intent.error or "").startswith(NO_TRACE) and intent.age_seconds < _RECONSIDERED_SECONDS
+    return intent.cause is Cause.NO_TRACE and intent.age_seconds < _RECONSIDERED_SECONDS

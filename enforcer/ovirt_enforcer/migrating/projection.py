@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from ovirt_placement.model import Pending, Snapshot, Vm
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import host_name
-from ovirt_placement.rules.memory import with_arrived
+from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent
 
 
@@ -33,26 +31,9 @@ def projected(snapshot: Snapshot, open_intents: Iterable[Intent]) -> Projection:
     }
     if not going:
         return Projection(snapshot, reasons)
-    ahead = replace(
-        snapshot,
-        vms=tuple(_arrived(vm, going[vm.id]) if vm.id in going else vm for vm in snapshot.vms),
-        pending=tuple(entry for entry in snapshot.pending if entry.vm not in going),
-    )
+    ahead = World(snapshot).arrived(going, source_freed=False).snapshot
     reasons |= {vm: f"it is on its way to {host_name(target, snapshot)}" for vm, target in going.items()}
     return Projection(ahead, reasons)
-
-
-def with_begun(snapshot: Snapshot, vms: Iterable[str], target: str) -> Snapshot:
-    """The snapshot with a migration that has begun since: it takes its room on the target."""
-    begun = [snapshot.vm_by_id[vm] for vm in vms]
-    return replace(
-        snapshot,
-        pending=(
-            *snapshot.pending,
-            *(Pending(vm=vm.id, host=target, memory_mb=vm.memory_mb) for vm in begun),
-        ),
-        hosts=tuple(with_arrived(host, *begun) if host.id == target else host for host in snapshot.hosts),
-    )
 
 
 def _target(snapshot: Snapshot, vm: Vm, ours: Mapping[str, str]) -> str | None:
@@ -62,7 +43,3 @@ def _target(snapshot: Snapshot, vm: Vm, ours: Mapping[str, str]) -> str | None:
     pending = snapshot.pending_hosts.get(vm.id, ())
     target = ours.get(vm.id) or (pending[-1] if pending else None)
     return None if target == vm.host or target not in snapshot.host_by_id else target
-
-
-def _arrived(vm: Vm, target: str) -> Vm:
-    return replace(vm, host=target, status="up", migrating_to=None)

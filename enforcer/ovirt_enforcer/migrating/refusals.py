@@ -11,16 +11,15 @@ from itertools import chain, takewhile
 from math import inf
 from typing import Final
 
-from ovirt_enforcer.gates.history import REFUSED, asked, by_vm, refused
+from ovirt_enforcer.gates.history import asked, by_vm, refused
 from ovirt_enforcer.migrating.fingerprint import digest
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Rejection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent
 from ovirt_service.back_off import BackOff
 
-#: How the error goes on, after `REFUSED`, where any other target would have been refused as well.
-_ANY_TARGET: Final = "not now: "
 #: What stands against the VM itself is a lock, a backup or its state, and mostly over soon.
 _FIRST_WAIT_SECONDS: Final = 10.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
@@ -32,15 +31,14 @@ _LONGEST_SECONDS: Final = 24 * 3600.0
 REACH_SECONDS: Final = 2 * _LONGEST_SECONDS
 
 
-def error_of(rejection: Rejection, target_name: str | None) -> str:
-    """What is written down of a refusal: enough to know after a restart what it is a reason for.
+def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
+    """What a refusal is about: the target, or the VM wherever it was to go.
 
     `target_name` is None where the engine was to choose one.
     """
-    words = str(rejection).removesuffix(".")
     of_all = isinstance(rejection, Conflict | PermissionDenied)
-    any_target = target_name is None or (of_all and target_name not in words)
-    return f"{REFUSED}{_ANY_TARGET if any_target else ''}{words}"
+    any_target = target_name is None or (of_all and target_name not in str(rejection))
+    return Cause.VM_REFUSED if any_target else Cause.TARGET_REFUSED
 
 
 def left_out(
@@ -75,8 +73,7 @@ def seconds_left(history: Sequence[Intent], first_seconds: float) -> float:
 
 def reason(intent: Intent, snapshot: Snapshot) -> str:
     """Why a target is left out, or a VM waits, as a sentence with names."""
-    words = (intent.error or "").removeprefix(REFUSED).removeprefix(_ANY_TARGET)
-    return f"the engine refused to move it to {host_name(intent.target, snapshot)}: {words}"
+    return f"the engine refused to move it to {host_name(intent.target, snapshot)}: {intent.error}"
 
 
 def _of_targets(history: Sequence[Intent], first_seconds: float) -> Iterator[tuple[Intent, float]]:
@@ -112,7 +109,7 @@ def _in_a_row(intents: Sequence[Intent]) -> list[Intent]:
 
 
 def _any_target(intent: Intent) -> bool:
-    return refused(intent) and (intent.error or "").startswith(f"{REFUSED}{_ANY_TARGET}")
+    return refused(intent) and intent.cause is Cause.VM_REFUSED
 
 
 def _unchanged(intent: Intent, snapshot: Snapshot) -> bool:

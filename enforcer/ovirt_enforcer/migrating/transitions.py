@@ -30,25 +30,25 @@ class Transitions:
         self._latest = snapshot
 
     def record(
-        self, intents: Iterable[Intent], transition: Callable[..., Intent], *error: str
+        self, intents: Iterable[Intent], transition: Callable[..., Intent], *why: str | None
     ) -> tuple[Intent, ...]:
         """Record a transition of each intent; where somebody else has done so already, theirs stands."""
         recorded = []
         for intent in intents:
             try:
-                after = transition(intent.id, *error)
+                after = transition(intent.id, *why)
             except ImpossibleTransition as overtaken:
                 self.warn(intent, str(overtaken))
                 continue
-            _log.info("%s: %s%s", self._title(after), after.state, "".join(f": {text}" for text in error))
+            _log.info("%s: %s", self._title(after), ": ".join(filter(None, (after.state, after.reason))))
             recorded.append(after)
             if not after.open:
                 self._ended(after)
         return tuple(recorded)
 
-    def end(self, intent: Intent, transition: Callable[..., Intent], *error: str) -> Intent | None:
+    def end(self, intent: Intent, transition: Callable[..., Intent], *why: str | None) -> Intent | None:
         """Record the end of one migration; None where somebody else has done so."""
-        return next(iter(self.record((intent,), transition, *error)), None)
+        return next(iter(self.record((intent,), transition, *why)), None)
 
     def warn(self, intent: Intent, text: str) -> None:
         """Say of a migration what should not be."""

@@ -14,12 +14,12 @@ from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.assignment import catalogue as strategies
 from ovirt_placement.planning.assignment.catalogue import StrategyName
-from ovirt_placement.planning.assignment.engine_gain import gains
-from ovirt_placement.planning.assignment.engine_order import tiers
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.planner import Frozen, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.rules.engine_enforcement.gain import gains
+from ovirt_placement.rules.engine_enforcement.order import tiers
 from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.placement import SnapshotPlacement
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
-
-from msgspec.structs import replace
 
 from ovirt_enforcer.policy_simulation.acting import BalanceTurn, EnforcerTurn, EngineTurn
 from ovirt_enforcer.policy_simulation.balancing import balance_of
 from ovirt_enforcer.policy_simulation.course import Actor, Migration, Outcome
 from ovirt_enforcer.policy_simulation.scene import Scene
 from ovirt_enforcer.policy_simulation.scheduling import Scheduler
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.planner import Frozen
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.rules.memory import with_left
+from ovirt_placement.rules.world import World
 
 
 class Cast(NamedTuple):
@@ -118,22 +115,8 @@ def settled(snapshot: Snapshot, cluster: str) -> Snapshot:
         for vm in snapshot.vms
         if vm.cluster == cluster and vm.host is not None and vm.id in snapshot.pending_hosts
     }
-    arrived = {
-        vm: replace(snapshot.vm_by_id[vm], host=host, status="up", migrating_to=None)
-        for vm, host in going.items()
-        if host in snapshot.host_by_id
-    }
-    if not arrived:
-        return snapshot
-    gone: defaultdict[str, list[Vm]] = defaultdict(list)
-    for name in arrived:
-        gone[snapshot.vm_by_id[name].host or ""].append(snapshot.vm_by_id[name])
-    return replace(
-        snapshot,
-        vms=tuple(arrived.get(vm.id, vm) for vm in snapshot.vms),
-        hosts=tuple(with_left(host, *gone[host.id]) for host in snapshot.hosts),
-        pending=tuple(entry for entry in snapshot.pending if entry.vm not in arrived),
-    )
+    there = {vm: host for vm, host in going.items() if host in snapshot.host_by_id}
+    return World(snapshot).arrived(there, source_freed=True).snapshot if there else snapshot
 
 
 def _earliest(made: Sequence[Migration], begins: int) -> int:

@@ -12,9 +12,7 @@ from msgspec.structs import replace
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
-from ovirt_enforcer.migrating.dialogues import Outcome
 from ovirt_enforcer.migrating.executor import Stale, Task
-from ovirt_enforcer.migrating.projection import with_begun
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service.look import Look
@@ -22,12 +20,15 @@ from ovirt_enforcer.service.others import OthersAtWork
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.wording import gist, left_out_text
+from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, step_text, text
+from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
 from ovirt_placement.planning.fitting import misfit
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.rules.world import World
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.back_off import BackOff
@@ -179,7 +180,7 @@ class ClusterWork:
         why = misfit(look.projection.snapshot, replace(order.plan, steps=ahead))
         if why is not None:
             self._void.add((order.plan.id, order.set_at))
-            _log.warning("%s, is not carried out: %s", title, why)
+            _log.warning("%s, is not carried out: %s", title, misfit_text(why, look.projection.snapshot))
             return False
         self.retry_state.say(f"{title}, is carried out")
         self._under_way = UnderWay(order.plan, done={*order.done}, ordered=True)
@@ -257,7 +258,7 @@ class ClusterWork:
                 self._put_off_steps(why)
                 return
             if begun:
-                snapshot = with_begun(snapshot, step.vms, step.target)
+                snapshot = World(snapshot).begun(step.vms, step.target).snapshot
         if closed and not under_way.running:
             self._wait(look, under_way.plan, closed)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ovirt_enforcer.gates.history import HOUR_SECONDS, NEVER_ASKED
+from ovirt_enforcer.gates.history import HOUR_SECONDS
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.intents import IntentState
 
@@ -51,7 +52,7 @@ def _order(record: PlanRecord, set_by: str, set_at: float) -> Order | None:
         plan = plan_of(record.document)
     except NoPlan:
         return None  # of another release
-    since = [one for one in record.migrations if one.created >= set_at and one.error != NEVER_ASKED]
+    since = [one for one in record.migrations if one.created >= set_at and one.cause is not Cause.NEVER_ASKED]
     if any(one.state is IntentState.FAILED for one in since):
         return None  # what is left of it leads elsewhere
     done = frozenset(one.step - 1 for one in since if one.step and one.state is IntentState.DONE)

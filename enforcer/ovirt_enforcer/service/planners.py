@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_enforcer.ha_monitor import judging
-from ovirt_enforcer.migrating.reasons import with_reasons
+from ovirt_enforcer.migrating.held_back import with_held_back
 from ovirt_enforcer.policy_simulation import report
 from ovirt_enforcer.policy_simulation.simulation import simulate
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload
@@ -90,7 +90,7 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
     )
     if question.simulate and (plan.steps or question.restless):
         plan = replace(plan, loop=_loop(snapshot, question))
-    return with_reasons(plan, snapshot, question.spared, question.left_out, question.frozen)
+    return with_held_back(plan, snapshot, question.spared, question.left_out, question.frozen)
 
 
 def _loop(snapshot: Snapshot, question: Question) -> str:

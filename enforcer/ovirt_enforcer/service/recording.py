@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ovirt_enforcer import audit
-from ovirt_enforcer.gates.history import NEVER_ASKED, refused
+from ovirt_enforcer.gates.history import refused
 from ovirt_enforcer.notifications.kinds import Kind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import Metrics
@@ -18,6 +18,7 @@ from ovirt_enforcer.service.news import News
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.history import Document, EndedStep, HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.saying import Said
@@ -90,7 +91,7 @@ class Recorder:
         """The end of a migration is known: done, failed, refused by the engine or never asked of it."""
         result = _result(intent)
         self._metrics.ended(intent, result)
-        because = f": {intent.error}" if intent.error else ""
+        because = f": {intent.reason}" if intent.reason else ""
         seconds = round(max(0.0, intent.updated - intent.created), 3)
         sentence = f"{self._title(intent)} {result.replace('_', ' ')}{because}"
         audit.tell("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
@@ -102,7 +103,7 @@ class Recorder:
                 cluster=self._cluster_name(intent.cluster),
                 vm=vm_name(intent.vm, self._latest),
                 host=host_name(intent.target, self._latest),
-                reason=intent.error or "nobody knows why",
+                reason=intent.reason or "nobody knows why",
             )
 
     def leading(self, epoch: int) -> None:
@@ -174,7 +175,7 @@ class Recorder:
 
 
 def _result(intent: Intent) -> str:
-    if intent.error == NEVER_ASKED:
+    if intent.cause is Cause.NEVER_ASKED:
         return "never_asked"
     return "refused" if refused(intent) else intent.state.value
 

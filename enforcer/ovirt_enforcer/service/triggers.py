@@ -7,16 +7,58 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, Event
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.statistics import UNMEASURED
 
 #: A cluster, a group, a label or a policy was added, changed or removed.
-_RULES: Final = frozenset({811, 10350, 10352, 10354, 10380, 10382, 10384, 9910, 9912, 9914})
+_RULES: Final = frozenset(
+    {
+        EventCode.USER_UPDATE_CLUSTER,
+        EventCode.USER_ADDED_AFFINITY_GROUP,
+        EventCode.USER_UPDATED_AFFINITY_GROUP,
+        EventCode.USER_REMOVED_AFFINITY_GROUP,
+        EventCode.USER_ADDED_AFFINITY_LABEL,
+        EventCode.USER_UPDATED_AFFINITY_LABEL,
+        EventCode.USER_REMOVED_AFFINITY_LABEL,
+        EventCode.USER_ADD_CLUSTER_POLICY,
+        EventCode.USER_UPDATE_CLUSTER_POLICY,
+        EventCode.USER_REMOVE_CLUSTER_POLICY,
+    }
+)
 #: A host was added, removed or changed, or its status was.
-_HOSTS: Final = frozenset({12, 13, 14, 15, 16, 42, 43, 44, 498, 517, 600, 620})
+_HOSTS: Final = frozenset(
+    {
+        EventCode.VDS_FAILURE,
+        EventCode.VDS_DETECTED,
+        EventCode.VDS_RECOVER,
+        EventCode.VDS_MAINTENANCE,
+        EventCode.VDS_ACTIVATE,
+        EventCode.USER_ADD_VDS,
+        EventCode.USER_UPDATE_VDS,
+        EventCode.USER_REMOVE_VDS,
+        EventCode.VDS_APPROVE,
+        EventCode.VDS_SET_NONOPERATIONAL,
+        EventCode.USER_VDS_MAINTENANCE,
+        EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON,
+    }
+)
 #: A VM stopped or was changed.
-_VMS: Final = frozenset({33, 35, 39, 40, 61, 73, 119, 143, 501, 503})
+_VMS: Final = frozenset(
+    {
+        EventCode.USER_STOP_VM,
+        EventCode.USER_UPDATE_VM,
+        EventCode.USER_PAUSE_VM,
+        EventCode.USER_RESUME_VM,
+        EventCode.VM_DOWN,
+        EventCode.USER_INITIATED_SHUTDOWN_VM,
+        EventCode.VM_DOWN_ERROR,
+        EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE,
+        EventCode.USER_SUSPEND_VM,
+        EventCode.USER_SUSPEND_VM_OK,
+    }
+)
 _TELLING: Final = _RULES | _HOSTS | _VMS | VM_STARTED | MIGRATION_CODES
 
 

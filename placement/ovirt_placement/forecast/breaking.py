@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.problem.keys import refused_by_keys
+from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.violations import find_violations
@@ -49,6 +49,6 @@ def _broken(snapshot: Snapshot, cluster: str) -> dict[_Key, Broken]:
         one = violation.constraint
         found[one.family, one.groups, one.hard] = Broken(one, violation.offenders)
     placement = SnapshotPlacement(snapshot)
-    for refused in refused_by_keys(snapshot, cluster):
+    for refused in catalogue.momentary_constraints(snapshot, cluster):
         found[refused.family, refused.vms, refused.hard] = Broken(refused, refused.offenders(placement))
     return found

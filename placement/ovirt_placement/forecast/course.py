@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
-from ovirt_placement.rules.failover.failure_state import after_failure
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Survival
 from ovirt_placement.rules.failover.starts import Starts
 from ovirt_placement.rules.failover.units import Unit
-from ovirt_placement.rules.index import share
-from ovirt_placement.rules.memory import with_arrived
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling.ranking import order
+from ovirt_placement.rules.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class Course:
 def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> Course:
     """Hosts fail and their highly available VMs start again; then VMs that are down start one by one."""
     lost = [vm for host in down for vm in snapshot.vms_of_host.get(host, ())]
-    state = after_failure(snapshot, frozenset(down))
+    state = World(snapshot).failed(frozenset(down)).snapshot
     starts: list[Start] = []
     for cluster in dict.fromkeys(snapshot.host_by_id[host].cluster for host in down):
         found, state = _restarted(snapshot, state, cluster, down)
@@ -99,7 +95,7 @@ def _by_witness(
     state: Snapshot, survival: Survival, former: Mapping[str, str]
 ) -> tuple[list[Start], Snapshot]:
     for vm, host in survival.homes.items():
-        state = running(state, vm, host)
+        state = World(state).running(vm, host).snapshot
     return [Start(vm, host, former[vm]) for vm, host in survival.homes.items()], state
 
 
@@ -109,14 +105,4 @@ def _started(state: Snapshot, vm: str, former: str | None) -> tuple[Start, Snaps
         given = (rules for host in found.refused for reason, rules in host.reasons if reason.kind.veto)
         return Start(vm, None, former, tuple(dict.fromkeys(rule for rules in given for rule in rules))), state
     host = found.hosts[0].host
-    return Start(vm, host, former), running(state, vm, host)
-
-
-def running(state: Snapshot, vm: str, host: str) -> Snapshot:
-    """The state once a VM that was down runs on a host."""
-    known = state.vm_by_id[vm]
-    vms = {**state.vm_by_id, vm: replace(known, host=host, status="up")}
-    filled = with_arrived(state.host_by_id[host], known)
-    after = replace(state, vms=tuple(vms.values()), hosts=tuple({**state.host_by_id, host: filled}.values()))
-    share(after, state)
-    return after
+    return Start(vm, host, former), World(state).running(vm, host).snapshot

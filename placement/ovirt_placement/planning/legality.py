@@ -14,9 +14,6 @@ from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.verdict import Request
 
-#: States of a host that VMs can leave by migration.
-_LEAVABLE = ("up", "preparing_for_maintenance")
-
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:
     """All filters that a migration within a cluster must pass."""
@@ -36,20 +33,6 @@ def vetoes(
     for rule in filters_of(snapshot, cluster):
         for verdict in rule.filter(snapshot, request) if rule.filter is not None else ():
             yield from ((rule, reason) for reason in verdict.reasons if reason.kind.veto)
-
-
-def why_immovable(snapshot: Snapshot, vm: Vm) -> str | None:
-    """Why a running VM may not be migrated by the enforcer, whatever the target; None if it may."""
-    host = snapshot.host_by_id.get(vm.host or "")
-    if vm.hosted_engine:
-        return "it is the hosted engine"
-    if not vm.migratable:
-        return "it may not be migrated automatically (pinned, or only its user may)"
-    if host is None or host.status not in _LEAVABLE:
-        return f"its host is {host.status if host else 'not known'}"
-    if vm.status != "up" or vm.id in snapshot.pending_hosts:
-        return f"its status is {vm.status}, not up"
-    return None
 
 
 def legal(snapshot: Snapshot, step: Step) -> bool:

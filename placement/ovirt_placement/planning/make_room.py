@@ -19,7 +19,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.start_options import StartOptions
 from ovirt_placement.planning.verification import certify
-from ovirt_placement.rules.sentences import sentence
+from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.solving.budget import Budget
 
 #: What stands in for the name of a strategy.
@@ -43,8 +43,8 @@ class Room:
     #: Where it could start afterwards; None if nothing was found that lets it start.
     host: str | None
     plan: Plan
-    #: Why each host refuses it as things are, as sentences with names; none, if one takes it.
-    because: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Why each host refuses it as things are; none, if one takes it.
+    refusals: tuple[tuple[str, tuple[Reason, ...]], ...] = ()
 
 
 def make_room(snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadline: Deadline = NEVER) -> Room:
@@ -71,10 +71,9 @@ def make_room(snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadlin
     return Room(vm, host, plan)
 
 
-def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[str, tuple[Reason, ...]]]:
     for host in problem.hosts:
-        found = vetoes(snapshot, problem.cluster, (vm,), host)
-        yield host, tuple(dict.fromkeys(sentence(reason, snapshot) for _, reason in found))
+        yield host, tuple(reason for _, reason in vetoes(snapshot, problem.cluster, (vm,), host))
 
 
 #: VMs that are elsewhere than at the start, with their hosts.

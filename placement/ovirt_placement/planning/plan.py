@@ -1,4 +1,4 @@
-"""What is meant to be done in one cluster, as data: steps, what each waits for, and what stays broken."""
+"""What is meant to be done in one cluster, as data: steps, what each waits for, and what is not repaired."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from enum import StrEnum
 from functools import cached_property
 
 import msgspec
+
+from ovirt_placement.planning.obstacles import Obstacle
+from ovirt_placement.rules.reasons import Reason
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,16 +66,16 @@ class Remaining(Struct, frozen=True):
     hard: bool
     #: VMs that stand wrong or share the rule.
     vms: tuple[str, ...]
-    #: What stands in the way, as sentences with names; none, where nobody asked for its repair.
-    because: tuple[str, ...]
+    #: What stands in the way; nothing where nobody asked for its repair.
+    obstacles: tuple[Obstacle, ...]
 
 
 class Refused(Struct, frozen=True):
     """A step that a search took for legal and a rule refuses: the two disagree, and the rule is right."""
 
     step: Step
-    #: By which rule and why, as sentences with names.
-    because: tuple[str, ...]
+    #: By the rule of which name, and why.
+    vetoes: tuple[tuple[str, Reason], ...]
 
 
 class Failure(Struct, frozen=True):

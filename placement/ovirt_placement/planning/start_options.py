@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.legality import filters_of, request_for
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
+from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.forms import AtMost, Same
 from ovirt_placement.rules.memory import required_mb
 
 
@@ -22,9 +23,10 @@ class StartOptions:
         #: Hosts that it may start on as far as nothing that moves decides it.
         self.hosts = _hosts(snapshot, problem, vm)
         #: Running VMs that it must not share a host with, and those that it must.
-        self.rivals = frozenset(_rivals(snapshot, vm)) & problem.where.keys()
-        unified = hard_positive_group_of(snapshot).get(vm)
-        self.peers = frozenset(unified.vms if unified else ()) & problem.where.keys()
+        hard = [one for one in constraints(snapshot, problem.cluster) if one.hard and vm in one.vms]
+        self.rivals = frozenset(_rivals(hard, vm)) & problem.where.keys()
+        gathering = (one.vms for one in hard if isinstance(one.form, Same))
+        self.peers = frozenset[str]().union(*gathering) & problem.where.keys()
 
         start = ProblemPlacement(problem)
         self._at_first = {host: self._distance(start, host) for host in self.hosts}
@@ -85,7 +87,8 @@ def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
     return asked
 
 
-def _rivals(snapshot: Snapshot, vm: str) -> Iterator[str]:
-    for group in groups_of(snapshot).get(vm, ()):
-        if group.vms_rule.hard and not group.vms_rule.positive:
-            yield from (peer for peer in members(snapshot)[group.id] if peer != vm)
+def _rivals(hard: Iterable[Constraint], vm: str) -> Iterator[str]:
+    """VMs none of which may share a host with it."""
+    for form, vms in ((one.form, one.vms) for one in hard):
+        if isinstance(form, AtMost) and form.most == 1 and not form.place_of:
+            yield from (peer for peer in vms if form.own_set(peer) != form.own_set(vm))

@@ -8,18 +8,21 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import group_name, host_name
 from ovirt_placement.planning.deadline import NEVER, Deadline
-from ovirt_placement.planning.legality import why_immovable
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.ordering.ordering import order
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.unrepaired import End, remains
 from ovirt_placement.planning.verification import certify, refusal
+from ovirt_placement.rules.mobility import why_immovable
 from ovirt_placement.rules.violations import Violation, find_violations
 
 #: The word for it where a plan names its strategy.
 STRATEGY = "undo"
+
+
+_NO_WAY = Obstacle(ObstacleKind.NO_SEQUENCE)
 
 
 class Moved(NamedTuple):
@@ -34,7 +37,7 @@ class Undoing(NamedTuple):
     """The way back, and why VMs do not go it, by id."""
 
     plan: Plan
-    kept: Mapping[str, str]
+    kept: Mapping[str, Obstacle]
 
 
 def plan_back(
@@ -51,7 +54,7 @@ def plan_back(
     """
     kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
     homes = {one.vm: one.source for one in moved if one.vm not in kept and not _is_home(snapshot, one)}
-    while broken := _broken_anew(snapshot, cluster, homes):
+    while broken := _newly_broken(snapshot, cluster, homes):
         for vm in [vm for vm in homes if vm in broken]:
             kept[vm] = broken[vm]
             del homes[vm]
@@ -62,16 +65,17 @@ def plan_back(
         certified = certify(snapshot, problem, found.moves)
         if certified.refused is None:
             break
-        because = refusal(certified.end, cluster, certified.refused)
-        if because.keys() <= refused:
+        found_refused = refusal(certified.end, cluster, certified.refused)
+        if found_refused.keys() <= refused:
             break
-        refused |= because.keys()
-        for vm, host in because:
+        refused |= found_refused.keys()
+        for (vm, host), one in found_refused.items():
             if homes.get(vm) == host:
-                kept[vm] = "; ".join(because[vm, host].because) or "the rules refuse it"
+                reasons = tuple(reason for _, reason in one.vetoes)
+                kept[vm] = Obstacle(ObstacleKind.REFUSED, (vm,), (host,), reasons=reasons)
                 del homes[vm]
     after = {vm.id: vm.host for vm in certified.end.vms}
-    lost = {vm: "no legal way leads there" for vm, host in homes.items() if after[vm] != host}
+    lost = {vm: _NO_WAY for vm, host in homes.items() if after[vm] != host}
     proven = found.proven and not lost
     asks_no_repair = pose(certified.end, cluster, frozen, refused, PlanOptions(repair=frozenset()))
     plan = Plan(
@@ -90,25 +94,28 @@ def _homeward(step: Step, homes: Mapping[str, str]) -> Step:
     return replace(step, purpose=StepPurpose.BACK) if back else step
 
 
-def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[str, str]) -> str | None:
+def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[str, str]) -> Obstacle | None:
     """Why a VM cannot go back, whatever the others do."""
     vm, home = snapshot.vm_by_id.get(moved.vm), snapshot.host_by_id.get(moved.source)
     if vm is None or vm.host is None or vm.cluster != cluster:
-        return "it is gone, down, or in another cluster"
+        return Obstacle(ObstacleKind.NOT_HERE, (moved.vm,))
     if vm.host == moved.source:
         return None
     if vm.host != moved.target:
-        return f"somebody else moved it since: it is on {host_name(vm.host, snapshot)}"
+        return Obstacle(ObstacleKind.ELSEWHERE, (vm.id,), (moved.target, vm.host))
     if home is None or not home.up:
-        return f"its former host {host_name(moved.source, snapshot)} is not up"
-    return frozen.get(moved.vm) or why_immovable(snapshot, vm)
+        return Obstacle(ObstacleKind.HOME_DOWN, (vm.id,), (moved.source,))
+    if moved.vm in frozen:
+        return Obstacle(ObstacleKind.STAYS, (vm.id,), words=frozen[moved.vm])
+    why = why_immovable(snapshot, vm)
+    return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
 
 
 def _is_home(snapshot: Snapshot, moved: Moved) -> bool:
     return snapshot.vm_by_id[moved.vm].host == moved.source
 
 
-def _broken_anew(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, str]:
+def _newly_broken(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> dict[str, Obstacle]:
     """VMs whose way back would break a hard rule that holds now, with that as the reason."""
     end = replace(
         snapshot,
@@ -116,7 +123,7 @@ def _broken_anew(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) -> 
     )
     now = {_identity(violation) for violation in find_violations(snapshot, cluster) if violation.hard}
     return {
-        vm: f"it would break {' and '.join(group_name(group, snapshot) for group in violation.groups)}"
+        vm: Obstacle(ObstacleKind.BREAKS, (vm,), groups=violation.groups)
         for violation in find_violations(end, cluster)
         if violation.hard and _identity(violation) not in now
         for vm in violation.constraint.vms

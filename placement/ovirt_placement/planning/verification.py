@@ -14,9 +14,7 @@ from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.plan import Refused, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.rules.index import share
-from ovirt_placement.rules.memory import with_arrived, with_left
-from ovirt_placement.rules.sentences import sentence
+from ovirt_placement.rules.world import World
 
 
 class Certified(NamedTuple):
@@ -43,28 +41,13 @@ def certify(snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove]) 
 
 def apply(snapshot: Snapshot, step: Step) -> Snapshot:
     """The snapshot as it is once a step has succeeded."""
-    vms, hosts = dict(snapshot.vm_by_id), dict(snapshot.host_by_id)
-    for name, source in zip(step.vms, step.sources, strict=True):
-        vm = vms[name]
-        if source in hosts:
-            hosts[source] = with_left(hosts[source], vm)
-        if step.target in hosts:
-            hosts[step.target] = with_arrived(hosts[step.target], vm)
-        vms[name] = replace(vm, host=step.target)
-    after = replace(snapshot, vms=tuple(vms.values()), hosts=tuple(hosts.values()))
-    share(after, snapshot)
-    return after
+    return World(snapshot).moved(step.vms, step.target).snapshot
 
 
 def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], Refused]:
     """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
-    because = tuple(
-        dict.fromkeys(
-            f"{rule.name}: {sentence(reason, snapshot)}"
-            for rule, reason in vetoes(snapshot, cluster, step.vms, step.target)
-        )
-    )
-    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, because=because))
+    found = tuple((rule.name, reason) for rule, reason in vetoes(snapshot, cluster, step.vms, step.target))
+    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, vetoes=found))
 
 
 def _step(placement: ProblemPlacement, ordered: OrderedMove) -> Step:

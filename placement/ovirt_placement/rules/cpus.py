@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 
 #: What a vCPU that does not run yet is taken to need, and what managing storage does: the engine's
 #: VcpuConsumptionPercentage.
@@ -21,6 +21,11 @@ VCPU_PERCENT = 10
 def cpus_of(host: Host, *, threads: bool) -> int:
     """The CPUs of a host: its threads, if these count and are known, or its cores."""
     return (host.threads or host.cores) if threads else host.cores
+
+
+def cores_of(host: Host, cluster: Cluster) -> int:
+    """What counts as a core is the cluster's choice: its threads, if they are known, or its cores."""
+    return cpus_of(host, threads=cluster.count_threads_as_cores)
 
 
 def total_load(host: Host, *, threads: bool) -> int:

@@ -46,3 +46,4 @@ class Reason(Record, frozen=True):
     host: str | None = None
     number: float | None = None
     unit: str | None = None
+    status: str | None = None

@@ -24,6 +24,18 @@ class UnitKind(StrEnum):
     BALANCE = "load_balancing"
 
 
+class Scope(StrEnum):
+    """What the answer of a filter hangs on, apart from the VM, its groups and the host itself."""
+
+    #: Anything in the cluster.
+    CLUSTER = "cluster"
+    #: What is on the host that is asked about.
+    HOST = "host"
+    #: The same; of several VMs that no hard positive group ties to others it says at once what it would say
+    #: of each in turn.
+    HOST_AT_ONCE = "host_at_once"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rule:
     """One rule. What it is asked for is None where the engine alone answers by it."""
@@ -55,6 +67,12 @@ class Rule:
     #: Of a fixed filter, all that its answer hangs on of a VM, by its id: VMs of which that is equal need be
     #: asked about once. None where nobody says.
     alike: Callable[[Snapshot, str], Hashable] | None = None
+    #: What a filter's answer hangs on at most.
+    scope: Scope = Scope.CLUSTER
+    #: Whether plans compute it for every placement themselves: room, and the peers that the engine sees.
+    computed: bool = False
+    #: Whether its vetoes are about an amount of memory that a host lacks.
+    amounts: bool = False
     #: Whether it lets the lot decide between hosts that are equally good.
     draws: bool = False
     #: The VMs that are to come to one host, if the rule needs to know in which order the engine is expected
@@ -73,12 +91,18 @@ class Rule:
     peers: Callable[[Snapshot, Request], frozenset[str]] | None = None
     #: Where other VMs are, by id, that the hosts offered refute to be where expected; None: elsewhere.
     refuted: Callable[[Snapshot, Request], Mapping[str, str | None]] | None = None
+    #: Of a VM, by its id, the peers that the filter has it join wherever they are.
+    joins: Callable[[Snapshot, str], frozenset[str]] = lambda snapshot, vm: frozenset()
+    #: Of a VM, by its id, whether no start of some others can open a host to it that is closed now.
+    only_narrows: Callable[[Snapshot, str, frozenset[str]], bool] = lambda snapshot, vm, others: False
     #: Other VMs by which the engine's own filters have judged the hosts that they offer.
     judged_by_engine: Callable[[Snapshot, Request], frozenset[str]] = lambda snapshot, request: frozenset()
     weight: Ranking | None = None
     balance: Balance | None = None
     #: The invariants that it keeps in a cluster, by the cluster's id.
     constraints: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
+    #: Those that hold for the moment only, since they hang on the filter's answers as things stand.
+    momentary: Callable[[Snapshot, str], Iterable[Constraint]] | None = None
 
     def is_fixed(self, snapshot: Snapshot, cluster: str) -> bool:
         """Whether what a filter says of a host of the cluster is the same wherever other VMs go."""

@@ -15,4 +15,5 @@ def sentence(reason: Reason, snapshot: Snapshot) -> str:
         group=group_name(reason.group or "", snapshot),
         number=reason.number,
         unit=reason.unit or "",
+        status=reason.status or "",
     )

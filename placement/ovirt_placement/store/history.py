@@ -14,6 +14,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Row, Table, or_, select
 
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.causes import Cause, sentence
 from ovirt_placement.store.intents import OPEN_STATES, IntentState
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import held_steps, intents, now, plans
@@ -66,6 +67,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
     #: In seconds since the epoch, by the database's clock; `updated` is when its state was last changed.
     created: float
     updated: float
+    cause: Cause | None
     error: str | None
     plan: str | None
     step: int | None
@@ -75,6 +77,11 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
     def seconds(self) -> float:
         """From before it was asked for until its state was last changed."""
         return self.updated - self.created
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed or is unknown, in one sentence."""
+        return sentence(self.cause, self.error)
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,7 +217,9 @@ def _migrations(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Mig
 
 def _migration(row: Row[Any]) -> Migration:
     outcome = None if row.outcome is None else msgspec.convert(row.outcome, Outcome)
-    return Migration(**{**row._asdict(), "state": IntentState(row.state), "outcome": outcome})
+    cause = row.cause and Cause(row.cause)
+    known = {"state": IntentState(row.state), "cause": cause, "outcome": outcome}
+    return Migration(**{**row._asdict(), **known})
 
 
 def _columns_of(table: Table, record: type[msgspec.Struct]) -> tuple[ColumnElement[Any], ...]:

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, CursorResult, Row
 
 from ovirt_placement.store import set_back
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.causes import Cause, sentence
 from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.pauses import refuse_if_paused
@@ -94,8 +95,14 @@ class Intent(IntendedMigration, frozen=True, kw_only=True):
     updated: float
     #: Seconds since `updated` when this was read, by the database's clock; never negative.
     age_seconds: float
-    #: Why it failed or is unknown.
+    #: Why it failed or is unknown: what something depends on, and the words of the engine or of ours.
+    cause: Cause | None = None
     error: str | None
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed or is unknown, in one sentence."""
+        return sentence(self.cause, self.error)
 
     @property
     def open(self) -> bool:
@@ -155,13 +162,13 @@ class Store(StoreAccess):
         chosen = {} if target is None else {"target": target}
         return self._move(intent_id, IntentState.DONE, **chosen)
 
-    def fail(self, intent_id: int, error: str) -> Intent:
+    def fail(self, intent_id: int, error: str | None, cause: Cause | None = None) -> Intent:
         """Record that the engine refused, or that the VM did not arrive."""
-        return self._move(intent_id, IntentState.FAILED, error)
+        return self._move(intent_id, IntentState.FAILED, error=error, cause=cause)
 
-    def lose(self, intent_id: int, error: str) -> Intent:
+    def lose(self, intent_id: int, error: str, cause: Cause | None = None) -> Intent:
         """Record that it is not known whether the engine accepted, or how the migration ended."""
-        return self._move(intent_id, IntentState.UNKNOWN, error)
+        return self._move(intent_id, IntentState.UNKNOWN, error=error, cause=cause)
 
     def open_intents(self) -> tuple[Intent, ...]:
         """List the intents whose end is not known, oldest first: what a start must reconcile."""
@@ -190,7 +197,7 @@ class Store(StoreAccess):
             old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < long_ago)
             return rows.execute(old).rowcount
 
-    def _move(self, intent_id: int, state: IntentState, error: str | None = None, **changes: str) -> Intent:
+    def _move(self, intent_id: int, state: IntentState, **changes: str | None) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake.
 
         SQLite knows `RETURNING` since 3.35 only: who has written reads it back within the transaction.
@@ -199,7 +206,7 @@ class Store(StoreAccess):
             change = (
                 rows.update(intents)
                 .where(intents.c.id == intent_id, _in(_MAY_FOLLOW[state]))
-                .values(state=state.value, updated=now(), error=error, **changes)
+                .values({"state": state.value, "updated": now(), "error": None, "cause": None} | changes)
             )
             if rows.execute(change).rowcount == 1:
                 return _read(rows, intent_id)
@@ -231,4 +238,5 @@ def _read(rows: EngineRows, intent_id: int) -> Intent:
 
 def _intent(row: Row[Any]) -> Intent:
     age = max(0.0, row.age_seconds)
-    return Intent(**{**row._asdict(), "state": IntentState(row.state), "age_seconds": age})
+    known = {"state": IntentState(row.state), "cause": row.cause and Cause(row.cause), "age_seconds": age}
+    return Intent(**{**row._asdict(), **known})

@@ -38,6 +38,8 @@ intents = Table(
     Column("outcome", JSON(none_as_null=True)),
     # A digest of what it was decided under.
     Column("fingerprint", String),
+    # Why it failed or is unknown, where something depends on it.
+    Column("cause", String),
     Index("ix_intents_engine_vm", "engine", "vm"),
     Index("ix_intents_engine_state", "engine", "state"),
     Index("ix_intents_engine_plan", "engine", "plan"),

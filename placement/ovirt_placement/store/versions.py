@@ -15,7 +15,7 @@ from ovirt_placement.store.migrations import (
     version_0006_gates,
     version_0007_leases,
     version_0008_ha_watch,
-    version_0009_repairs,
+    version_0009_names_and_causes,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -29,7 +29,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0006_gates.migrate,
     version_0007_leases.migrate,
     version_0008_ha_watch.migrate,
-    version_0009_repairs.migrate,
+    version_0009_names_and_causes.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_enforcer.gates.history import REFUSED
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.leases import LeaseStore
@@ -157,7 +157,7 @@ def test_only_what_was_lately_and_migrations_without_a_plan_too(bench: Bench) ->
             connection.exec_driver_sql(
                 f"UPDATE {table} SET created = created - 7200, updated = updated - 7200"
             )
-    bench.store.fail(bench.prepare("v5", plan="forgotten").id, f"{REFUSED}no")
+    bench.store.fail(bench.prepare("v5", plan="forgotten").id, "no", Cause.TARGET_REFUSED)
     assert "migration of v5 to h2: failed: refused: no" in bench.ask("history", "--since", "1h")
     assert bench.plan.id not in bench.ask("history", "--since", "90m")
     assert bench.plan.id in bench.ask("history", "--since", "3h")
@@ -214,7 +214,7 @@ def test_why_a_vm_is_not_moved_that_cannot_be(bench: Bench) -> None:
 
 def test_why_a_vm_is_not_moved_that_the_engine_refused_to_move_or_moves_now(bench: Bench) -> None:
     bench.planned()
-    bench.store.fail(bench.prepare().id, f"{REFUSED}a filter says no")
+    bench.store.fail(bench.prepare().id, "a filter says no", Cause.TARGET_REFUSED)
     text = bench.ask("why-not", "web1")
     assert " to beta: refused: a filter says no" in text
     intent = prepared(

@@ -10,6 +10,7 @@ from ovirt_enforcer.gates.approval import moves
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.approvals import Approval
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import IntentState
 from tests.builders import CLUSTER, host, snapshot, vm
 
@@ -43,7 +44,7 @@ def test_each_step_of_the_approved_plan_passes() -> None:
 @pytest.mark.parametrize("how", ["done", "failed", "refused", "under way"])
 def test_an_approval_is_used_up_step_by_step(how: str) -> None:
     state = {"done": IntentState.DONE, "under way": IntentState.ACCEPTED}.get(how, IntentState.FAILED)
-    used = intent(state, 50, error="refused: no" if how == "refused" else None)
+    used = intent(state, 50, cause=Cause.TARGET_REFUSED if how == "refused" else None)
     facts: dict[str, Any] = {"under_way": [used]} if how == "under way" else {"history": (used,)}
     for rest in (BOTH, plan(SECOND)):
         assert admitted(gates(APPROVE, approvals=(word(),), **facts), *WORLD, of=SECOND, within=rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_enforcer.gates.history import NEVER_ASKED
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import CLUSTER, host, vm
 
@@ -29,8 +29,8 @@ def test_it_opens_after_many_failures_within_its_time() -> None:
 
 
 def test_refusals_and_what_was_never_asked_are_no_failures() -> None:
-    for error in ("refused: no room", NEVER_ASKED):
-        many = tuple(intent(FAILED, age, f"v{age}", error) for age in range(9, 0, -1))
+    for cause in (Cause.TARGET_REFUSED, Cause.VM_REFUSED, Cause.NEVER_ASKED):
+        many = tuple(intent(FAILED, age, f"v{age}", cause=cause) for age in range(9, 0, -1))
         assert admitted(gates(history=many))
 
 

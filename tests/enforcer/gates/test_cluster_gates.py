@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import IntentState
 from tests.builders import Part, cluster, host, pending, snapshot, vm
 
@@ -110,7 +111,7 @@ def test_a_cluster_has_a_limit_of_its_own() -> None:
 
 def test_what_is_under_way_counts_for_the_hour_and_what_was_refused_does_not() -> None:
     few = limited(cluster_migrations_per_hour=2)
-    refused = intent(FAILED, 1, "c", "refused: no room")
+    refused = intent(FAILED, 1, "c", "no room", cause=Cause.TARGET_REFUSED)
     under_way = [intent(ACCEPTED, 3000, "d", None, source="n0", target="n1")]
     parts = (*PARTS, host("n0"), host("n1"), vm("d", "n0"))
     assert admitted(gates(few, under_way, history=(refused,)), *parts)

@@ -15,6 +15,7 @@ from ovirt_enforcer.gates.admission import Closed
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.plan import Step
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import cluster, host, snapshot, vm
 
@@ -22,7 +23,6 @@ from .judging import gates
 
 CLUSTERS, HOSTS, VMS = ("c0", "c1"), 3, 6
 ENDS = (IntentState.DONE, IntentState.FAILED, None)
-REFUSED = "refused: no"
 
 
 class Wish(NamedTuple):
@@ -76,7 +76,7 @@ class Run:
     step: int
     ended: float | None = None
     state: IntentState = IntentState.ACCEPTED
-    error: str | None = None
+    cause: Cause | None = None
 
     def intent(self, number: int, now: float) -> Intent:
         updated = self.began if self.ended is None else self.ended
@@ -92,7 +92,8 @@ class Run:
             created=self.began,
             updated=updated,
             age_seconds=now - updated,
-            error=self.error,
+            error=None,
+            cause=self.cause,
         )
 
 
@@ -137,7 +138,7 @@ class World:
         limits, size = self.limits, len(step.vms)
         moving = [(run.source, run.target, run.cluster, run.vm) for run in self.under_way()]
         moving += [(self.places[vm], "nobody knows", "c0", vm) for vm in self.foreign]
-        begun = [run for run in self.runs if run.error != REFUSED]
+        begun = [run for run in self.runs if run.cause is not Cause.TARGET_REFUSED]
         hour = [run for run in begun if self.now - run.began < 3600.0]
         cycle = [run for run in begun if self.now - run.began < limits.interval_seconds]
         counts = (
@@ -176,8 +177,8 @@ class World:
         run.ended, run.state = self.now, state
         if state is IntentState.DONE:
             self.places[run.vm] = run.target
-        else:
-            run.error = REFUSED if refuse else "it broke"
+        elif refuse:
+            run.cause = Cause.TARGET_REFUSED
 
     def _history(self) -> tuple[Intent, ...]:
         return tuple(self._intents(ended=True))

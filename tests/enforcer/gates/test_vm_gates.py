@@ -5,13 +5,18 @@ from __future__ import annotations
 import pytest
 
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.gates.history import HOUR_SECONDS, NEVER_ASKED
+from ovirt_enforcer.gates.history import HOUR_SECONDS
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import snapshot
 
 from .judging import ENFORCE, PARTS, STEP, admitted, closed, gates, intent, plan, step
 
 FAILED, DONE = IntentState.FAILED, IntentState.DONE
+
+
+def refused(age: float, error: str) -> Intent:
+    return intent(FAILED, age, error=error, cause=Cause.TARGET_REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -22,15 +27,31 @@ FAILED, DONE = IntentState.FAILED, IntentState.DONE
         ([intent(FAILED, 700), intent(FAILED, 601)], "cooldown"),
         ([intent(FAILED, 1300), intent(FAILED, 1201)], None),
         ([intent(FAILED, 700), intent(DONE, 601)], None),
-        ([intent(FAILED, 10, error=NEVER_ASKED)], None),
-        ([intent(FAILED, 10, error="refused: no room")], None),
-        ([intent(FAILED, 700), intent(FAILED, 601), intent(FAILED, 9, error="refused: no room")], "cooldown"),
-        ([intent(FAILED, 10, error="refused: VM a is being backed up, backup 7")], "backup"),
-        ([intent(FAILED, 601, error="refused: VM a is being backed up, backup 7")], None),
-        ([intent(FAILED, 70, error="refused: backup"), intent(FAILED, 9, error="refused: room")], None),
+        ([intent(FAILED, 10, cause=Cause.NEVER_ASKED)], None),
+        ([refused(10, "no room")], None),
+        (
+            [
+                intent(FAILED, 700),
+                intent(FAILED, 601),
+                refused(9, "no room"),
+            ],
+            "cooldown",
+        ),
+        (
+            [refused(10, "VM a is being backed up, backup 7")],
+            "backup",
+        ),
+        ([refused(601, "VM a is being backed up, backup 7")], None),
+        (
+            [
+                refused(70, "backup"),
+                refused(9, "room"),
+            ],
+            None,
+        ),
         ([intent(DONE, 119)], "just_moved"),
         ([intent(DONE, 121)], None),
-        ([intent(DONE, 119), intent(FAILED, 9, error="refused: no room")], "just_moved"),
+        ([intent(DONE, 119), refused(9, "no room")], "just_moved"),
         ([intent(DONE, HOUR_SECONDS - 1)] * 6, "vm_limit"),
         ([intent(DONE, HOUR_SECONDS - 1)] * 5, None),
         ([intent(DONE, HOUR_SECONDS + 1)] * 6, None),
@@ -58,7 +79,7 @@ def test_the_reasons_name_the_target_the_error_and_the_limit() -> None:
     assert gates(history=(intent(DONE, 200),) * 7).frozen(state) == {
         "a": "migrated 7 times in the last hour, as often as vm_migrations_per_hour allows"
     }
-    assert gates(history=(intent(FAILED, 1, error="refused: a backup runs"),)).frozen(state) == {
+    assert gates(history=(refused(1, "a backup runs"),)).frozen(state) == {
         "a": "the engine refused, since it is being backed up; it is asked again after 600 s"
     }
 

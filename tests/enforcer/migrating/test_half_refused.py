@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import IntentState, Store
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
@@ -40,5 +41,5 @@ def test_what_went_is_followed_to_its_end_and_what_did_not_is_a_refusal(tmp_path
     store.close()
     assert [intent.state for intent in ended if intent.vm == "a"] == [IntentState.DONE]
     first_of_b = next(intent for intent in ended if intent.vm == "b")
-    assert (first_of_b.error or "").startswith("refused: ")
+    assert first_of_b.cause is Cause.TARGET_REFUSED
     assert engine.snapshot().vm_by_id["a"].host == "h0"

@@ -17,6 +17,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.writing.migration import Conflict, PermissionDenied, Refused, Vetoed
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Intent, IntentState, Store
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
@@ -99,8 +100,8 @@ def test_the_next_best_host_is_tried_at_once_and_the_first_never_again(world: Wo
         ("h2", IntentState.FAILED),
         ("h3", IntentState.DONE),
     ]
-    error = world.intents()[0].error or ""
-    assert error == "refused: an external filter of the scheduling policy refused the host"
+    refused = world.intents()[0]
+    assert refused.reason == "refused: an external filter of the scheduling policy refused the host"
 
 
 def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(world: World) -> None:
@@ -134,7 +135,7 @@ def test_a_refused_host_is_asked_for_again_once_the_rules_have_changed(world: Wo
     assert world.place in {"h2", "h3"}
 
 
-def refusal(target: str, error: str, age: float, state: Snapshot = TOO_CLOSE) -> Intent:
+def refusal(target: str, cause: Cause, age: float, state: Snapshot = TOO_CLOSE) -> Intent:
     return Intent(
         id=1,
         vm="a",
@@ -147,7 +148,8 @@ def refusal(target: str, error: str, age: float, state: Snapshot = TOO_CLOSE) ->
         created=0.0,
         updated=0.0,
         age_seconds=age,
-        error=error,
+        error=FILTERED,
+        cause=cause,
         fingerprint=digest(state, "a", ("h1", target)),
     )
 
@@ -168,13 +170,13 @@ FILTERED = "Cannot migrate VM. There is no host that satisfies current schedulin
 def test_a_refusal_is_of_the_target_or_of_any(
     rejection: Vetoed | Refused | Conflict | PermissionDenied, leaves_out: bool, waits: bool
 ) -> None:
-    intent = refusal("h2", refusals.error_of(rejection, "h2"), age=1.0)
+    intent = refusal("h2", refusals.cause_of(rejection, "h2"), age=1.0)
     assert bool(refusals.left_out(TOO_CLOSE, [intent], 600.0)) is leaves_out
     assert bool(refusals.waiting(TOO_CLOSE, [intent], 600.0)) is waits
 
 
 def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
-    intent = refusal("h2", refusals.error_of(Vetoed(), None), age=1.0)
+    intent = refusal("h2", refusals.cause_of(Vetoed(), None), age=1.0)
     assert refusals.left_out(TOO_CLOSE, [intent], 600.0) == {}
     assert refusals.waiting(TOO_CLOSE, [intent], 600.0).keys() == {"a"}
 
@@ -183,12 +185,12 @@ def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
     ("times", "age", "still"), [(1, 599, True), (1, 601, False), (2, 1199, True), (2, 1201, False)]
 )
 def test_each_refusal_in_a_row_doubles_the_pause(times: int, age: float, still: bool) -> None:
-    history = [refusal("h2", refusals.error_of(Vetoed(), "h2"), age)] * times
+    history = [refusal("h2", refusals.cause_of(Vetoed(), "h2"), age)] * times
     assert bool(refusals.left_out(TOO_CLOSE, history, 600.0)) is still
 
 
 def test_what_changes_the_circumstances_and_what_does_not() -> None:
-    history = [refusal("h2", refusals.error_of(Vetoed(), "h2"), 1.0)]
+    history = [refusal("h2", refusals.cause_of(Vetoed(), "h2"), 1.0)]
 
     def still(state: Snapshot) -> bool:
         return bool(refusals.left_out(state, history, 600.0))
@@ -211,6 +213,6 @@ def test_what_changes_the_circumstances_and_what_does_not() -> None:
 
 
 def test_many_refusals_in_a_row_let_the_vm_rest() -> None:
-    history = [refusal(f"h{number}", refusals.error_of(Vetoed(), "h"), 1.0) for number in range(2, 8)]
+    history = [refusal(f"h{number}", refusals.cause_of(Vetoed(), "h"), 1.0) for number in range(2, 8)]
     assert refusals.waiting(TOO_CLOSE, history, 600.0).keys() == {"a"}
     assert refusals.waiting(TOO_CLOSE, history[:5], 600.0) == {}

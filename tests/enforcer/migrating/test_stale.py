@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.gates.admission import Admitted, Gates
-from ovirt_enforcer.gates.history import NEVER_ASKED
 from ovirt_enforcer.migrating.executor import Stale
 from ovirt_enforcer.service.freshness import Freshness
 from ovirt_placement.engine.connection.sso import SdkConnection
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntentState, Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
@@ -50,7 +50,7 @@ def test_a_step_is_not_sent_after_a_log_in_that_took_long(
         at_next_log_in(monkeypatch, lambda: bench.pass_time(20))
         with pytest.raises(Stale):
             executor.begin(bench.task(fresh_until=3.0))
-        assert [intent.error for intent in bench.intents()] == [NEVER_ASKED]
+        assert [intent.cause for intent in bench.intents()] == [Cause.NEVER_ASKED]
         assert bench.begun() == []
         # Nothing waits within the connection, to be sent with what comes next.
         (intent,) = executor.begin(bench.task(fresh_until=30.0))
@@ -87,7 +87,7 @@ def test_nothing_is_sent_after_a_pause_that_came_during_a_log_in(
         at_next_log_in(monkeypatch, lambda: paused_by_eve(bench))
         with pytest.raises(Paused, match="eve paused everything"):
             executor.begin(bench.task(fresh_until=30.0))
-        assert [intent.error for intent in bench.intents()] == [NEVER_ASKED]
+        assert [intent.cause for intent in bench.intents()] == [Cause.NEVER_ASKED]
         connection.get("/vms")
     assert bench.begun() == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_enforcer.policy_simulation.scene import Scene
 from ovirt_enforcer.policy_simulation.simulation import simulate
-from ovirt_placement.planning.assignment.engine_gain import gains
+from ovirt_placement.rules.engine_enforcement.gain import gains
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, cluster, group, host, snapshot, vm
 
 BUSY = snapshot(

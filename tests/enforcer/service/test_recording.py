@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer import audit
-from ovirt_enforcer.gates.history import NEVER_ASKED, REFUSED
 from ovirt_enforcer.service.metrics import Metrics
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_placement.model import Snapshot
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_service.errors import UserError
@@ -126,7 +126,7 @@ def test_what_has_begun_is_planned_no_more(bench: Bench) -> None:
 def test_a_step_that_repaired_nothing_says_so_too(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",)), step("c", repairs=("apart",)))
     bench.done("b", 1)
-    bench.recorder.ended(bench.store.fail(bench.prepare("c", 2).id, f"{REFUSED}no room"))
+    bench.recorder.ended(bench.store.fail(bench.prepare("c", 2).id, "no room", Cause.TARGET_REFUSED))
     bench.recorder.look(state("h2"))
     (plan,) = bench.history.plans(since_seconds=60)
     assert [one.outcome and (one.outcome.gain, one.outcome.rules[0].holds) for one in plan.migrations] == [
@@ -140,7 +140,7 @@ def test_a_step_that_repaired_nothing_says_so_too(bench: Bench) -> None:
 
 def test_what_others_repaired_is_no_gain_of_a_step_that_failed(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",)))
-    bench.recorder.ended(bench.store.fail(bench.prepare("b", 1).id, NEVER_ASKED))
+    bench.recorder.ended(bench.store.fail(bench.prepare("b", 1).id, None, Cause.NEVER_ASKED))
     bench.recorder.look(state("h1"))
     assert bench.value("repairs_achieved_total") == 0
     assert bench.value("migrations_total", result="never_asked") == 1

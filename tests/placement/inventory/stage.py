@@ -29,13 +29,15 @@ from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_password
 
 TURN_SECONDS = 0.3
+#: A turn waits for all that it asks, however busy the machine is.
+PATIENT_SECONDS = 60.0
 SETTINGS = replace(USUAL, late_event_probability=0.4, host_detection_seconds=1.0, host_fence_seconds=3.0)
 
 
 class Stage:
     """An engine, whoever follows it, and a clock that both live by."""
 
-    def __init__(self, state: Snapshot, password: Path) -> None:
+    def __init__(self, state: Snapshot, password: Path, patience_seconds: float = PATIENT_SECONDS) -> None:
         self.engine = Engine.from_snapshot(
             state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=5, settings=SETTINGS
         )
@@ -46,7 +48,12 @@ class Stage:
         self.connection: EngineConnection = connect(settings)
         self.now = 0.0
         self.failures = 0
-        self.follower = Follower(self.connection, lambda: self.now, lambda vm, host, before: None)
+        self.follower = Follower(
+            self.connection,
+            lambda: self.now,
+            lambda vm, host, before: None,
+            patience_seconds=patience_seconds,
+        )
         self.details_at = float("-inf")
 
     def turn(self, seconds: float = TURN_SECONDS) -> None:
@@ -97,8 +104,8 @@ def in_order(snapshot: Snapshot) -> Snapshot:
 
 
 @contextmanager
-def staged(folder: Path, state: Snapshot) -> Iterator[Stage]:
-    stage = Stage(state, write_password(folder))
+def staged(folder: Path, state: Snapshot, patience_seconds: float = PATIENT_SECONDS) -> Iterator[Stage]:
+    stage = Stage(state, write_password(folder), patience_seconds)
     try:
         stage.begin()
         yield stage

@@ -13,6 +13,7 @@ from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.legality import legal
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
@@ -210,7 +211,7 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName)
     plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))
     assert not plan.steps
     (left,) = plan.remaining
-    assert left.because[0].startswith("migrations of its VMs were left out: with them, HA VMs")
+    assert left.obstacles[0].kind is ObstacleKind.RESERVATION
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(planned(unreserved)) == ["a to h1"]
 
@@ -223,4 +224,4 @@ def test_a_negative_group_with_more_vms_than_hosts_says_so_however_large_it_is()
         group("g", APART, " ".join(names)),
     )
     (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), NEVER)
-    assert left.because[0] == "its 300 running VMs need a host each, and only 200 can have one"
+    assert left.obstacles[0] == Obstacle(ObstacleKind.HOST_EACH, needed=300, available=200, count=300)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.planning import verification
 from ovirt_placement.planning.legality import legal
@@ -64,7 +65,7 @@ def test_the_engine_refuses_a_vm_of_a_group_that_must_be_on_hosts_and_lists_none
     state = snapshot(*THREE_HOSTS, *CROWDED, group("nowhere", vms="a", hosts_rule=TOGETHER))
     plan = make_plan(state, CLUSTER)
     assert plan.steps == ()
-    assert "the engine keeps VM a off this host" in "\n".join(plan.remaining[0].because)
+    assert "the engine keeps VM a off this host" in "\n".join(plan_record(plan, state).remaining[0].because)
 
 
 def test_the_engine_refuses_a_vm_whose_peer_is_on_its_way_in_another_cluster() -> None:
@@ -106,7 +107,8 @@ def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_told(monkeypatch: 
     assert not plan.proven
     (dropped,) = plan.refused
     assert dropped.step.target == "h2"
-    assert dropped.because == (f"ThirdParty: does not like VM {dropped.step.vms[0]} there",)
+    (told,) = plan_record(plan, state).refused
+    assert told.because == (f"ThirdParty: does not like VM {dropped.step.vms[0]} there",)
 
 
 def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(

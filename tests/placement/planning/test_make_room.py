@@ -72,7 +72,7 @@ def test_what_stands_in_the_way_is_named_where_nothing_helps() -> None:
     room = make_room(state, "new")
     assert room.host is None
     assert room.plan.steps == ()
-    ((where, why),) = room.because
+    ((where, why),) = room.refusals
     assert where == "h1"
     assert why
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from ovirt_placement.answers.plans.obstacles import obstacle_text
 from ovirt_placement.model import Rule, Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import holds, make_plan
@@ -37,7 +38,8 @@ def moves(plan: Plan) -> list[str]:
 
 
 def why(plan: Plan) -> str:
-    return "\n".join(reason for group in plan.remaining for reason in group.because)
+    found = (one for rule in plan.remaining for one in rule.obstacles)
+    return "\n".join(obstacle_text(one, snapshot()) for one in found)
 
 
 def test_the_minority_joins_the_majority() -> None:
@@ -115,7 +117,7 @@ def test_soft_groups_are_repaired_where_that_is_asked_for_and_told_in_any_case(r
     )
     told = make_plan(state, CLUSTER)
     assert told.steps == ()
-    assert [(rule.groups, rule.hard, rule.because) for rule in told.remaining] == [(("g",), False, ())]
+    assert [(rule.groups, rule.hard, rule.obstacles) for rule in told.remaining] == [(("g",), False, ())]
     repaired = make_plan(state, CLUSTER, options=PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT})))
     assert repaired.migrations == 1
     assert repaired.remaining == ()

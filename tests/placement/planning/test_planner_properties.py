@@ -104,7 +104,7 @@ def test_what_remains_broken_is_named_with_a_reason(cluster: Snapshot) -> None:
     plan = planned(cluster)
     score, _ = end_of(cluster, plan)
     assert len(plan.remaining) == sum(score)
-    assert all(rule.because for rule in plan.remaining)
+    assert all(rule.obstacles for rule in plan.remaining)
 
 
 @settings(max_examples=40, deadline=None)
@@ -114,7 +114,7 @@ def test_with_hard_rules_alone_to_repair_what_is_soft_is_told_and_not_explained(
     score, _ = end_of(cluster, plan)
     assert score[0] == BruteForce(cluster).best()[0][0]
     assert len(plan.remaining) == sum(score)
-    assert all(bool(rule.because) is rule.hard for rule in plan.remaining)
+    assert all(bool(rule.obstacles) is rule.hard for rule in plan.remaining)
 
 
 @settings(max_examples=40, deadline=None)

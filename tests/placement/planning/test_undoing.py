@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ovirt_placement.answers.plans.obstacles import kept_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.undoing import Moved, Undoing, plan_back
@@ -15,6 +16,10 @@ def back(state: Snapshot, *moved: str, held: dict[str, str] | None = None) -> Un
 
 def moves(undoing: Undoing) -> list[tuple[tuple[str, ...], str]]:
     return [(step.vms, step.target) for step in undoing.plan.steps]
+
+
+def kept(undoing: Undoing, state: Snapshot) -> dict[str, str]:
+    return {vm: kept_text(why, state) for vm, why in undoing.kept.items()}
 
 
 def test_what_no_rule_minds_goes_back() -> None:
@@ -36,7 +41,7 @@ def test_what_would_break_a_hard_rule_that_holds_stays_and_the_rest_goes_back() 
     )
     undoing = back(state, "a h1 h2", "c h1 h2")
     assert moves(undoing) == [(("c",), "h1")]
-    assert undoing.kept == {"a": "it would break affinity group the pair"}
+    assert kept(undoing, state) == {"a": "it would break affinity group the pair"}
 
 
 def test_two_of_whom_only_one_may_return_stay_both() -> None:
@@ -80,7 +85,7 @@ def test_who_was_moved_since_or_cannot_move_or_is_held_stays() -> None:
         held={"held": "it cools down"},
     )
     assert moves(undoing) == []
-    assert undoing.kept == {
+    assert kept(undoing, state) == {
         "elsewhere": "somebody else moved it since: it is on h3",
         "pinned": "it may not be migrated automatically (pinned, or only its user may)",
         "held": "it cools down",

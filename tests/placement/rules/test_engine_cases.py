@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.engine_order import tiers as tiers_of_engine
 from ovirt_placement.rules import rank_selector
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
@@ -20,6 +19,7 @@ from ovirt_placement.rules.built_in import (
     vm_to_hosts_weight,
 )
 from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.engine_enforcement.order import tiers as tiers_of_engine
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import even_cpu, even_memory

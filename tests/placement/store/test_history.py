@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
 from ovirt_placement.store.intents import Store
 from tests.placement.databases import database
@@ -56,10 +57,10 @@ def test_a_plan_is_read_with_its_migrations_and_what_held_it(store: Store, histo
     history.record_plan("p1", "c", document, epoch=3)
     history.record_held("p1", {2: ("window", "only at night")})
     history.record_held("p1", {2: ("window", "only at weekends"), 1: ("mode", "observe")})
-    store.fail(prepare(store, "v1", "p1"), "refused: no")
+    store.fail(prepare(store, "v1", "p1"), "no", Cause.TARGET_REFUSED)
     (found,) = history.plans(since_seconds=60)
     assert (found.id, found.cluster, found.epoch, found.document) == ("p1", "c", 3, document)
-    assert [(one.vm, one.step, one.state, one.error) for one in found.migrations] == [
+    assert [(one.vm, one.step, one.state, one.reason) for one in found.migrations] == [
         ("v1", 1, "failed", "refused: no")
     ]
     assert [(one.step, one.gate, one.reason, one.times) for one in found.held] == [

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import (
     ImpossibleTransition,
     IntendedMigration,
@@ -140,12 +141,12 @@ def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> 
 
 
 def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
-    store.fail(prepared(store, "a", "a").id, "refused: no host")
+    store.fail(prepared(store, "a", "a").id, "no host", Cause.TARGET_REFUSED)
     aged(url, 100)
     store.finish(store.accept(prepared(store, "b", "b").id).id)
     prepared(store, "c", "c")
     assert [intent.vm for intent in store.history(within_seconds=50)] == ["b"]
-    assert [intent.error for intent in store.history(within_seconds=150, vm="a")] == ["refused: no host"]
+    assert [intent.reason for intent in store.history(within_seconds=150, vm="a")] == ["refused: no host"]
     assert store.forget(older_than_seconds=50) == 1
     assert [intent.vm for intent in store.history(within_seconds=150)] == ["b"]
     assert [intent.vm for intent in store.open_intents()] == ["c"]

@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import IntentState, Store, StoreAway
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.schema import metadata
@@ -103,6 +104,32 @@ def test_every_former_store_becomes_todays_and_keeps_what_it_held(url: str, vers
     after = rows(url, version)
     assert all(row["engine"] == "default" for table in after.values() for row in table)
     assert as_far_as(after, before) == without_engine(before)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("error", "cause", "words"),
+    [
+        ("never reached the engine", Cause.NEVER_ASKED, None),
+        ("refused: no room", Cause.TARGET_REFUSED, "no room"),
+        ("refused: not now: it is locked", Cause.VM_REFUSED, "it is locked"),
+        ("no answer, and no trace of it in the engine", Cause.NO_TRACE, None),
+        ("no answer, and no trace of it in the engine: refused: no", Cause.NO_TRACE, "refused: no"),
+        ("it is back on its source", None, "it is back on its source"),
+    ],
+)
+def test_what_errors_began_with_are_causes_and_read_as_before(
+    url: str, version: int, error: str, cause: Cause | None, words: str | None
+) -> None:
+    make_former(url, version)
+    with database(url) as connection:
+        change = sqlalchemy.text("UPDATE intents SET error = :error WHERE correlation_id = 'two'")
+        connection.execute(change, {"error": error})
+    store = Store(url, engine="default", patience_seconds=30)
+    upgraded = intent_of(store, "two")
+    store.close()
+    assert upgraded is not None
+    assert (upgraded.cause, upgraded.error, upgraded.reason) == (cause, words, error)
 
 
 @EVERY
@@ -210,6 +237,7 @@ def test_an_upgrade_may_be_killed_at_any_statement(url: str, version: int) -> No
     assert killed > 5
     upgrade(url)
     assert version_of(url) == [VERSION]
+    before = with_todays_names(before)
     assert as_far_as(rows(url, version), before) == without_engine(before)
 
 

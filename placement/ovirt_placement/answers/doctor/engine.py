@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing import users as parsing
 from ovirt_placement.engine.parsing.users import Permission, Root
 from ovirt_placement.engine.reading.events import Event
@@ -18,7 +19,7 @@ OLDEST = (4, 4)
 
 _LATELY_SECONDS = 3600.0
 #: The engine says so, with a reason, when it migrates a VM by itself.
-_STARTED_BY_SYSTEM = 67
+_STARTED_BY_SYSTEM = EventCode.VM_MIGRATION_START_SYSTEM_INITIATED
 
 #: The right that the enforcer needs on each cluster that it repairs, and the one that it needs on the system.
 _MIGRATE, _TELL = "migrate_vm", "inject_external_events"

@@ -11,12 +11,13 @@ from xml.parsers.expat import ExpatError
 
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing.policies import Unit
 from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.rules.rule import UnitKind
 
 #: The engine could not reach the proxy.
-UNREACHABLE = 9920
+UNREACHABLE = EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY
 
 _LATELY_SECONDS = 600.0
 _PATIENCE_SECONDS = 5.0

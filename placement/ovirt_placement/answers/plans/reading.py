@@ -50,7 +50,7 @@ def _remaining(document: Mapping[str, Any]) -> Remaining:
         asks=document["asks"],
         hard=document["hard"],
         vms=_ids(document["vms"]),
-        because=tuple(document["because"]),
+        obstacles=(),  # they were of another time
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from msgspec import field
 
+from ovirt_placement.answers.plans.obstacles import NamedObstacle, named_obstacles
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     Named,
@@ -21,6 +22,7 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.plan import Plan, Refused, Remaining, Reservation, Step, StepPurpose
+from ovirt_placement.rules.sentences import sentence
 
 #: What steps are for that concern no broken group.
 _PURPOSES: Final = {
@@ -76,7 +78,9 @@ class RemainingRule(Record, frozen=True, omit_defaults=False):
     asks: str
     hard: bool
     vms: tuple[Named, ...]
-    #: What stands in the way, as sentences; none where nobody asked for its repair.
+    #: What stands in the way; nothing where nobody asked for its repair.
+    obstacles: tuple[NamedObstacle, ...]
+    #: The same as sentences.
     because: tuple[str, ...]
 
 
@@ -188,13 +192,15 @@ def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
 
 def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
     """One rule that remains broken, with names."""
+    obstacles = named_obstacles(rule.obstacles, snapshot)
     return RemainingRule(
         groups=named_groups(rule.groups, snapshot),
         family=rule.family,
         asks=rule.asks,
         hard=rule.hard,
         vms=named_vms(rule.vms, snapshot),
-        because=rule.because,
+        obstacles=obstacles,
+        because=tuple(one.text for one in obstacles),
     )
 
 
@@ -213,7 +219,8 @@ def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> Planned
 
 def dropped_record(dropped: Refused, snapshot: Snapshot) -> DroppedStep:
     """A step that the search took for legal and a rule refuses."""
-    return DroppedStep(step_record(dropped.step, snapshot), dropped.because)
+    because = dict.fromkeys(f"{rule}: {sentence(reason, snapshot)}" for rule, reason in dropped.vetoes)
+    return DroppedStep(step_record(dropped.step, snapshot), tuple(because))
 
 
 def reason(step: Step, snapshot: Snapshot) -> str:

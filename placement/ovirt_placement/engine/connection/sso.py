@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 import ovirtsdk4
 import pycurl
 
-from ovirt_placement.engine.connection import sending
+from ovirt_placement.engine.connection import sending, waiting
+from ovirt_placement.engine.connection.high_sockets import HighSockets
 from ovirt_placement.engine.connection.log_ins import LogIns
 from ovirt_placement.engine.connection.password import Password
 from ovirt_placement.engine.connection.transfers import OF_LOG_INS, Limits, Transfer
@@ -33,6 +34,9 @@ class BrokenOff(ovirtsdk4.Error):  # type: ignore[misc] # the SDK has no types
 class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc]
     """As its base, but within limits of time and size, and see `send` and `_get_access_token`."""
 
+    #: What the base waits with.
+    _multi: Any
+
     def __init__(
         self,
         *,
@@ -44,6 +48,7 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc]
     ) -> None:
         """`password` reads it, for each log-in anew; `ended` breaks off what is under way."""
         super().__init__(**settings)
+        self._multi = HighSockets(self._multi)
         self._read_password = password
         self._log_ins = log_ins
         self._ended = ended
@@ -68,6 +73,8 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc]
         self._transfer.take_over(curl, body, headers)
         if request.method != "GET":
             curl.setopt(pycurl.FRESH_CONNECT, 1)
+        if (longest := waiting.longest()) is not None:
+            curl.setopt(pycurl.TIMEOUT_MS, round(1000 * min(longest, self._timeout)))
         return context
 
     def wait(self, context: Any, failed_auth: bool = False) -> Any:

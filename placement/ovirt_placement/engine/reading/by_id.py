@@ -18,7 +18,7 @@ from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 #: From so many on, one search costs the engine less than one request for each.
 _WORTH_A_SEARCH = 2
 #: These make a URL of 4 kB; all headers together must fit into the 8 kB that the engine's Apache passes on.
-_LONGEST_SEARCH = 80
+LONGEST_SEARCH = 80
 
 _Entity = TypeVar("_Entity", Host, FoundVm)
 
@@ -80,8 +80,8 @@ def _reread(
     found: dict[str, _Entity] = {}
     with whole_answers(connection):
         if len(ids) >= _WORTH_A_SEARCH:
-            for start in range(0, len(ids), _LONGEST_SEARCH):
-                search = _any_of(ids[start : start + _LONGEST_SEARCH])
+            for start in range(0, len(ids), LONGEST_SEARCH):
+                search = _any_of(ids[start : start + LONGEST_SEARCH])
                 content = connection.get(path, search=search, **query)
                 found.update((entity.id, entity) for entity in read(content))
         # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.

@@ -9,19 +9,45 @@ from http import HTTPStatus
 import msgspec
 
 from ovirt_placement.engine.connection.client import EngineConnection, EngineFault
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.requests import whole_answers
 from ovirt_service.legible import unbroken
 
-STARTED = frozenset({62, 67})
-DONE = frozenset({63})
-FAILED = frozenset({64, 65, 120, 140, 1111})
+STARTED = frozenset({EventCode.VM_MIGRATION_START, EventCode.VM_MIGRATION_START_SYSTEM_INITIATED})
+DONE = frozenset({EventCode.VM_MIGRATION_DONE})
+FAILED = frozenset(
+    {
+        EventCode.VM_MIGRATION_ABORT,
+        EventCode.VM_MIGRATION_FAILED,
+        EventCode.VM_MIGRATION_TO_SERVER_FAILED,
+        EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE,
+        EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE_NO_DESTINATION_VDS,
+    }
+)
 #: Of a migration that did not begin: what the engine would not have, or found no host for.
-REFUSED = FAILED | {166}
-CANCELLED = frozenset({161})
+REFUSED = FAILED | {EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO}
+CANCELLED = frozenset({EventCode.VM_CANCEL_MIGRATION})
 #: A VM started on a host, by a user's command or by the engine's own.
-VM_STARTED = frozenset({32, 152, 153, 506})
-MIGRATION_CODES = STARTED | DONE | FAILED | CANCELLED | {128, 162, 166}
+VM_STARTED = frozenset(
+    {
+        EventCode.USER_RUN_VM,
+        EventCode.USER_RUN_VM_ON_NON_DEFAULT_VDS,
+        EventCode.USER_STARTED_VM,
+        EventCode.VDS_INITIATED_RUN_VM,
+    }
+)
+MIGRATION_CODES = (
+    STARTED
+    | DONE
+    | FAILED
+    | CANCELLED
+    | {
+        EventCode.VM_MIGRATION_TRYING_RERUN,
+        EventCode.VM_CANCEL_MIGRATION_FAILED,
+        EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO,
+    }
+)
 
 #: How many of the newest events are looked through where the engine's search finds nothing.
 _NEWEST = 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -44,9 +45,13 @@ class Policy:
 
 
 class PolicyReader:
-    """Reads policies when they are asked for, and remembers them for a while."""
+    """Reads policies when they are asked for, and remembers them for a while; for any thread.
+
+    Threads that ask at the same time wait for one another: mostly they ask for the same policy.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._believed_until = 0.0
         self._units: Mapping[str, Unit] = {}
         self._policies: dict[str, Policy] = {}
@@ -57,13 +62,16 @@ class PolicyReader:
 
     def read(self, connection: EngineConnection, policy_ids: set[str]) -> Mapping[str, Policy]:
         """Return these policies by id; raises what `EngineConnection.get` raises."""
-        if time.monotonic() >= self._believed_until:
-            self._policies, self._units = {}, {}
-            self._believed_until = time.monotonic() + BELIEVED_SECONDS
-        for policy_id in policy_ids - self._policies.keys():
-            self._units = self._units or parsing.units(get_collection(connection, "/schedulingpolicyunits"))
-            self._policies[policy_id] = _read(connection, policy_id, self._units)
-        return self._policies
+        with self._lock:
+            if time.monotonic() >= self._believed_until:
+                self._policies, self._units = {}, {}
+                self._believed_until = time.monotonic() + BELIEVED_SECONDS
+            for policy_id in policy_ids - self._policies.keys():
+                self._units = self._units or parsing.units(
+                    get_collection(connection, "/schedulingpolicyunits")
+                )
+                self._policies[policy_id] = _read(connection, policy_id, self._units)
+            return {policy_id: self._policies[policy_id] for policy_id in policy_ids}
 
 
 def with_policies(

@@ -251,6 +251,8 @@ def _direct(config: Config, max_age: float, until: float, measured: Measured) ->
         found = reader.read(max_age, until, levels(records), measured)
     except UserError as error:
         raise NoSnapshot(f"no snapshot: {error}") from error
+    except OSError as error:  # no descriptors are left, say: it may pass
+        raise NoSnapshot(f"no snapshot: {error.strerror or error}") from error
     if found is None:
         raise NoSnapshot(f"no snapshot in time: {config.engine.url} has not answered yet")
     return keys.over(found, records)

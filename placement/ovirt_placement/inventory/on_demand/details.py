@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
+from ovirt_placement.inventory.span import NEVER, Span
 from ovirt_placement.model import Disk, Network, Nic, Vm, VnicProfile
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _REFERRED = {
     "nic_offer": Detail.NICS,
     "nic": Detail.NICS,
 }
-_NEVER = float("-inf")
 
 
 def referred(levels: Iterable[str]) -> Detail:
@@ -89,59 +89,69 @@ class KnownDetails:
         self.wanted = NO_DETAILS
         self.networks: tuple[Network, ...] = ()
         self.vnic_profiles: tuple[VnicProfile, ...] = ()
-        #: With the moments at which their readings began.
-        self._vms: dict[str, tuple[float, VmDetails]] = {}
-        self._networks_at = _NEVER
-        #: When the last reading of all VMs began, if all that is wanted was read then.
-        self._all_at = _NEVER
+        self._vms: dict[str, tuple[Span, VmDetails]] = {}
+        self._networks_read = NEVER
+        #: The last reading of all VMs, if all that is wanted was read then.
+        self._all_read = NEVER
 
     def want(self, wanted: Detail) -> None:
         """Forget what is not wanted any more."""
         if wanted & ~self.wanted:
-            self._all_at = _NEVER
+            self._all_read = NEVER
         self.wanted = wanted
-        self._vms = {vm: (at, found.only(wanted)) for vm, (at, found) in self._vms.items()} if wanted else {}
+        known = self._vms.items() if wanted else ()
+        self._vms = {vm: (span, found.only(wanted)) for vm, (span, found) in known}
         if Detail.NICS not in wanted:
-            self.networks, self.vnic_profiles, self._networks_at = (), (), _NEVER
+            self.networks, self.vnic_profiles, self._networks_read = (), (), NEVER
 
-    def put(self, vm: Vm, began: float) -> None:
-        """Take a VM that was read by itself, with all that is wanted."""
-        if self.wanted:
-            self._vms[vm.id] = began, VmDetails.of(vm)
+    def put(self, vm: Vm, span: Span) -> bool:
+        """Take a VM that was read with all that is wanted; whether that is newer than what was known."""
+        if not self.wanted:
+            return True
+        if span.began < self._known(vm.id)[0].ended:
+            return False
+        self._vms[vm.id] = span, VmDetails.of(vm)
+        return True
 
     def put_networks(
-        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], began: float
-    ) -> None:
-        """Take networks and vNIC profiles, unless younger ones are known."""
-        if began >= self._networks_at and Detail.NICS in self.wanted:
-            self.networks, self.vnic_profiles, self._networks_at = networks, vnic_profiles, began
+        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], span: Span
+    ) -> bool:
+        """Take networks and vNIC profiles; whether they are newer than those that are known."""
+        if Detail.NICS not in self.wanted:
+            return True
+        if span.began < self._networks_read.ended:
+            return False
+        self.networks, self.vnic_profiles, self._networks_read = networks, vnic_profiles, span
+        return True
 
-    def put_all(self, found: Details, began: float) -> None:
+    def put_all(self, found: Details, span: Span) -> None:
         """Take a reading of all VMs; one that was read by itself since it began stays as it is.
 
         So does one that the reading lacks: it may have been shifted over the edge of a page.
         """
         for vm, details in found.vms.items():
-            at, _ = self._vms.get(vm, (_NEVER, _NONE))
-            if at <= began:
-                self._vms[vm] = began, details.only(self.wanted)
-        self.put_networks(found.networks, found.vnic_profiles, began)
-        self._all_at = began
+            if self._known(vm)[0].began <= span.began:
+                self._vms[vm] = span, details.only(self.wanted)
+        self.put_networks(found.networks, found.vnic_profiles, span)
+        self._all_read = span
 
     def of_vm(self, vm: Vm) -> Vm:
         """Return the VM with what is known of it."""
-        return _laid_over(vm, self._vms.get(vm.id, (_NEVER, _NONE))[1])
+        return _laid_over(vm, self._known(vm.id)[1])
 
     def missed(self, vms: Collection[str]) -> tuple[str, ...]:
         """Name those of these VMs that the last reading of all has missed; forget all others than these."""
         for gone in self._vms.keys() - vms:
             del self._vms[gone]
-        return tuple(vm for vm in vms if self._vms.get(vm, (_NEVER, _NONE))[0] < self._all_at)
+        return tuple(vm for vm in vms if self._known(vm)[0].began < self._all_read.began)
 
     def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether an interface of the VM has a vNIC profile that is not known yet."""
         profiles = {profile.id for profile in self.vnic_profiles}
         return any(nic.vnic_profile is not None and nic.vnic_profile not in profiles for nic in vm.nics)
+
+    def _known(self, vm: str) -> tuple[Span, VmDetails]:
+        return self._vms.get(vm, (NEVER, _NONE))
 
 
 def _laid_over(vm: Vm, details: VmDetails) -> Vm:

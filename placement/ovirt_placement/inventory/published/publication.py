@@ -28,7 +28,8 @@ _NEVER = float("-inf")
 class Moments(NamedTuple):
     """Since when the parts of a snapshot may be out of date, by `now`; minus infinity for never read."""
 
-    #: When the engine was last asked what has changed; what happened later may be missing.
+    #: When the engine was last asked what has changed; what happened later may be missing, and of a few
+    #: objects about which it takes long to answer also what happened before.
     read_at: float
     #: When all was last read, whatever had changed.
     whole_at: float = _NEVER

@@ -30,6 +30,7 @@ class Attempts:
         self.error: str | None = None
         self.failures = 0
         self.wanted = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
 
     def begin(self) -> float:
         self.wanted.clear()
@@ -40,6 +41,11 @@ class Attempts:
         """Let the next one begin at once, unless the last began at this moment or later."""
         if self.began < not_before:
             self.wanted.set()
+
+    def want_from_any_thread(self) -> None:
+        """Let the next one begin at once, whenever the last began."""
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            self._loop.call_soon_threadsafe(self.wanted.set)
 
     async def pause(self, longer: float) -> None:
         """Wait so long, or for a reader who needs it now; after a failure, longer and longer."""

@@ -7,52 +7,108 @@ VM and the host that it names: one reading too many is cheap, one too few is a w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
 from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, Event
 from ovirt_placement.inventory.service.rereads import Effect, Found, Kind, Subject
 from ovirt_placement.model import Host, Vm
 
 #: The engine has started: whatever happened while it was down was not logged.
-ENGINE_STARTED = 1
+ENGINE_STARTED = EventCode.VDC_START
 
 #: Networks and vNIC profiles were added, changed or removed.
-_NETWORKS = {942, 944, 1114, 1122, 1124, 1126}
-_LABELS = {10380, 10382, 10384}
-_POLICIES = {9910, 9912, 9914}
+_NETWORKS = {
+    EventCode.NETWORK_ADD_NETWORK,
+    EventCode.NETWORK_REMOVE_NETWORK,
+    EventCode.NETWORK_UPDATE_NETWORK,
+    EventCode.ADD_VNIC_PROFILE,
+    EventCode.UPDATE_VNIC_PROFILE,
+    EventCode.REMOVE_VNIC_PROFILE,
+}
+_LABELS = {
+    EventCode.USER_ADDED_AFFINITY_LABEL,
+    EventCode.USER_UPDATED_AFFINITY_LABEL,
+    EventCode.USER_REMOVED_AFFINITY_LABEL,
+}
+_POLICIES = {
+    EventCode.USER_ADD_CLUSTER_POLICY,
+    EventCode.USER_UPDATE_CLUSTER_POLICY,
+    EventCode.USER_REMOVE_CLUSTER_POLICY,
+}
 #: Affinity groups were added, changed or removed; the cluster itself was changed.
-_CLUSTER = {10350, 10352, 10354, 811}
+_CLUSTER = {
+    EventCode.USER_ADDED_AFFINITY_GROUP,
+    EventCode.USER_UPDATED_AFFINITY_GROUP,
+    EventCode.USER_REMOVED_AFFINITY_GROUP,
+    EventCode.USER_UPDATE_CLUSTER,
+}
 #: A tag has another name, or is gone: which VMs had it, they do not tell.
-TAGS_CHANGED = {430, 434}
+TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
 #: These tell of what somebody found or failed to do, and change nothing: among them all external events.
 _WITHOUT_EFFECT = {
-    9801, 9802, 9803, 9804, 9920, 9921, 9922, 10300, 10301, 10351, 10353, 10355,
-    10356, 10357, 10358, 10359, 10360, 10361, 10381, 10383, 10385,
-}  # fmt: skip
+    EventCode.EXTERNAL_EVENT_NORMAL,
+    EventCode.EXTERNAL_EVENT_WARNING,
+    EventCode.EXTERNAL_EVENT_ERROR,
+    EventCode.EXTERNAL_ALERT,
+    EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY,
+    EventCode.EXTERNAL_SCHEDULER_PLUGIN_ERROR,
+    EventCode.EXTERNAL_SCHEDULER_ERROR,
+    EventCode.CLUSTER_ALERT_HA_RESERVATION,
+    EventCode.CLUSTER_ALERT_HA_RESERVATION_DOWN,
+    EventCode.USER_FAILED_TO_ADD_AFFINITY_GROUP,
+    EventCode.USER_FAILED_TO_UPDATE_AFFINITY_GROUP,
+    EventCode.USER_FAILED_TO_REMOVE_AFFINITY_GROUP,
+    EventCode.VM_TO_HOST_CONFLICT_IN_ENFORCING_POSITIVE_AND_NEGATIVE_AFFINITY,
+    EventCode.VM_TO_HOST_CONFLICT_IN_POSITIVE_AND_NEGATIVE_AFFINITY,
+    EventCode.VM_TO_HOST_CONFLICTS_POSITIVE_VM_TO_VM_AFFINITY,
+    EventCode.VM_TO_HOST_CONFLICTS_NEGATIVE_VM_TO_VM_AFFINITY,
+    EventCode.NON_INTERSECTING_POSITIVE_HOSTS_AFFINITY_CONFLICTS,
+    EventCode.VM_TO_VM_AFFINITY_CONFLICTS,
+    EventCode.USER_FAILED_TO_ADD_AFFINITY_LABEL,
+    EventCode.USER_FAILED_TO_UPDATE_AFFINITY_LABEL,
+    EventCode.USER_FAILED_TO_REMOVE_AFFINITY_LABEL,
+}
 #: The host is lost, or back, or left: what ran there changes with it.
-_WITH_ITS_VMS = {12, 13, 14, 15, 517}
+_WITH_ITS_VMS = {
+    EventCode.VDS_FAILURE,
+    EventCode.VDS_DETECTED,
+    EventCode.VDS_RECOVER,
+    EventCode.VDS_MAINTENANCE,
+    EventCode.VDS_SET_NONOPERATIONAL,
+}
 
 #: Names of VMs have no blanks (the engine's NO_SPECIAL_CHARACTERS_EXTRA_I18N), lists of them have commas.
 _VMS = r"(?P<vms>\S+(, \S+)*)"
 _OF_DISK = re.compile(rf" associated to the VMs {_VMS} (was|from)")
 _NOTHING = re.compile("(?!)")
 #: Events that refer to no VM: permissions granted and removed, tags attached and detached, disks removed.
-_NAMES_VMS = {
-    850: (Detail.OWNER, re.compile(rf" on VM {_VMS}, by ")),
-    852: (Detail.OWNER, re.compile(rf" from VM {_VMS} by ")),
-    440: (Detail.OWNER, re.compile(rf" to VM\(s\) {_VMS} by ")),
-    446: (Detail.OWNER, re.compile(rf" from VM\(s\) {_VMS} by ")),
-    2042: (Detail.DISKS, _OF_DISK),
-    2043: (Detail.DISKS, _OF_DISK),
-    2044: (Detail.DISKS, _OF_DISK),
+_NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
+    EventCode.USER_ADD_PERMISSION: (Detail.OWNER, re.compile(rf" on VM {_VMS}, by ")),
+    EventCode.USER_REMOVE_PERMISSION: (Detail.OWNER, re.compile(rf" from VM {_VMS} by ")),
+    EventCode.USER_ATTACH_TAG_TO_VM: (Detail.OWNER, re.compile(rf" to VM\(s\) {_VMS} by ")),
+    EventCode.USER_DETACH_VM_FROM_TAG: (Detail.OWNER, re.compile(rf" from VM\(s\) {_VMS} by ")),
+    EventCode.USER_FINISHED_REMOVE_DISK_ATTACHED_TO_VMS: (Detail.DISKS, _OF_DISK),
+    EventCode.USER_FINISHED_REMOVE_DISK_ATTACHED_TO_VMS_NO_DOMAIN: (Detail.DISKS, _OF_DISK),
+    EventCode.USER_REMOVE_DISK_ATTACHED_TO_VMS_INITIATED: (Detail.DISKS, _OF_DISK),
 }
 
-_RUNS = {32, 153}
-_UP_AGAIN = {163}
-_DOWN = {61, 119, 143, 503}
-_HOST_STATUS = {12: "non_responsive", 13: "up", 15: "maintenance", 517: "non_operational"}
+_RUNS = {EventCode.USER_RUN_VM, EventCode.USER_STARTED_VM}
+_UP_AGAIN = {EventCode.VM_STATUS_RESTORED}
+_DOWN = {
+    EventCode.VM_DOWN,
+    EventCode.VM_DOWN_ERROR,
+    EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE,
+    EventCode.USER_SUSPEND_VM_OK,
+}
+_HOST_STATUS: Mapping[int, str] = {
+    EventCode.VDS_FAILURE: "non_responsive",
+    EventCode.VDS_DETECTED: "up",
+    EventCode.VDS_MAINTENANCE: "maintenance",
+    EventCode.VDS_SET_NONOPERATIONAL: "non_operational",
+}
 
 
 @dataclass(frozen=True)

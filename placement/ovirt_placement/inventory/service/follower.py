@@ -7,28 +7,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.by_id import find_vms, reread_cluster, reread_hosts
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.engine.reading.events import Event, read_events
-from ovirt_placement.engine.reading.policies import PolicyReader
-from ovirt_placement.engine.reading.requests import whole_answers
-from ovirt_placement.engine.reading.topology import read_labels
-from ovirt_placement.engine.reading.vm_details import read_networks
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import ENGINE_STARTED, TAGS_CHANGED, Told, told_by, vms_named
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
-from ovirt_placement.inventory.service.reading_vms import read_vms
-from ovirt_placement.inventory.service.rereads import (
-    BRIEFLY,
-    LATER_SECONDS,
-    SOON_SECONDS,
-    Kind,
-    Rereads,
-    Subject,
-    places,
-)
+from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
+from ovirt_placement.inventory.service.rereads import Kind, Rereads, Subject, places
 from ovirt_placement.inventory.service.starts import Heard, told_of_start
 from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
@@ -38,8 +25,6 @@ from ovirt_placement.model import Snapshot
 PAGE = 1000
 #: After such a silence the engine may have been started anew, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
-#: While VMs come and go, the memory of their hosts is read so often after a turn, and so seldom within one.
-_MEMORY_SECONDS, _LONGEST_MEMORY_SECONDS = 1.5, 3.0
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -52,13 +37,24 @@ class Follower:
     """
 
     def __init__(
-        self, connection: EngineConnection, clock: Callable[[], float], heard: Heard, *, tagged: bool = False
+        self,
+        connection: EngineConnection,
+        clock: Callable[[], float],
+        heard: Heard,
+        *,
+        tagged: bool = False,
+        came_late: Callable[[], None] = lambda: None,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """`tagged`: tags of hosts name failure domains, and are read."""
+        """`tagged`: tags of hosts name failure domains, and are read.
+
+        A turn waits `patience_seconds` for what it reads by itself; `came_late` is called, in any thread,
+        when there is an answer for the next turn.
+        """
         self._connection, self._clock, self._heard = connection, clock, heard
-        self._policies = PolicyReader()
         self._view = View(tagged=tagged)
         self._rereads = Rereads()
+        self._rereading = Rereading(connection, clock, self._view, self._rereads, came_late, patience_seconds)
         self._feed: Feed | None = None
         self._history: tuple[Event, ...] = ()
         self._handed_in: deque[Reading] = deque()
@@ -75,8 +71,6 @@ class Follower:
         #: Everything must have been read since this moment for the view to be believed.
         self.whole_needed = _NEVER
         self._whole_at = _NEVER
-        #: When hosts were last read by their ids.
-        self._memory_at = _NEVER
         self._statistics_at = _NEVER
         self._details_at = _NEVER
         self._read_at = _NEVER
@@ -115,31 +109,18 @@ class Follower:
         self._want_details(began)
         for event in self._news(began):
             self._hear(event, began)
-        self._absorb(began)
-        sought = self._seek()
-        self._reread()
+        self._absorb(self._clock())
+        self._rereading.seek(self.strangers.take() if self.believable else ())
+        self._rereading.read_due()
         self._failing_since = None
         if self.believable:
-            self._read_at = began
-            self.sought = (*self.sought, *sought)
+            self._read_at = began if self._rereading.keeps_up else self._read_at
+            self.sought = (*self.sought, *self._rereading.take_sought())
 
     def follow_up(self) -> None:
         """Read what the next turn shows, and nobody waits for; raises what `EngineConnection.get` raises."""
         if self.believable:
-            self._reread_hosts(_MEMORY_SECONDS)
-
-    def _seek(self) -> tuple[str, ...]:
-        """Look for VMs that somebody asks for and that are not known: an event of one may be late."""
-        taken = self.strangers.take() if self.believable else ()
-        wanted = [vm for vm in taken if self._view.vm(vm) is None]
-        if wanted:
-            began = self._clock()
-            for vm in find_vms(self._connection, wanted, self._view.details_wanted).values():
-                self._view.put_vm(vm.id, vm, began)
-                self._ask_for_hosts(places(vm), began)
-                self._rereads.ask(Subject(Kind.CLUSTER, vm.cluster), began, BRIEFLY)  # with its groups
-                self._rereads.ask(Subject(Kind.LABELS), began, BRIEFLY)
-        return taken
+            self._rereading.read_hosts()
 
     def _want_details(self, now: float) -> None:
         wanted = referred(self.key_levels)
@@ -162,7 +143,7 @@ class Follower:
     def _distrust(self, now: float) -> None:
         """Have everything read again: what happened before this moment may have been missed."""
         self.whole_needed = self.details_needed = now
-        self._policies.forget()
+        self._rereading.policies.forget()
 
     def _hear(self, event: Event, now: float) -> None:
         told_of_start(event, now, self._heard)
@@ -179,7 +160,7 @@ class Follower:
             for vm in self._view.vms_named(names):
                 self._rereads.ask(Subject(Kind.VM, vm), now)
         if (named := event.vm) is not None:
-            self._ask_for_hosts({event.host} | places(before) | places(self._view.vm(named)), now)
+            self._rereads.ask_for_hosts({event.host} | places(before) | places(self._view.vm(named)), now)
 
     def _ask_for(self, told: Told, now: float) -> None:
         for subject in self._meant(told.subject):
@@ -191,12 +172,6 @@ class Follower:
             for vm in self._view.vms_on(told.subject.id):
                 self._rereads.ask(Subject(Kind.VM, vm), now)
 
-    def _ask_for_hosts(self, hosts: Iterable[str | None], now: float) -> None:
-        """Read hosts again whose free memory changes with a VM that comes or goes."""
-        for host in hosts:
-            if host is not None:
-                self._rereads.ask(Subject(Kind.MEMORY, host), now, BRIEFLY)
-
     def _meant(self, subject: Subject) -> Iterable[Subject]:
         if subject.kind is Kind.NETWORKS and Detail.NICS not in self._view.details_wanted:
             return ()
@@ -207,7 +182,7 @@ class Follower:
     def _absorb(self, now: float) -> None:
         while self._handed_in:
             reading = self._handed_in.popleft()
-            for subject in self._view.absorb(reading):
+            for subject in self._view.absorb(reading, now):
                 self._rereads.ask(subject, now)
             if reading.statistics is not None:
                 self._statistics_at = reading.began
@@ -225,76 +200,3 @@ class Follower:
             self._details_at = began
         else:
             self.details_needed = now
-
-    def _reread(self) -> None:
-        """Read what is due: VMs first, for those that came or went name hosts."""
-        self._reread_vms(self._due(Kind.VM, SOON_SECONDS))
-        self._reread_hosts(_LONGEST_MEMORY_SECONDS)
-        self._reread_clusters()
-        if self._due(Kind.LABELS):
-            self._reread_labels()
-        if self._due(Kind.NETWORKS):
-            self._reread_networks()
-
-    def _due(self, kind: Kind, ahead: float = 0.0) -> list[str]:
-        """Name what must be read; or again so soon that it is read along, in case more shows by now."""
-        return [subject.id for subject in self._rereads.due(self._clock(), ahead) if subject.kind is kind]
-
-    def _reread_vms(self, ids: list[str]) -> None:
-        if not ids:
-            return
-        began = self._clock()
-        found, detailed = read_vms(self._connection, ids, self._view.details_wanted)
-        for vm_id in () if detailed else ids:
-            self._rereads.ask(Subject(Kind.VM, vm_id), began, (LATER_SECONDS,))
-        for vm_id in ids:
-            before = self._view.vm(vm_id)
-            self._view.put_vm(vm_id, found.get(vm_id), began, detailed=detailed)
-            self._rereads.read(Subject(Kind.VM, vm_id), found.get(vm_id), began)
-            after = self._view.vm(vm_id)
-            if places(before) != places(after):
-                self._ask_for_hosts(places(before) | places(after), began)
-            if after is not None and self._view.has_unknown_profile(after):
-                self._rereads.ask(Subject(Kind.NETWORKS), began, BRIEFLY)
-
-    def _reread_hosts(self, memory_seconds: float) -> None:
-        """Read hosts that events speak of; with them, or after so many seconds, those with other memory."""
-        ids, began = self._due(Kind.HOST, SOON_SECONDS), self._clock()
-        if ids or began >= self._memory_at + memory_seconds:
-            ids = sorted({*ids, *self._due(Kind.MEMORY, SOON_SECONDS)})
-        if not ids:
-            return
-        self._memory_at = began
-        found = reread_hosts(self._connection, ids)
-        for host_id in ids:
-            self._view.put_host(host_id, found.get(host_id), began)
-            for kind in (Kind.HOST, Kind.MEMORY):
-                self._rereads.read(Subject(kind, host_id), found.get(host_id), began)
-
-    def _reread_clusters(self) -> None:
-        """Read clusters again that events speak of; all where they speak of policies, which any may use."""
-        began, ids = self._clock(), self._due(Kind.CLUSTER)
-        if self._due(Kind.POLICIES):
-            self._policies.forget()
-            ids = sorted({*ids, *self._view.cluster_ids})
-        for cluster_id in ids:
-            self._reread_cluster(cluster_id)
-        self._rereads.read(Subject(Kind.POLICIES), None, began)
-
-    def _reread_cluster(self, cluster_id: str) -> None:
-        began = self._clock()
-        self._view.put_cluster(
-            cluster_id, reread_cluster(self._connection, cluster_id, self._policies), began
-        )
-        self._rereads.read(Subject(Kind.CLUSTER, cluster_id), None, began)
-
-    def _reread_labels(self) -> None:
-        began = self._clock()
-        with whole_answers(self._connection):
-            self._view.put_labels(read_labels(self._connection), began)
-        self._rereads.read(Subject(Kind.LABELS), None, began)
-
-    def _reread_networks(self) -> None:
-        began = self._clock()
-        self._view.put_networks(*read_networks(self._connection), began)
-        self._rereads.read(Subject(Kind.NETWORKS), None, began)

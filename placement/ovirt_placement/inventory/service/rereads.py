@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -38,6 +38,7 @@ Found = Vm | Host | None
 #: Whether what was read shows what the event told.
 Effect = Callable[[Found], bool]
 
+ONCE = (0.0,)
 #: For what changes along, as the free memory of the host of a VM.
 BRIEFLY = (0.0, SOON_SECONDS)
 THOROUGHLY = (0.0, SOON_SECONDS, LATER_SECONDS)
@@ -65,6 +66,12 @@ class Rereads:
         """Read a subject again after so many seconds each."""
         plan = self._plans.setdefault(subject, _Plan())
         plan.moments.extend(now + seconds for seconds in after)
+
+    def ask_for_hosts(self, hosts: Iterable[str | None], now: float) -> None:
+        """Read hosts again whose free memory changes with a VM that comes or goes; None is no host."""
+        for host in hosts:
+            if host is not None:
+                self.ask(Subject(Kind.MEMORY, host), now, BRIEFLY)
 
     def await_effect(self, subject: Subject, effect: Effect, now: float) -> None:
         """Read a subject again and again until it shows an effect, and in any case soon."""

@@ -121,8 +121,10 @@ class _Service:
         self._metrics = metrics
         self._readers = Readers(publisher, metrics, self._want, self._awaited, self._knows)
         self._larger = LargerReadings()
-        heard = partial(expected.heard, config=config)
-        self._follower = Follower(engine.feed, now, heard, tagged=config.ha.tagged)
+        self._following, self._looking = Attempts(), Attempts()
+        self._reading, self._detailing = Attempts(), Attempts()
+        heard, late = partial(expected.heard, config=config), self._following.want_from_any_thread
+        self._follower = Follower(engine.feed, now, heard, tagged=config.ha.tagged, came_late=late)
         self._reconciliation = Reconciliation(
             config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS, patience=_PATIENCE
         )
@@ -130,8 +132,6 @@ class _Service:
         self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
         self._said = Said()
-        self._following, self._looking = Attempts(), Attempts()
-        self._reading, self._detailing = Attempts(), Attempts()
         self._sought = asyncio.Event()
         #: When the turn began that is under way.
         self._turning_since = _NEVER

@@ -7,13 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import VM_STARTED, Event
 
 #: Takes a VM, the host that it starts on, None for none, and the moment before which that was decided.
 Heard = Callable[[str, str | None, float], object]
 
 #: The VM could not be started or restarted, or is down again. Source: the engine's AuditLogType.
-_ENDED = frozenset({54, 61, 70, 119, 151, 507, 818})
+_ENDED = frozenset(
+    {
+        EventCode.USER_FAILED_RUN_VM,
+        EventCode.VM_DOWN,
+        EventCode.USER_RUN_VM_AS_STATELESS_FINISHED_FAILURE,
+        EventCode.VM_DOWN_ERROR,
+        EventCode.USER_INITIATED_RUN_VM_FAILED,
+        EventCode.VDS_INITIATED_RUN_VM_FAILED,
+        EventCode.RUN_VM_FAILED,
+    }
+)
 
 
 def told_of_start(event: Event, began: float, heard: Heard) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, Event
 from ovirt_placement.model import Vm
 
 #: The engine tried one target in vain and looks for another.
-_LOOKS_FOR_ANOTHER = 128
+_LOOKS_FOR_ANOTHER = EventCode.VM_MIGRATION_TRYING_RERUN
 #: What the event of a migration's start says between the names of its source and its target, and next.
 _BEFORE_THE_TARGET = ", Destination: "
 _AFTER_THE_TARGET = (", User: ", ", Reason: ")
@@ -51,9 +52,12 @@ class Targets:
         self._migrating.discard(event.vm)
 
     def read(self, vm: Vm, began: float) -> None:
-        """Take what a reading shows: a VM that is no longer migrating has no target."""
+        """Take what a reading shows: a VM that is no longer migrating has no target.
+
+        A reading that began before the event was heard shows nothing of what followed it.
+        """
         known = self._known.get(vm.id)
-        if known is None:
+        if known is None or began < known.at:
             return
         if vm.status == "migrating":
             self._migrating.add(vm.id)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -15,7 +14,9 @@ from ovirt_placement.engine.reading.events import Event
 from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
 from ovirt_placement.inventory.on_demand.statistics import Needed, Statistics, needed
 from ovirt_placement.inventory.service.rereads import Kind, Subject
+from ovirt_placement.inventory.service.table import Table
 from ovirt_placement.inventory.service.targets import Targets
+from ovirt_placement.inventory.span import Span
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
@@ -27,38 +28,8 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 
-_Record = TypeVar("_Record", Host, Vm)
-
-
-class _Table(Generic[_Record]):
-    """Records by id, each with the moment at which its reading began; also of those that were gone then."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, _Record] = {}
-        self._read_at: dict[str, float] = {}
-
-    def put(self, identity: str, record: _Record | None, began: float) -> None:
-        self._read_at[identity] = began
-        if record is None:
-            self.records.pop(identity, None)
-        else:
-            self.records[identity] = record
-
-    def put_all(self, records: Iterable[_Record], began: float) -> tuple[str, ...]:
-        """Take a reading of all; return those that were read by themselves since it began.
-
-        These stay as they are, for the reading of all may be older or newer: only reading again can tell.
-        """
-        younger = tuple(identity for identity, at in self._read_at.items() if at > began)
-        before = {identity: self.records.get(identity) for identity in younger}
-        self.records = {record.id: record for record in records}
-        for identity, record in before.items():
-            if record is None:
-                self.records.pop(identity, None)
-            else:
-                self.records[identity] = record
-        self._read_at = {identity: self._read_at[identity] for identity in younger}
-        return younger
+#: A cluster, with its affinity groups.
+_Grouped = tuple[Cluster, tuple[AffinityGroup, ...]]
 
 
 @dataclass(frozen=True)
@@ -72,25 +43,17 @@ class Reading:
     details: Details | None = None
 
 
-@dataclass
-class _Surroundings:
-    """What seldom changes, and is read as a whole or a cluster at a time."""
-
-    clusters: dict[str, Cluster] = field(default_factory=dict)
-    groups: dict[str, tuple[AffinityGroup, ...]] = field(default_factory=dict)
-    labels: tuple[AffinityLabel, ...] = ()
-    read_at: dict[Subject, float] = field(default_factory=dict)
-
-
 class View:
     """All that is known of the engine; `snapshot` makes one consistent picture of it."""
 
     def __init__(self, *, tagged: bool = False) -> None:
         """`tagged`: tags of hosts name failure domains."""
         self._tagged = tagged
-        self._hosts: _Table[Host] = _Table()
-        self._vms: _Table[Vm] = _Table()
-        self._around = _Surroundings()
+        self._hosts: Table[Host] = Table()
+        self._vms: Table[Vm] = Table()
+        self._clusters: Table[_Grouped] = Table()
+        #: One record, under the empty id: they are read all at once.
+        self._labels: Table[tuple[AffinityLabel, ...]] = Table()
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
         self._details = KnownDetails()
@@ -107,11 +70,12 @@ class View:
 
     @property
     def cluster_ids(self) -> tuple[str, ...]:
-        return tuple(self._around.clusters)
+        return tuple(self._clusters.records)
 
     @property
     def statistics_needed(self) -> Needed:
-        return needed(self._around.clusters.values(), tagged=self._tagged)
+        clusters = (cluster for cluster, _ in self._clusters.records.values())
+        return needed(clusters, tagged=self._tagged)
 
     @property
     def details_wanted(self) -> Detail:
@@ -133,73 +97,72 @@ class View:
             self._targets.tell(event, vm.name, self._host_ids, now)
             self._direct(vm)
 
-    def put_vm(self, vm_id: str, vm: Vm | None, began: float, *, detailed: bool = True) -> None:
-        """Take a VM that was read, with all details that are wanted or with none, or None if it is gone."""
+    def put_vm(self, vm_id: str, vm: Vm | None, span: Span, *, detailed: bool = True) -> bool:
+        """Take a VM that was read, with all details that are wanted or with none, or None if it is gone.
+
+        As the others that put: whether it was newer than what was known; if not, it must be read again.
+        """
+        if not self._vms.accepts(vm_id, span):
+            return False
+        newer = True
         if vm is not None:
-            if detailed:
-                self._details.put(vm, began)
-            vm = self._complete(vm, began)
+            newer = not detailed or self._details.put(vm, span)
+            vm = self._complete(vm, span.began)
         if vm != self._vms.records.get(vm_id):
             self._made = None
-        self._vms.put(vm_id, vm, began)
+        self._vms.put(vm_id, vm, span)
+        return newer
 
-    def put_host(self, host_id: str, host: Host | None, began: float) -> None:
+    def put_host(self, host_id: str, host: Host | None, span: Span) -> bool:
         """Take a host that was read, or None if it is gone."""
         if host is not None:
             host = self._statistics.of_host(host)
         before = self._hosts.records.get(host_id)
-        self._hosts.put(host_id, host, began)
-        if host != before:
+        accepted = self._hosts.put(host_id, host, span)
+        if accepted and host != before:
             self._made = None
             self._name_hosts()
+        return accepted
 
-    def put_cluster(
-        self, cluster_id: str, found: tuple[Cluster, tuple[AffinityGroup, ...]] | None, began: float
-    ) -> None:
+    def put_cluster(self, cluster_id: str, found: _Grouped | None, span: Span) -> bool:
         """Take a cluster that was read with its affinity groups, or None if it is gone."""
-        around = self._around
-        around.read_at[Subject(Kind.CLUSTER, cluster_id)] = began
-        if found is None:
-            around.clusters.pop(cluster_id, None)
-            around.groups.pop(cluster_id, None)
-        else:
-            around.clusters[cluster_id], around.groups[cluster_id] = found
         self._made = None
+        return self._clusters.put(cluster_id, found, span)
 
-    def put_labels(self, labels: tuple[AffinityLabel, ...], began: float) -> None:
-        self._around.read_at[Subject(Kind.LABELS)] = began
-        self._around.labels = labels
+    def put_labels(self, labels: tuple[AffinityLabel, ...], span: Span) -> bool:
         self._made = None
+        return self._labels.put("", labels, span)
 
     def put_networks(
-        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], began: float
-    ) -> None:
-        self._details.put_networks(networks, vnic_profiles, began)
+        self, networks: tuple[Network, ...], vnic_profiles: tuple[VnicProfile, ...], span: Span
+    ) -> bool:
         self._made = None
+        return self._details.put_networks(networks, vnic_profiles, span)
 
     def has_unknown_profile(self, vm: Vm) -> bool:
         """Whether networks must be read again, for the VM has a vNIC profile that is not known."""
         return self._details.has_unknown_profile(vm)
 
-    def absorb(self, reading: Reading) -> tuple[Subject, ...]:
+    def absorb(self, reading: Reading, now: float) -> tuple[Subject, ...]:
         """Take a larger reading; return what was read by itself meanwhile, which must be read again."""
         again: list[Subject] = []
         self._made = None
+        span = Span(reading.began, now)
         if reading.statistics is not None:
             self._statistics = reading.statistics
             self._lay_over()
         if reading.details is not None:
-            self._details.put_all(reading.details, reading.began)
+            self._details.put_all(reading.details, span)
             self._lay_over()
         hosts = reading.hosts if reading.whole is None else reading.whole.hosts
         if hosts is not None:
-            measured = map(self._statistics.of_host, hosts)
-            again += [Subject(Kind.HOST, host) for host in self._hosts.put_all(measured, reading.began)]
+            measured = {host.id: self._statistics.of_host(host) for host in hosts}
+            again += [Subject(Kind.HOST, host) for host in self._hosts.put_all(measured, span)]
             self._name_hosts()
         if reading.whole is not None:
-            completed = [self._complete(vm, reading.began) for vm in reading.whole.vms]
-            again += [Subject(Kind.VM, vm) for vm in self._vms.put_all(completed, reading.began)]
-            again += self._surround(reading.whole, reading.began)
+            completed = {vm.id: self._complete(vm, span.began) for vm in reading.whole.vms}
+            again += [Subject(Kind.VM, vm) for vm in self._vms.put_all(completed, span)]
+            again += self._surround(reading.whole, span)
         again += [Subject(Kind.VM, vm) for vm in self._details.missed(self._vms.records)]
         return tuple(again)
 
@@ -209,35 +172,33 @@ class View:
             frame = self._frame
             if frame is None:
                 raise LookupError("nothing was read yet")
-            around = self._around
+            clusters = self._clusters.records.values()
             told = replace(
                 frame,
-                clusters=tuple(around.clusters.values()),
+                clusters=tuple(cluster for cluster, _ in clusters),
                 hosts=tuple(self._hosts.records.values()),
                 vms=tuple(self._vms.records.values()),
-                affinity_groups=tuple(group for groups in around.groups.values() for group in groups),
-                affinity_labels=around.labels,
+                affinity_groups=tuple(group for _, groups in clusters for group in groups),
+                affinity_labels=self._labels.records.get("", ()),
                 networks=self._details.networks,
                 vnic_profiles=self._details.vnic_profiles,
             )
             self._made = self._consistency.of(with_failover_hosts(told))
         return self._made
 
-    def _surround(self, whole: Snapshot, began: float) -> tuple[Subject, ...]:
+    def _surround(self, whole: Snapshot, span: Span) -> tuple[Subject, ...]:
+        """Take what seldom changes."""
         groups: dict[str, list[AffinityGroup]] = {cluster.id: [] for cluster in whole.clusters}
         for group in whole.affinity_groups:
             groups.setdefault(group.cluster, []).append(group)
-        younger = tuple(subject for subject, at in self._around.read_at.items() if at > began)
-        self._around = _Surroundings(
-            {cluster.id: cluster for cluster in whole.clusters},
-            {cluster: tuple(found) for cluster, found in groups.items()},
-            whole.affinity_labels,
-            {subject: self._around.read_at[subject] for subject in younger},
-        )
+        grouped = {cluster.id: (cluster, tuple(groups[cluster.id])) for cluster in whole.clusters}
         self._frame = replace(
             whole, clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=(), pending=()
         )
-        return younger
+        return (
+            *(Subject(Kind.CLUSTER, cluster) for cluster in self._clusters.put_all(grouped, span)),
+            *(Subject(Kind.LABELS) for _ in self._labels.put_all({"": whole.affinity_labels}, span)),
+        )
 
     def _complete(self, vm: Vm, began: float) -> Vm:
         """Add to a VM what was told and measured of it elsewhere."""

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from ovirt_placement.planning.assignment.assignment import Assignment
 from ovirt_placement.planning.assignment.choice import Choice
-from ovirt_placement.planning.assignment.engine_order import buckets
 from ovirt_placement.planning.assignment.greedy.bound import bound
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import score
+from ovirt_placement.rules.engine_enforcement.order import buckets
 
 
 class Random:
@@ -61,7 +61,7 @@ def _tried(assignment: Assignment, goal: Goal, dice: random.Random) -> bool:
 def _in_turn(assignment: Assignment, goal: Goal, dice: random.Random) -> Iterator[str]:
     """The VMs that stand wrong: by the engine's buckets, by lot inside each."""
     movable = [vm for vm in goal.vms if assignment.problem.targets[vm]]
-    if goal.constraint.family == "vm_affinity":
+    if goal.gathers or goal.limit is not None:
         tiers = [list(tier) for tier in buckets(goal.constraint, assignment.placement, movable)]
     else:
         wrong = goal.constraint.offenders(assignment.placement)

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
 
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.planning.legality import vetoes
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.rules.built_in import memory
 from ovirt_placement.rules.catalogue import ENGINES_OWN
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.placement import SnapshotPlacement
-from ovirt_placement.rules.sentences import sentence
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+
+NOT_UP: Final = ReasonKind("host_not_up", "the host is {status}", veto=True)
 
 #: VMs and hosts that are asked about.
 _MOST_VMS = 8
 _MOST_HOSTS = 12
 
-#: Who, to which host, and why not.
-_Refusal = tuple[str, str, str]
 
+def refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[str]) -> Iterator[Obstacle]:
+    """Why hosts refuse those VMs that may move.
 
-def refusals(snapshot: Snapshot, problem: Problem, goal: Goal, free: Collection[str]) -> Iterator[str]:
-    """Of those VMs that may move, one sentence for all hosts that refuse a VM for the same reason."""
+    Of a positive group: the hosts of its peers, and other hosts all together; else any host each VM.
+    """
     offenders = goal.constraint.offenders(SnapshotPlacement(snapshot))
-    hosts: dict[tuple[str, str], list[str]] = {}
-    for who, host, why in _refusals(
-        snapshot, problem, goal, [vm for vm in sorted(offenders) if vm in free][:_MOST_VMS]
-    ):
-        hosts.setdefault((who, why), []).append(host)
-    for (who, why), refusing in hosts.items():
-        yield f"{who} to {_names(snapshot, refusing)}: {why}"
-
-
-def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, vms: Iterable[str]) -> Iterator[_Refusal]:
-    """Of a positive group, to the hosts of its peers and all together; else of each VM to any host."""
+    vms = [vm for vm in sorted(offenders) if vm in free][:_MOST_VMS]
     gathers = goal.gathers
     there = {problem.where[vm] for vm in goal.vms}
     asked = sorted(snapshot.hosts_of_cluster.get(problem.cluster, ()), key=lambda one: (-one.free_mb, one.id))
@@ -44,27 +36,30 @@ def _refusals(snapshot: Snapshot, problem: Problem, goal: Goal, vms: Iterable[st
     for vm in vms:
         for host in fitting[:_MOST_HOSTS]:
             if host.id != problem.where[vm]:
-                for why in _why_not(snapshot, (vm,), host):
-                    yield vm_name(vm, snapshot), host.id, why
+                yield from _why_not(snapshot, (vm,), host, _EACH)
     if gathers and goal.hard and vms:
         for host in [host for host in asked if host.id not in there][:_MOST_HOSTS]:
-            for why in _why_not(snapshot, goal.vms, host):
-                yield "all together", host.id, why
+            yield from _why_not(snapshot, goal.vms, host, _TOGETHER)
 
 
-def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host) -> Iterator[str]:
+class _Kinds(NamedTuple):
+    refused: ObstacleKind
+    no_memory: ObstacleKind
+
+
+_EACH = _Kinds(ObstacleKind.REFUSED, ObstacleKind.NO_MEMORY)
+_TOGETHER = _Kinds(ObstacleKind.REFUSED_TOGETHER, ObstacleKind.NO_MEMORY_TOGETHER)
+
+
+def _why_not(snapshot: Snapshot, vms: tuple[str, ...], host: Host, kinds: _Kinds) -> Iterator[Obstacle]:
     if not host.up:
-        yield f"the host is {host.status}"
+        yield Obstacle(kinds.refused, vms, (host.id,), reasons=(Reason(NOT_UP, status=host.status),))
         return
     found = list(vetoes(snapshot, host.cluster, vms, host.id))
     ours = [(rule, reason) for rule, reason in found if rule not in ENGINES_OWN]
     for rule, reason in ours or found:
-        if rule is not memory.RULE:
-            yield sentence(reason, snapshot)
-    if any(rule is memory.RULE for rule, _ in found):
-        memory_mb = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
-        yield f"{memory_mb} MiB needed, {host.free_mb} MiB free"
-
-
-def _names(snapshot: Snapshot, hosts: Iterable[str]) -> str:
-    return ", ".join(sorted(host_name(host, snapshot) for host in hosts))
+        if not rule.amounts:
+            yield Obstacle(kinds.refused, vms, (host.id,), reasons=(reason,))
+    if any(rule.amounts for rule, _ in found):
+        needed = sum(required_mb(snapshot.vm_by_id[vm]) for vm in vms)
+        yield Obstacle(kinds.no_memory, vms, (host.id,), needed=needed, available=host.free_mb)

@@ -10,19 +10,19 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.planning.legality import why_immovable
+from ovirt_placement.planning.legality import filters_of
 from ovirt_placement.planning.problem.goal import HARD, Goal
-from ovirt_placement.planning.problem.keys import refused_by_keys
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.targets import Targets
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.built_in import vm_affinity_groups
-from ovirt_placement.rules.built_in.cpu import cores_of
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.failover.units import Domain
-from ovirt_placement.rules.forms import AtMost
+from ovirt_placement.rules.forms import AtMost, Same
 from ovirt_placement.rules.memory import required_mb
+from ovirt_placement.rules.mobility import why_immovable
 from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.rule import Rule
 
 
 class Repair(StrEnum):
@@ -80,7 +80,8 @@ def pose(
     goals = tuple(_goals(snapshot, cluster, options))
     concerned = {vm for goal in goals for vm in goal.vms}
     running = {vm.id for vm in snapshot.vms if _place(snapshot, vm) is not None}
-    direct = {vm: vm_affinity_groups.direct_peers(snapshot, vm) & running for vm in concerned}
+    filters = filters_of(snapshot, cluster)
+    direct = {vm: _joined(snapshot, filters, vm) & running for vm in concerned}
     peers = {vm: found for vm, found in direct.items() if found}
     placed = {vm.id for vm in vms}.union(*peers.values())
     cores = {host.id: 100.0 * cores_of(host, snapshot.cluster_by_id[cluster]) for host in hosts}
@@ -117,6 +118,11 @@ def pose(
     )
 
 
+def _joined(snapshot: Snapshot, filters: Iterable[Rule], vm: str) -> frozenset[str]:
+    """The peers that filters have a VM join."""
+    return frozenset[str]().union(*(rule.joins(snapshot, vm) for rule in filters))
+
+
 def _place(snapshot: Snapshot, vm: Vm) -> str | None:
     """The host that a VM runs on, or that it is about to start on."""
     return vm.host or next(iter(snapshot.pending_hosts.get(vm.id, ())), None)
@@ -127,7 +133,7 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
     placement = SnapshotPlacement(snapshot)
     trimmed = list(_trimmed(catalogue.constraints(snapshot, cluster), placement))
     if options.keys:
-        trimmed.extend(refused_by_keys(snapshot, cluster))
+        trimmed.extend(catalogue.momentary_constraints(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)
     for number, constraint in enumerate(trimmed):
         form, held = constraint.form, constraint.keeps(placement)
@@ -149,7 +155,7 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
 def _trimmed(constraints: Iterable[Constraint], placement: SnapshotPlacement) -> Iterator[Constraint]:
     for constraint in constraints:
         running = tuple(vm for vm, _ in constraint.running(placement))
-        if len(running) > (constraint.family == "vm_affinity"):
+        if len(running) > (isinstance(constraint.form, Same | AtMost)):
             yield replace(constraint, vms=running)
 
 

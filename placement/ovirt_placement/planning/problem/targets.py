@@ -8,12 +8,8 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.legality import filters_of, request_for
-from ovirt_placement.rules.built_in import memory, vm_affinity_groups
 from ovirt_placement.rules.memory import physical_mb, physical_room
 from ovirt_placement.rules.rule import Rule
-
-#: What a plan asks anew of every placement: room, and the peers that the engine's own filter looks at.
-_ASKED_OF_STANDINGS = (memory.RULE, vm_affinity_groups.RULE)
 
 
 class Targets(Mapping[str, frozenset[str]]):
@@ -38,7 +34,7 @@ class Targets(Mapping[str, frozenset[str]]):
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
         for vm, host in refused:
             self._refused[vm].add(host)
-        rules = [rule for rule in filters_of(snapshot, cluster) if rule not in _ASKED_OF_STANDINGS]
+        rules = [rule for rule in filters_of(snapshot, cluster) if not rule.computed]
         # Their answers may change as other VMs move, and no goal tells a plan how.
         self._fixed = frozenset(rule for rule in rules if rule.is_fixed(snapshot, cluster))
         swayed = [rule for rule in rules if rule not in self._fixed and rule.constraints is None]

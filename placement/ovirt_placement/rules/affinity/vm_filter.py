@@ -15,7 +15,7 @@ from ovirt_placement.rules.affinity.together import Together, hard_together
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.locations import destinations, occupied, target_unknown
 from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 POSITIVE_PEER_ELSEWHERE = ReasonKind(
@@ -184,6 +184,9 @@ RULE = Rule(
     parameters=missing_units.PARAMETERS,
     asked_by_group=_asks,
     notes=missing_units.missing_units,
+    scope=Scope.HOST_AT_ONCE,
+    # It gathers VMs where members of the unified group are, and starts of these go there too.
+    only_narrows=lambda snapshot, vm, others: True,
     filter=filter_hosts,
     peers=_peers,
     refuted=refuted,

@@ -9,22 +9,17 @@ Source: CPUPolicyUnit, which leaves the threads of a VM's cores out.
 
 from __future__ import annotations
 
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.cpus import cpus_of, running_vms
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules.cpus import cores_of, running_vms
 from ovirt_placement.rules.locations import vms_coming_to
 from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 TOO_FEW_CORES = ReasonKind("too_few_cores", "has {number:g} cores, fewer than VM {vm} has CPUs", veto=True)
 LARGER_VM_HERE = ReasonKind(
     "larger_vm_here", "has {number:g} cores, fewer than VM {vm}, which is there already, has CPUs", veto=True
 )
-
-
-def cores_of(host: Host, cluster: Cluster) -> int:
-    """What counts as a core is the cluster's choice: its threads, if they are known, or its cores."""
-    return cpus_of(host, threads=cluster.count_threads_as_cores)
 
 
 def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -77,5 +72,7 @@ RULE = Rule(
     fixed=True,
     fixed_while=_nobody_too_large,
     alike=_alike,
+    scope=Scope.HOST_AT_ONCE,
+    only_narrows=lambda snapshot, vm, others: True,
     filter=filter_hosts,
 )

@@ -6,7 +6,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.memory import lack
 from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 MEMORY_HANDED_OUT = ReasonKind(
@@ -39,4 +39,13 @@ def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     return tuple(Verdict.of(host, reasons(host)) for host in request.candidate_hosts)
 
 
-RULE = Rule(name="Memory", kind=UnitKind.FILTER, ours=False, filter=filter_hosts)
+RULE = Rule(
+    name="Memory",
+    kind=UnitKind.FILTER,
+    ours=False,
+    scope=Scope.HOST_AT_ONCE,
+    computed=True,
+    amounts=True,
+    only_narrows=lambda snapshot, vm, others: True,
+    filter=filter_hosts,
+)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.built_in.peers import seen_on
 from ovirt_placement.rules.reasons import Reason, ReasonKind
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 #: A host of `vm`, a peer, would do.
@@ -102,4 +102,14 @@ def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
     return own is not None and other is not None and own.cluster != other.cluster
 
 
-RULE = Rule(name="VmAffinityGroups", kind=UnitKind.FILTER, ours=False, filter=filter_hosts)
+RULE = Rule(
+    name="VmAffinityGroups",
+    kind=UnitKind.FILTER,
+    ours=False,
+    scope=Scope.HOST_AT_ONCE,
+    computed=True,
+    joins=direct_peers,
+    # It knows direct peers alone, and so follows one that has started elsewhere.
+    only_narrows=lambda snapshot, vm, others: direct_peers(snapshot, vm).isdisjoint(others),
+    filter=filter_hosts,
+)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import floor
 
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.rules.built_in.cpu import cores_of
+from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.failover.combining import Combining
 from ovirt_placement.rules.failover.demand import blocks_of
 from ovirt_placement.rules.failover.fitting import Fitting

@@ -12,23 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity import vm_filter
 from ovirt_placement.rules.affinity.unified_groups import connected
-from ovirt_placement.rules.built_in import cpu, memory, vm_affinity_groups
-from ovirt_placement.rules.built_in.vm_affinity_groups import direct_peers
 from ovirt_placement.rules.catalogue import filters_in_force
-from ovirt_placement.rules.failover.failure_state import after_failure, after_start, part_of
+from ovirt_placement.rules.failover.part_of_state import part_of
 from ovirt_placement.rules.failover.ties import bond_of
-from ovirt_placement.rules.placement_keys import key_filter
-from ovirt_placement.rules.placement_keys.keys import is_special
-from ovirt_placement.rules.placement_keys.placing import compiled_keys
-from ovirt_placement.rules.rule import Rule
+from ovirt_placement.rules.rule import Rule, Scope
 from ovirt_placement.rules.verdict import Request
-
-#: Filters that say of several VMs what they say of each in turn, if no hard positive group ties any of them.
-_TOGETHER = (cpu.RULE, memory.RULE, vm_filter.RULE, vm_affinity_groups.RULE)
-#: Filters that look only at a host, at what is there, and at the groups of the VM.
-_NEARBY = (*_TOGETHER, key_filter.RULE)
+from ovirt_placement.rules.world import World
 
 
 class RestartCheck:
@@ -41,9 +31,9 @@ class RestartCheck:
         self._filters = tuple(rule for rule in filters_in_force(cluster) if rule.filter is not None)
         self._fixed = tuple(rule for rule in self._filters if rule.is_fixed(snapshot, cluster_id))
         #: Whether memory and hard VM groups are all that connects starts on one host.
-        self.plain = all(rule in self._fixed or rule in _TOGETHER for rule in self._filters)
+        self.plain = all(rule in self._fixed or rule.scope is Scope.HOST_AT_ONCE for rule in self._filters)
         #: Whether what they say of a host has nothing to do with starts elsewhere, but for affinity.
-        self.nearby = all(rule in self._fixed or rule in _NEARBY for rule in self._filters)
+        self.nearby = all(rule in self._fixed or rule.scope is not Scope.CLUSTER for rule in self._filters)
         self._open: dict[str, frozenset[str]] = {}
 
     def passes(self, failed: frozenset[str], homes: Mapping[str, str], *, settled: bool) -> bool:
@@ -68,7 +58,7 @@ class RestartCheck:
         for vm, home in homes.items():
             if not self.accepted(state, (vm,), (home,)):
                 return False
-            state = after_start(state, vm, home)
+            state = World(state).starting(vm, home).snapshot
         return True
 
     def _independent(self, homes: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -91,13 +81,14 @@ class RestartCheck:
 
     def failure_state(self, failed: frozenset[str]) -> Snapshot:
         """The state after a failure."""
-        return after_failure(self._whole, failed)
+        return World(self._whole).failed(failed).snapshot
 
     def _looked_at(self, failed: frozenset[str], homes: Mapping[str, str]) -> Snapshot:
         """As much of it as the filters look at for these homes: that is much quicker."""
         if not self.nearby:
             return self.failure_state(failed)
-        return after_failure(part_of(self._whole, homes, frozenset(homes.values())), failed)
+        part = part_of(self._whole, homes, frozenset(homes.values()))
+        return World(part).failed(failed).snapshot
 
     @cached_property
     def _whole(self) -> Snapshot:
@@ -137,14 +128,5 @@ class RestartCheck:
         return all(self._only_narrows(rule, vm, others) for rule in self._filters)
 
     def _only_narrows(self, rule: Rule, vm: str, others: frozenset[str]) -> bool:
-        """The same of one filter.
-
-        Our affinity filter gathers VMs where members of the unified group are, and starts of these go there
-        too. The engine's own knows but direct peers, and so follows one that has started elsewhere. A host's
-        special keys change with what it runs; what VMs bring does not matter to the filter.
-        """
-        if rule in self._fixed or rule in (cpu.RULE, memory.RULE, vm_filter.RULE):
-            return True
-        if rule is vm_affinity_groups.RULE:
-            return direct_peers(self._snapshot, vm).isdisjoint(others)
-        return rule is key_filter.RULE and not any(map(is_special, compiled_keys(self._snapshot, vm).system))
+        """The same of one filter."""
+        return rule in self._fixed or rule.only_narrows(self._snapshot, vm, others)

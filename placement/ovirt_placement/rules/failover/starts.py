@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.failover.combining import Combining
 from ovirt_placement.rules.failover.demand import blocks_of
-from ovirt_placement.rules.failover.failure_state import given_back
 from ovirt_placement.rules.failover.fitting import SEARCH_BUDGET, Fitting
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Survival, Unknown
 from ovirt_placement.rules.failover.protection import protected
@@ -21,6 +20,7 @@ from ovirt_placement.rules.failover.tries import try_all
 from ovirt_placement.rules.memory import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.solving.budget import Budget, BudgetSpentError
 from ovirt_placement.rules.solving.problem import Block, Hosts, Resources
+from ovirt_placement.rules.world import given_back
 
 
 class Starts:

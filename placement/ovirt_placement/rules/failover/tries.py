@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.failover.failure_state import after_start
 from ovirt_placement.rules.solving.budget import Budget
+from ovirt_placement.rules.world import World
 
 #: VMs that have started, each with its host, in order.
 Starts = tuple[tuple[str, str], ...]
@@ -42,7 +42,7 @@ def try_all(
             continue
         seen.add(frozenset(starts))
         budget.spend(size)
-        now = after_start(before, *starts[-1]) if starts else before
+        now = World(before).starting(*starts[-1]).snapshot if starts else before
         best = max(best, starts, key=len)
         left = [vm for vm in vms if vm not in dict(starts)]
         waiting += [((*starts, start), now) for start in _next(now, left, accepted, closed_for_good)]

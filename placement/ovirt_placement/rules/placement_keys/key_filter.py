@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys import placing
+from ovirt_placement.rules.placement_keys.accepted_hosts import on_accepted_hosts
+from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.parameters import PARAMETERS, read_settings, settings_of
-from ovirt_placement.rules.rule import Rule, UnitKind
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
 from ovirt_placement.rules.verdict import Request, Verdict
 
 
@@ -29,6 +31,11 @@ def complaints(parameters: Mapping[str, str]) -> Iterator[str]:
         yield f"placement_final is {float(settings.final):g}: VMs without placement keys find no host"
 
 
+def _only_narrows(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
+    """A host's special keys change with what it runs; what VMs bring does not matter to the filter."""
+    return not any(map(is_special, placing.compiled_keys(snapshot, vm).system))
+
+
 RULE = Rule(
     name="PlacementKeyFilter",
     kind=UnitKind.FILTER,
@@ -36,5 +43,8 @@ RULE = Rule(
     complaints=complaints,
     on_request=True,
     reads_hosts=True,
+    scope=Scope.HOST,
     filter=filter_hosts,
+    momentary=on_accepted_hosts,
+    only_narrows=_only_narrows,
 )

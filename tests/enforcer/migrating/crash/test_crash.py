@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TextIO
 import ovirtsdk4
 import pytest
 
-from ovirt_enforcer.gates.history import NEVER_ASKED, NO_TRACE
 from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy, state_file
+from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import TOGETHER, group, host, snapshot, vm
@@ -136,7 +136,7 @@ class World:
         store = Store(self.store_url, engine="default")
         assert not store.open_intents()
         history = store.history(within_seconds=600)
-        found = [one for one in history if not (one.error or "").startswith((NEVER_ASKED, NO_TRACE))]
+        found = [one for one in history if one.cause not in (Cause.NEVER_ASKED, Cause.NO_TRACE)]
         store.close()
         runs = sorted(f"{vm} ran before" for vm in self.written())
         return runs + sorted(f"{intent.vm} to {intent.target}: {intent.state}" for intent in found)

@@ -55,7 +55,7 @@ def test_what_no_host_is_accepted_for_stays_and_is_told() -> None:
     assert plan.steps == ()
     (left,) = plan.remaining
     assert (left.family, left.vms, left.hard) == ("placement_keys", ("a",), True)
-    assert left.because
+    assert left.obstacles
     assert (
         rule_text(remaining_record(left, state))
         == "placement keys, hard: on a host that its placement keys accept"

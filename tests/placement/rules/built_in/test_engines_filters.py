@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.built_in import cpu, vm_affinity_groups
+from ovirt_placement.rules.cpus import cores_of
 from ovirt_placement.rules.verdict import Request
 from tests import builders as build
 from tests.placement.rules import strategies
@@ -60,7 +61,7 @@ def test_cpu(state: Snapshot, vms: tuple[str, ...]) -> None:
 def test_cpu_says_the_same_wherever_others_are_while_nobody_is_too_large(state: Snapshot) -> None:
     cluster = state.clusters[0]
     too_large = any(
-        vm.vcpus / vm.threads_per_core > cpu.cores_of(state.host_by_id[host], cluster)
+        vm.vcpus / vm.threads_per_core > cores_of(state.host_by_id[host], cluster)
         for vm in state.vms
         for host in (vm.host, *(entry.host for entry in state.pending if entry.vm == vm.id))
         if host is not None

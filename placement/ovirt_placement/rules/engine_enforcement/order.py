@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.engine_gain import gains
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.priorities import fixed_point
 from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.engine_enforcement.gain import gains
 from ovirt_placement.rules.java.hash_map import KeyOrder, put_all
 from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.placement import Placement, SnapshotPlacement

@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from ovirt_service.exhaustion import guarded
+
 #: More questions than these wait for one another.
 _AT_ONCE: Final = 8
 #: For so long answers are waited for; while others are late already, not as long.
@@ -53,9 +55,16 @@ class _Answer(Generic[K]):
 class Dialogues(Generic[K]):
     """Several dialogues, by their keys; for one thread, which calls `wait` for them to get on."""
 
-    def __init__(self, at_once: int = _AT_ONCE, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        at_once: int = _AT_ONCE,
+        patience_seconds: float = PATIENCE_SECONDS,
+        came_late: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`came_late` is called, in any thread, when there is an answer for which `wait` did not wait."""
         self._at_once = at_once
         self._patience_seconds = patience_seconds
+        self._came_late = came_late
         self._dialogues: dict[K, Dialogue[Any]] = {}
         #: Questions that wait for their turn, and how many are being asked.
         self._waiting: deque[tuple[K, Callable[[], Any]]] = deque()
@@ -68,6 +77,16 @@ class Dialogues(Generic[K]):
         """Whether a dialogue is under way, or has ended and was not taken yet."""
         return key in self._dialogues or key in self._ended
 
+    @property
+    def late(self) -> frozenset[K]:
+        """Those under way that nobody waits for any more."""
+        return frozenset(self._late)
+
+    @property
+    def under_way(self) -> frozenset[K]:
+        """Those that have not ended."""
+        return frozenset(self._dialogues)
+
     def begin(self, key: K, dialogue: Dialogue[Any]) -> None:
         """Begin a dialogue; one with this key must not be among them."""
         self._dialogues[key] = dialogue
@@ -78,12 +97,11 @@ class Dialogues(Generic[K]):
 
         They get on in the order in which they began, whichever answer comes first.
         """
-        until = time.monotonic() + (_SHORT_PATIENCE_SECONDS if self._late else self._patience_seconds)
-        while answers := self._answers_until(until):
-            began = [*self._dialogues]
-            for answer in sorted(answers, key=lambda answer: began.index(answer.key)):
-                self._go_on(answer)
+        shortest = min(_SHORT_PATIENCE_SECONDS, self._patience_seconds)
+        self._get_on_until(time.monotonic() + (shortest if self._late else self._patience_seconds))
         self._late.update(self._dialogues)
+        # An answer that came before its dialogue counted as late has called nobody.
+        self._get_on_until(time.monotonic())
 
     def take(self) -> Iterator[tuple[K, Outcome]]:
         """How dialogues ended, by their keys; each is taken once."""
@@ -94,6 +112,12 @@ class Dialogues(Generic[K]):
     def take_one(self, key: K) -> Outcome | None:
         """How this one ended; None while it is under way."""
         return self._ended.pop(key, None)
+
+    def _get_on_until(self, until: float) -> None:
+        while answers := self._answers_until(until):
+            began = [*self._dialogues]
+            for answer in sorted(answers, key=lambda answer: began.index(answer.key)):
+                self._go_on(answer)
 
     def _answers_until(self, until: float) -> list[_Answer[K]]:
         """Those to what is asked now, as far as they are there by then; of late ones only what is there."""
@@ -135,7 +159,7 @@ class Dialogues(Generic[K]):
         while self._waiting and self._asking < self._at_once:
             self._asking += 1
             question = self._waiting.popleft()
-            threading.Thread(target=self._answer, args=question, name="asking", daemon=True).start()
+            guarded(threading.Thread(target=self._answer, args=question, name="asking", daemon=True).start)
 
     def _answer(self, key: K, question: Callable[[], Any]) -> None:
         try:
@@ -143,3 +167,5 @@ class Dialogues(Generic[K]):
         except Exception as error:  # it is raised in the dialogue
             answer = _Answer(key, error=error)
         self._answers.put(answer)
+        if key in self._late:
+            self._came_late()

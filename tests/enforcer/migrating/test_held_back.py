@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.migrating.reasons import with_reasons
+from ovirt_enforcer.migrating.held_back import with_held_back
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from tests.builders import APART, CLUSTER, group, host, snapshot, vm
@@ -19,17 +20,21 @@ REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refuse
 
 def test_of_a_rule_that_a_gate_spares() -> None:
     plan = make_plan(STATE, CLUSTER, options=PlanOptions(spared=frozenset({"g"})))
-    (rule,) = with_reasons(plan, STATE, {"g": "web is in mode observe"}, {}).remaining
-    assert rule.because == ("web is in mode observe",)
+    (rule,) = with_held_back(plan, STATE, {"g": "web is in mode observe"}, {}).remaining
+    assert rule.obstacles == (Obstacle(ObstacleKind.HELD, groups=("g",), words="web is in mode observe"),)
 
 
 def test_of_targets_that_the_engine_refused() -> None:
     plan = make_plan(STATE, CLUSTER, refused=REFUSED.keys())
-    (rule,) = with_reasons(plan, STATE, {}, REFUSED).remaining
-    assert rule.because[-2:] == ("web1: the engine refused it", "web2: the engine refused it, too")
+    (rule,) = with_held_back(plan, STATE, {}, REFUSED).remaining
+    held = [one for one in rule.obstacles if one.kind is ObstacleKind.HELD]
+    assert [(one.vms, one.hosts, one.words) for one in held] == [
+        (("a",), ("h2",), "web1: the engine refused it"),
+        (("b",), ("h2",), "web2: the engine refused it, too"),
+    ]
 
 
 def test_nothing_is_added_to_what_is_repaired() -> None:
     plan = make_plan(STATE, CLUSTER, refused=[("a", "h2")])
-    assert with_reasons(plan, STATE, {}, {("a", "h2"): "the engine refused it"}) == plan
+    assert with_held_back(plan, STATE, {}, {("a", "h2"): "the engine refused it"}) == plan
     assert plan.steps

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from ovirt_enforcer.migrating.dialogues import Dialogue, Dialogues
+from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
 
 
 class Asked:
@@ -102,3 +102,20 @@ def test_what_is_raised_is_heard_by_the_dialogue_and_then_by_who_takes_it() -> N
     assert outcome is not None
     with pytest.raises(KeyError, match="raised again"):
         outcome.result()
+
+
+def test_an_answer_that_comes_late_calls_for_who_waited_and_no_other_does(asked: Asked) -> None:
+    came_late = threading.Event()
+    dialogues: Dialogues[str] = Dialogues(patience_seconds=0.05, came_late=came_late.set)
+    dialogues.begin("quick", adding(lambda number: number, 1))
+    dialogues.wait()
+    assert results(dialogues) == {"quick": 1}
+    assert not came_late.is_set()
+    dialogues.begin("slow", adding(asked, 2))
+    dialogues.wait()
+    assert dialogues.late == {"slow"}
+    asked.released.set()
+    assert came_late.wait(60)
+    dialogues.wait()
+    assert results(dialogues) == {"slow": 2}
+    assert dialogues.late == set()

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment import engine_order
-from ovirt_placement.planning.assignment.engine_order import Tier
+from ovirt_placement.rules.engine_enforcement import order as engine_order
+from ovirt_placement.rules.engine_enforcement.order import Tier
 from tests.builders import (
     APART,
     CLUSTER,

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.engine_order import tiers
 from ovirt_placement.rules.catalogue import constraints
+from ovirt_placement.rules.engine_enforcement.order import tiers
 from ovirt_placement.rules.placement import SnapshotPlacement
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.java.test_ids import halves, spread

@@ -1,0 +1,32 @@
+"""Whether a running VM may be migrated at all, wherever to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+
+HOSTED_ENGINE: Final = ReasonKind("hosted_engine", "it is the hosted engine", veto=True)
+NOT_MIGRATABLE: Final = ReasonKind(
+    "not_migratable", "it may not be migrated automatically (pinned, or only its user may)", veto=True
+)
+HOST_STATUS: Final = ReasonKind("host_status", "its host is {status}", veto=True)
+VM_STATUS: Final = ReasonKind("vm_status", "its status is {status}, not up", veto=True)
+
+#: States of a host that VMs can leave by migration.
+_LEAVABLE = ("up", "preparing_for_maintenance")
+
+
+def why_immovable(snapshot: Snapshot, vm: Vm) -> Reason | None:
+    """Why a running VM may not be migrated by the enforcer, whatever the target; None if it may."""
+    host = snapshot.host_by_id.get(vm.host or "")
+    if vm.hosted_engine:
+        return Reason(HOSTED_ENGINE, vm=vm.id)
+    if not vm.migratable:
+        return Reason(NOT_MIGRATABLE, vm=vm.id)
+    if host is None or host.status not in _LEAVABLE:
+        return Reason(HOST_STATUS, vm=vm.id, host=vm.host, status=host.status if host else "not known")
+    if vm.status != "up" or vm.id in snapshot.pending_hosts:
+        return Reason(VM_STATUS, vm=vm.id, status=vm.status)
+    return None
