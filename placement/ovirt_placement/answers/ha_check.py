@@ -28,7 +28,7 @@ DEFAULT_STEPS = DEFAULT_BUDGET
 
 #: The verdict on a cluster.
 _WORDS = {True: "safe", False: "unsafe", None: "unknown"}
-#: How many of the worst sets are told of where not all could be judged; JSON has them all.
+#: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
 
 
@@ -143,7 +143,7 @@ def ha_check(
 ) -> HaCheckDocument:
     """Check clusters: with `reserving` those with HA reservation, the others are named as not checked.
 
-    So many `failures` at once, of hosts, or of `domains` that fail whole; where these were `chosen` out of
+    This many `failures` at once, of hosts, or of `domains` that fail whole; where these were `chosen` out of
     all, only clusters that have hosts of theirs are checked. Raises `UserError` if no cluster is.
     """
     named = frozenset[str]().union(*(domain.hosts for domain in domains or ()))
