@@ -198,7 +198,7 @@ class Story:
         while not holds():
             self.processes.check()
             if time.monotonic() > deadline:
-                raise ProcessFailed(f"waited {PATIENCE_SECONDS} s in vain for {what}")
+                raise ProcessFailed(f"waited {PATIENCE_SECONDS} s without success for {what}")
             time.sleep(0.1)
 
 

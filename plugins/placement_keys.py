@@ -29,7 +29,7 @@ class PlacementKeyWeight:
 
         Rounds go from placement_initial (default 80) to placement_final (-10) in placement_steps (10). It
         needs a factor above the sum of all others times the number of hosts, or their ranks outvote it.
-        placement_tie says who decides between hosts that are equally good: the lot (random, default) or the
+        placement_tie says who decides between hosts that are equally good: chance (random, default) or the
         other weights (engine).
         """
         return ranked_hosts("PlacementKeyWeight", hosts, vm, args)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def repeating(deed: Callable[[], object], every: float) -> Iterator[None]:
-    """Do something again and again, so many seconds after it was last done, until the block ends."""
+    """Do something again and again, this many seconds after it was last done, until the block ends."""
     over = threading.Event()
 
     def repeat() -> None:

@@ -20,7 +20,7 @@ _log.propagate = False
 def open_log(path: str) -> None:
     """Append to this file from now on; an empty path leaves the lines unwritten.
 
-    A file that is moved away, as logrotate does, is made anew. Raises `UserError` if it cannot be written.
+    A file that is moved away, as logrotate does, is made again. Raises `UserError` if it cannot be written.
     """
     for handler in tuple(_log.handlers):
         _log.removeHandler(handler)

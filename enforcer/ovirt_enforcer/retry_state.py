@@ -1,4 +1,4 @@
-"""What is kept in mind of one thing that is looked at again and again: when it is due, and what was said."""
+"""What is remembered of one thing that is polled: when it is due, and what was said."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 #: After a failure: this, doubled with each further one up to the interval.
 _FIRST_PAUSE_SECONDS = 1.0
-#: A failure that lasts is told again after this, doubled each time up to the longest.
+#: A failure that lasts is reported again after this, doubled each time up to the longest.
 _FIRST_QUIET_SECONDS = 60.0
 _LONGEST_QUIET_SECONDS = 3600.0
 _NUMBER = re.compile(r"\d+")
@@ -22,13 +22,13 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(slots=True)
 class RetryState:
-    """All of this may be lost at any moment: after a restart it is found out anew."""
+    """All of this may be lost at any moment: after a restart it is found out again."""
 
     name: str
     #: When to look again, by the owner's clock.
     due: float = 0.0
     _failures: int = 0
-    #: When a failure that lasts is told again, and for how long it is not told after that.
+    #: When a failure that lasts is reported again, and for how long it is not told after that.
     _again: float = 0.0
     _quiet: float = 0.0
     _said: Said = field(default_factory=Said)
@@ -56,7 +56,7 @@ class RetryState:
     def fail(self, error: Exception, now: float, longest_pause: float) -> None:
         """Log a failure, in full if it is not one that a person can repair, and put off the next look.
 
-        One that lasts is told again at growing intervals.
+        One that lasts is reported again at growing intervals.
         """
         complaint = f"{type(error).__name__}: {error}"
         # How old something is by now makes no other failure of it.
@@ -72,7 +72,7 @@ class RetryState:
         self.put_off(now, longest_pause)
 
     def put_off(self, now: float, longest_pause: float) -> None:
-        """Put off the next look, each time longer, for a failure that is told elsewhere."""
+        """Put off the next look, each time longer, for a failure that is reported elsewhere."""
         self._failures += 1
         self.due = now + BackOff(_FIRST_PAUSE_SECONDS, longest_pause).pause_after(self._failures)
 

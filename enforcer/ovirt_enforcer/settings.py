@@ -36,8 +36,8 @@ class Mode(StrEnum):
 class HaWatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How HA reservations are watched."""
 
-    #: For so long a reservation must have held again before that is told, and for so long nothing must be
-    #: known of it; doubled with each time that it was told within a day, up to an hour.
+    #: For so long a reservation must have held again before that is reported, and for so long nothing must be
+    #: known of it; doubled with each time that it was reported within a day, up to an hour.
     hold_seconds: NoOrMoreSeconds = 60.0
     #: Whether migrations are planned that restore a reservation which does not hold.
     repair: bool = False
@@ -110,7 +110,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     cluster_migrations_per_hour: Count = 120
     #: The same for a single VM.
     vm_migrations_per_hour: Count = 6
-    #: A rule is repaired once it was seen broken in so many cycles in a row.
+    #: A rule is repaired once it was seen broken in this many cycles in a row.
     hold_cycles: Count = 1
     #: Where there are any for a cluster, its migrations begin within one of them.
     windows: tuple[Window, ...] = ()
@@ -121,7 +121,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     breaker_failures: Count = 5
     breaker_seconds: Seconds = 1800.0
     breaker_pause_seconds: Seconds = 900.0
-    #: Of several enforcers of an engine that share a store, the one that leads is followed by another so many
+    #: Of several enforcers of an engine that share a store, the leading one is followed by another this many
     #: seconds after it was last heard of.
     lease_seconds: Seconds = 15.0
     #: The file to which each decision and migration is appended as a line of JSON; empty: none.
@@ -130,5 +130,5 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     metrics: str = ""
     #: How HA reservations are watched.
     ha: HaWatchSettings = HaWatchSettings()
-    #: Who is told of what.
+    #: Who is notified of what.
     notifications: NotificationSettings = NotificationSettings()

@@ -17,7 +17,7 @@ _CRON_FIELDS: Final = 5
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """Begins whenever the clocks of a zone show what `start` says, and lasts so many hours of real time."""
+    """Begins whenever the clocks of a zone show what `start` says, and lasts this many hours of real time."""
 
     #: Minute, hour, day of the month, month, day of the week.
     start: str

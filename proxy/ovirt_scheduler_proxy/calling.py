@@ -19,7 +19,7 @@ from .settings import Settings
 def add_methods(parser: argparse.ArgumentParser) -> None:
     """One subcommand for each method, with arguments that a person can type."""
     methods = parser.add_subparsers(required=True, dest="method", metavar="METHOD")
-    methods.add_parser("discover", help="the units that the engine is told of")
+    methods.add_parser("discover", help="the units that the engine is notified of")
     for name, text in (
         ("runFilters", "the hosts that filters accept"),
         ("runCostFunctions", "the weights of hosts"),

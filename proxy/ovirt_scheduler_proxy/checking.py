@@ -29,7 +29,7 @@ class CheckedUnit(msgspec.Struct, frozen=True):
     #: `filter`, `weight` or `balance`.
     kind: str
     file: str
-    #: Its parameters with the patterns of their values, as the engine is told them.
+    #: Its parameters with the patterns of their values, as the engine gets them.
     parameters: str
     description: str
 

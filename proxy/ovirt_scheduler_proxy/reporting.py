@@ -17,7 +17,7 @@ from .xmlrpc.fault import Fault
 
 log = logging.getLogger(__name__)
 
-#: For so many seconds a page of metrics is shown again, unless there is something new: whoever reads it in a
+#: For this many seconds a page of metrics is shown again, unless there is something new: who reads it in a
 #: loop costs the engine's calls little.
 _PAGE_SECONDS = 0.25
 

@@ -1,4 +1,4 @@
-"""The running proxy: loads the plugins, opens the port, and sees to signals, changes and the watchdog."""
+"""The running proxy: loads the plugins, opens the port, and handles signals, changes and the watchdog."""
 
 from __future__ import annotations
 

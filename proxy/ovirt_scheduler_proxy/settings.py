@@ -16,7 +16,7 @@ from ovirt_service.errors import UserError
 
 DEFAULT_FILE = Path("/etc/ovirt-scheduler-proxy/ovirt-scheduler-proxy.toml")
 FILE_VARIABLE = "OVIRT_SCHEDULER_PROXY_CONFIG"
-#: The variable by which the old proxy was told its plugin folder.
+#: The variable by which the old proxy learned its plugin folder.
 PLUGINS_VARIABLE = "OSCHEDPROXY_PLUGINS"
 #: Where our plugins are installed, whatever environment the interpreter is of, and where those of the old
 #: proxy were: these, if there are any.
@@ -83,7 +83,7 @@ class PluginFolder(_Section, frozen=True):
     directory: str
     #: The interpreter that this folder's plugins run under; empty: the proxy's own.
     python: str = ""
-    #: A worker is replaced after so many calls; 0: never; 1: each call in a fresh process, as of old.
+    #: A worker is replaced after this many calls; 0: never; 1: each call in a fresh process, as of old.
     calls_per_worker: int = 0
 
 
@@ -99,7 +99,7 @@ class Log(_Section, frozen=True):
     file: str = ""
     #: The file makes way for a new one at this size, in MiB.
     file_mib: int = 10
-    #: So many old files are kept.
+    #: This many old files are kept.
     files: int = 5
 
 
@@ -108,7 +108,7 @@ class Decisions(_Section, frozen=True):
     file: str = ""
     #: The file makes way for a new one at this size, in MiB.
     file_mib: int = 50
-    #: So many old files are kept.
+    #: This many old files are kept.
     files: int = 10
 
 

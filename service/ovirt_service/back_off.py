@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: So many doublings reach any longest pause; many more than a thousand would be too much for a float.
+#: This many doublings reach any longest pause; many more than a thousand would be too much for a float.
 _MOST_DOUBLINGS = 60
 
 
@@ -20,7 +20,7 @@ class BackOff:
     longest_seconds: float
 
     def pause_after(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row; none after none."""
+        """Seconds to wait after this many failures in a row; none after none."""
         if failures < 1:
             return 0.0
         doublings = min(failures - 1, _MOST_DOUBLINGS)

@@ -11,7 +11,7 @@ _MIB = 2**20
 
 
 def read(path: Path, most_mib: int) -> bytes:
-    """All that a file holds. Raises `OSError`, and `UserError` if it holds more than so many MiB."""
+    """All that a file holds. Raises `OSError`, and `UserError` if it holds more than this many MiB."""
     with path.open("rb") as file:
         return read_stream(file, str(path), most_mib)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def digest(text: str, size: int) -> bytes:
-    """Digest a text, unpaired surrogates included, into so many bytes: 32 at most."""
+    """Digest a text, unpaired surrogates included, into this many bytes: 32 at most."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:size]
 
 

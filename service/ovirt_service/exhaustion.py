@@ -44,7 +44,7 @@ def guarded(work: Callable[[], _Result]) -> _Result:
 
 
 def end_when_exhausted() -> None:
-    """Let no thread of this process end for want of memory without the others."""
+    """Let no thread of this process end without the others when memory runs out."""
     before = threading.excepthook
 
     def in_thread(failure: threading.ExceptHookArgs) -> None:

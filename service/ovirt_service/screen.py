@@ -18,7 +18,7 @@ from ovirt_service.legible import escaped, legible
 
 _log = logging.getLogger(__name__)
 
-#: Whatever takes longer than this, in seconds, is told of; without a terminal, again at such intervals.
+#: Whatever takes longer than this, in seconds, is reported; without a terminal, again at such intervals.
 _PATIENCE_SECONDS = 1.0
 _INTERVAL_SECONDS = 10.0
 

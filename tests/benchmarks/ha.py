@@ -61,7 +61,7 @@ def _sweeps(*cases: tuple[str, Snapshot, int]) -> None:
     for title, snapshot, failures in cases:
         found, seconds = _timed(lambda: _judge(snapshot, failures))  # noqa: B023 - called at once
         rows.append({"cluster": title, "failures": failures, **_told(found), "s": f"{seconds:.1f}"})
-    print(f"\nHA check: every set of so many of {LARGE.hosts} hosts with {LARGE.vms} VMs")
+    print(f"\nHA check: every set of this many of {LARGE.hosts} hosts with {LARGE.vms} VMs")
     print(of_records(rows))
 
 

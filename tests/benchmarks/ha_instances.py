@@ -49,7 +49,7 @@ class _Draft:
         self.vms: list[Vm] = []
 
     def tier(self, size: int, hosts: Sequence[str]) -> tuple[str, ...]:
-        """Put so many VMs on hosts of their own."""
+        """Put this many VMs on hosts of their own."""
         taken: set[str] = set()
         for _ in range(size):
             memory_mb = self.dice.choice(_VM_SIZES_MB)

@@ -49,10 +49,10 @@ REST_SECONDS = 60.0
 MEMORY = Path("/dev/shm")
 SETTLING_SECONDS = 5.0
 READINGS_PER_SECOND = 10
-#: Of so many names, each running VM has some.
+#: Of this many names, each running VM has some.
 KEY_NAMES = 40
 FROZEN_KEYS = 8
-#: So many VMs a second have other keys from then on, while the engine is busy.
+#: This many VMs a second have other keys from then on, while the engine is busy.
 STARTS_PER_SECOND = 3
 
 
@@ -97,7 +97,7 @@ def _remember(folder: Path) -> None:
 
 @contextmanager
 def _restarting(folder: Path) -> Iterator[None]:
-    """Give VMs other keys all the while, one after the other, as if they had started anew."""
+    """Give VMs other keys all the while, one after the other, as if they had started again."""
     running = [vm.id for vm in _state(folder).vms if vm.host is not None]
     dice = random.Random(2)
 

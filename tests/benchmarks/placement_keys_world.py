@@ -23,14 +23,14 @@ from tests.plugins.published import Publisher
 
 VMS_A_HOST = 20
 FROZEN_KEYS = 8
-#: Of so many names that customers use, each VM has some.
+#: Of this many names that customers use, each VM has some.
 NAMES = 40
 #: Names that every host has.
 NODE_NAMES = 16
 #: VMs that calls are about: each with keys of its own.
 PLACED = 200
 VERSIONS_PER_SECOND = 3
-#: From one version to the next so many VMs migrate, and one each starts and stops.
+#: From one version to the next this many VMs migrate, and one each starts and stops.
 MIGRATIONS = 5
 
 _SPECIAL = ("#RAM", "#CPU", "#LOAD")

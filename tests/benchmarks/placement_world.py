@@ -138,7 +138,7 @@ def churning(engine: str, state: Path) -> Iterator[None]:
 
 
 def churn(engine: str, state: Path) -> None:
-    """Migrate, stop and start VMs for ever: so many events each second, by what each is known to log."""
+    """Migrate, stop and start VMs for ever: this many events each second, by what each is known to log."""
     snapshot = state_file.load(state)
     dice = random.Random(1)
     hosts = [host.id for host in snapshot.hosts]

@@ -42,8 +42,8 @@ Made from the code that tells them (`make reference`). An event of ours in the e
 
 ## What the enforcer tells
 
-Who is told of what, and in which words, is configured: [notifications.md](notifications.md). Every sentence
-may also speak of {", ".join(f"`${fact}`" for fact in sorted(COMMON_FACTS))}.
+Who is notified of what, and in which words, is configured: [notifications.md](notifications.md). Every
+sentence may also speak of {", ".join(f"`${fact}`" for fact in sorted(COMMON_FACTS))}.
 """
 
 

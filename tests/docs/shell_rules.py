@@ -100,7 +100,7 @@ def _pip(words: list[str], root: Path) -> None:
 
 
 def _dnf(words: list[str], root: Path) -> None:
-    """What is missing is told by a script of ours, with the packages to install."""
+    """What is missing is reported by a script of ours, with the packages to install."""
     verb, *packages = words
     told = re.search(r"dnf install -y ([^&\"]*)", (_PACKAGING / "check-system.sh").read_text())
     assert told

@@ -135,7 +135,7 @@ def watch_requests(points: Points) -> None:
 
 
 def watch_store(points: Points, words: int = 1) -> None:
-    """Pass a point around each write, named by so many words of its SQL."""
+    """Pass a point around each write, named by this many words of its SQL."""
     writing = threading.local()
 
     def title(text: str) -> str:

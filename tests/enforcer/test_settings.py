@@ -1,4 +1,4 @@
-"""A mistake in the enforcer's section is told in one line that names the key."""
+"""A mistake in the enforcer's section is reported in one line that names the key."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_it_is_open_for_its_length_after_each_time_that_the_clocks_show_its_star
 
 
 def begins_within(now: datetime, minutes: int, zone: str, hour: int, minute: int, weekdays: set[int]) -> bool:
-    """Whether it begins within so many minutes up to now: looked for day by day, by what clocks show."""
+    """Whether it begins within this many minutes up to now: looked for day by day, by what clocks show."""
     length = timedelta(minutes=minutes)
     first = now.astimezone(ZoneInfo(zone)).date() - timedelta(days=3)
     for day in (first + timedelta(days=more) for more in range(6)):

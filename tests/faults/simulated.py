@@ -38,7 +38,7 @@ class Simulated:
         return self._server.api_url
 
     def restart(self, seconds: float) -> None:
-        """End the server with all its sessions; another takes its place after so many simulated seconds."""
+        """End the server with all its sessions; another takes its place after this many simulated seconds."""
         address = self._server.url.removeprefix("http://")
         self._server.close()
         self.let_pass(seconds)
@@ -48,7 +48,7 @@ class Simulated:
         self._server.tokens.revoke_all()
 
     def let_pass(self, seconds: float) -> None:
-        """Wait until so many simulated seconds have passed."""
+        """Wait until this many simulated seconds have passed."""
         until = self._elapsed() + seconds
         eventually(lambda: self._elapsed() >= until)
 

@@ -33,7 +33,7 @@ vm_migrations_per_hour = 1000
 cluster_migrations_per_hour = 1000
 cluster_migrations_per_cycle = 1000
 """
-#: So many readings in a row find nothing to do.
+#: This many readings in a row find nothing to do.
 _QUIET_READINGS = 3
 #: Each reading of everything begins with it, and nothing else asks for it.
 _READING = "/clusters"
@@ -84,7 +84,7 @@ class Stage:
         self.until(lambda: done)
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait; what was said by then tells why in vain."""
+        """Wait; what was said by then tells why without success."""
         try:
             eventually(condition, 40)
         except AssertionError as error:

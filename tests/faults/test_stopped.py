@@ -1,4 +1,4 @@
-"""An enforcer that leads still when it wakes: what it had decided before is too old all the same."""
+"""An enforcer that leads still when it wakes: what it had decided before is too old nevertheless."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class _Waiting:
 
 
 class Wire:
-    """Distorts requests that fit, each distortion after so many of them and so many times."""
+    """Distorts requests that fit, each distortion after this many of them and this many times."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -26,7 +26,7 @@ from tests.plugins.published import Publisher
 CLOCK = datetime(2030, 1, 1, tzinfo=UTC)
 #: How much each weight of a rule counts beside the engine's even distribution.
 FACTOR = 100
-#: So many starts are asked for at the same time.
+#: This many starts are asked for at the same time.
 _AT_ONCE = 8
 #: How probable it is that a start is published before the next one.
 _OFTEN_ENOUGH = 0.2

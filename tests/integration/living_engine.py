@@ -46,7 +46,7 @@ class LivingEngine:
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._passed:
             while not holds():
-                assert self._passed.wait(deadline - time.monotonic()), "waited in vain"
+                assert self._passed.wait(deadline - time.monotonic()), "waited without success"
 
     def let_pass(self, seconds: float) -> None:
         began = self.elapsed

@@ -126,7 +126,7 @@ class Asking:
         self._capsys.readouterr()
         status = COMMANDS[name]([*arguments, *self._options])
         printed = self._capsys.readouterr()
-        # A mistake is told in one line, too.
+        # A mistake is reported in one line, too.
         assert status != 2 or printed.err.count("\n") == 1, f"{command}: {printed.err}"
         judge(printed.out, command)
         judge(printed.err, command)

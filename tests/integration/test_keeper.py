@@ -16,7 +16,7 @@ from tests.stored import put_keys
 
 #: Left to itself, the daemon would look again when all tests are over.
 SELDOM = "[enforcer]\ninterval_seconds = 3600\n"
-#: However long the store is locked, the daemon leads on, and so follows what it is told of.
+#: However long the store is locked, the daemon leads on, and so follows what it learns of.
 LEADING_ON = f"{SELDOM}lease_seconds = 3600\n"
 
 HOSTS = ("h1", "h2", "h3")
@@ -132,17 +132,17 @@ def test_it_makes_up_for_its_absence(world: World, records: Records) -> None:
     assert records.frozen().keys() == running_before
 
     world.enforce()
-    anew = [AFTER, BEFORE]
+    again = [AFTER, BEFORE]
     world.until(
         lambda: (
             records.frozen()
             == {
                 "stays": [BEFORE],
                 "moves": [BEFORE],
-                "starts": anew,
-                "starts-and-moves": anew,
-                "restarts": anew,
-                "rests-and-resumes": anew,
+                "starts": again,
+                "starts-and-moves": again,
+                "restarts": again,
+                "rests-and-resumes": again,
             }
         ),
         "the records that are right",

@@ -1,4 +1,4 @@
-"""`why VM --last`: what a real proxy recorded about a VM is told with names, from rotated files too."""
+"""`why VM --last`: what a real proxy recorded about a VM is reported with names, from rotated files too."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Asking:
             client.runLoadBalancing("Keep", HOSTS, {"move": vm_id})
 
     def recorded(self, decisions: int) -> None:
-        """Wait until so many are written."""
+        """Wait until this many are written."""
         eventually(lambda: self._lines() == decisions)
 
     def _lines(self) -> int:

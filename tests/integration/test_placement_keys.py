@@ -147,7 +147,7 @@ def test_a_virtual_private_cloud_takes_its_owner_alone_and_its_owner_goes_nowher
     assert engine.start("private-a") == "private-h1"
     assert engine.start("private-b") in {"private-h2", "private-h3"}
     engine.world.until_called("runFilters", 1, "private-a", "private-b")
-    with pytest.raises(ovirtsdk4.Error):  # full: the shared hosts are refused all the same
+    with pytest.raises(ovirtsdk4.Error):  # full: the shared hosts are refused nevertheless
         engine.start("private-c")
 
 

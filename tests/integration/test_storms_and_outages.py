@@ -16,7 +16,7 @@ from tests.integration.storms.stage import ENGINE, INVENTORY, PROXY, Stage, with
 
 THREADS = 20
 STARTS = 80
-#: The part goes when so many starts of the first half are answered.
+#: The part goes when this many starts of the first half are answered.
 ANSWERED = 8
 PATIENCE_SECONDS = 60.0
 #: No call of a unit waits for an engine that hangs, however long it does.

@@ -147,7 +147,7 @@ class World:
         self.until(told, f"event {code} with {words}")
 
     def until_called(self, method: str, times: int, *vms: str) -> None:
-        """Wait until the proxy's log, which is written after the answer, shows so many calls about each VM.
+        """Wait until the proxy's log, which is written after the answer, shows this many calls about each VM.
 
         Calls about other VMs do not count: those of an earlier test may be reported during this one.
         """
@@ -159,7 +159,7 @@ class World:
     def until(self, holds: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not holds():
-            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            assert time.monotonic() < deadline, f"waited without success for {what}"
             time.sleep(_PAUSE_SECONDS)
 
     def _control(self, path: str, body: bytes) -> None:

@@ -50,7 +50,7 @@ def whole_policies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def parameters() -> st.SearchStrategy[dict[str, str]]:
-    """Parameters of the units; nothing is left to the lot."""
+    """Parameters of the units; nothing is left to chance."""
     drawn = st.fixed_dictionaries({}, optional=_PARAMETERS)
     return drawn.map(lambda some: {**some, "placement_tie": "engine"})
 

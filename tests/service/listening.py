@@ -1,4 +1,4 @@
-"""systemd's end of sd_notify: a socket, and what was told there."""
+"""systemd's end of sd_notify: a socket, and what was reported there."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Systemd:
         return told
 
     def hear(self) -> str:
-        """The next thing that is told."""
+        """The next thing that is reported."""
         return self._socket.recv(100).decode()
 
     def hear_until(self, awaited: str, times: int = 1) -> list[str]:
-        """All that is told until this was told so often."""
+        """All that is reported until this was reported so often."""
         told: list[str] = []
         while told.count(awaited) < times:
             told.append(self.hear())
         return told
 
     def count(self, seconds: float) -> int:
-        """How often something is told within so many seconds; what was told before is forgotten."""
+        """How often something is reported within this many seconds; what was reported before is forgotten."""
         self._socket.setblocking(False)
         with suppress(BlockingIOError):
             while True:

@@ -1,4 +1,4 @@
-"""A TOML file that cannot be read is told in one line with its name."""
+"""A TOML file that cannot be read is reported in one line with its name."""
 
 from __future__ import annotations
 

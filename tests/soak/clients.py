@@ -1,4 +1,4 @@
-"""Threads that call the proxy as the engine does, and count what they are told."""
+"""Threads that call the proxy as the engine does, and count the answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tally:
 
 
 class Clients:
-    """They call until so many calls are made."""
+    """They call until this many calls are made."""
 
     def __init__(self, url: str, hosts: Sequence[str], vms: Sequence[str], calls: int) -> None:
         self._url, self._hosts, self._vms = url, hosts, vms

@@ -63,7 +63,7 @@ class FailureLog:
         self._last = ""
 
     def wait_for(self, calls: int) -> None:
-        """Wait until it tells of so many calls more, for what is logged comes a moment later."""
+        """Wait until it tells of this many calls more, for what is logged comes a moment later."""
         until = time.monotonic() + _LOGGED_SECONDS
         while len(self._calls()) < calls and time.monotonic() < until:
             time.sleep(0.05)
@@ -82,7 +82,7 @@ class FailureLog:
         return found
 
     def _calls(self) -> list[str]:
-        """Read on; the calls that are told of, but for the last of those before."""
+        """Read on; the calls that are reported, but for the last of those before."""
         with self._file.open("rb") as opened:
             opened.seek(self._read)
             content = opened.read()

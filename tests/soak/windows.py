@@ -16,7 +16,7 @@ HEADERS = (
     *("descriptors", "threads", "zombies", "failed", "units by cause", "unexplained", "wrong", "lost"),
 )
 
-#: So many times as much as in the first half may be held in the second; and descriptors and threads more.
+#: This many times as much as in the first half may be held in the second; and descriptors and threads more.
 _MORE_MEMORY = 1.15
 _MORE_COUNTED = 16
 #: A busy machine makes calls slow, but not the proxy's own work for each of them.

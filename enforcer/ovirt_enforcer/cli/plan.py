@@ -34,7 +34,7 @@ _SECONDS = {StrategyName.OPTIMAL: 27.0, StrategyName.GREEDY: 5.0, StrategyName.R
 
 DESCRIPTION = """\
 Say for each cluster which migrations would repair what is broken, in which order, and why; migrate nothing.
-Exit status: 0 nothing is broken, 3 the plan repairs all, 4 something stays broken.
+Exit status: 0 nothing is broken, 3 the plan repairs all, 4 something is not repaired.
 """
 
 EXAMPLES = """\
@@ -113,7 +113,7 @@ def _plan(found: Asked, cluster: str, strategy: Strategy, deadline: Deadline) ->
 
 
 def _share(until: float, clusters: int) -> Deadline:
-    """What each of so many clusters that are left may take of the time that is left."""
+    """What each of this many clusters that are left may take of the time that is left."""
     return Deadline.after((until - time.monotonic()) / clusters)
 
 

@@ -51,7 +51,7 @@ class Admitted:
 class Gates:
     """All gates, with what the settings say, the store remembers and is under way, at one moment.
 
-    Made anew, by `gates.memory.Memory.gates`, whenever steps are to be admitted: that reads history,
+    Made again, by `gates.memory.Memory.gates`, whenever steps are to be admitted: that reads history,
     approvals and open intents again. Several steps may then be admitted in a row; each is judged with those
     admitted before it as if they were open intents already, so no limit is passed by asking twice, from two
     threads either. Whoever admits must write the intents of all that was admitted into the store before other
@@ -68,7 +68,7 @@ class Gates:
     ) -> None:
         """`now` is the time of day, with its zone: windows are judged by it. All else has ages of its own.
 
-        `renew` reads anew what a person says in between, or what was seen since: it is asked for each answer,
+        `renew` reads again what a person said in between, or what was seen: it is called for each answer,
         and what it raises is raised. So a pause counts from the very next step on.
         """
         if now.tzinfo is None:

@@ -19,9 +19,9 @@ from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS
 from ovirt_service.back_off import BackOff
 
-#: The longest pause is so many times the first.
+#: The longest pause is this many times the first.
 _LONGEST: Final = 16
-#: So many of the longest pauses are looked back upon: a cluster that keeps failing must not begin anew.
+#: This many of the longest pauses are looked back upon: a cluster that keeps failing must not begin again.
 _LONGEST_REMEMBERED: Final = 4
 
 

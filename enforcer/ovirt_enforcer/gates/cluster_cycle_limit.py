@@ -1,4 +1,4 @@
-"""Closed after many migrations began in a cluster within one cycle: so many, then look whether it helps."""
+"""Closed after many migrations began in a cluster within one cycle: this many, then look whether it helps."""
 
 from __future__ import annotations
 

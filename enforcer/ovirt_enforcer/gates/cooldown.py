@@ -17,9 +17,9 @@ from ovirt_placement.model.names import host_name
 from ovirt_placement.store.intents import Intent
 from ovirt_service.back_off import BackOff
 
-#: The longest cooldown is so many times the first.
+#: The longest cooldown is this many times the first.
 _LONGEST: Final = 16
-#: So many of the longest cooldowns are looked back upon: a VM that keeps failing must not begin anew.
+#: This many of the longest cooldowns are looked back upon: a VM that keeps failing must not begin again.
 _LONGEST_REMEMBERED: Final = 8
 
 

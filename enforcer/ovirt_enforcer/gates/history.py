@@ -48,7 +48,7 @@ def seconds_until_fewer(intents: Iterable[Intent], seconds: float, limit: int) -
 
 
 def fits(count: int, more: int, limit: int) -> bool:
-    """Whether so many more may join those that count already.
+    """Whether this many more may join those that count already.
 
     A group that the engine moves at once cannot be halved: where it alone is more than the limit, it passes
     while nothing else counts.

@@ -67,7 +67,7 @@ class Memory:
         )
 
     def gates(self) -> Gates:
-        """The gates as of now, to be read anew before each round of admissions.
+        """The gates as of now, to be read again before each round of admissions.
 
         Open migrations are read before those that have ended, so that one that ends meanwhile is not missed.
         """

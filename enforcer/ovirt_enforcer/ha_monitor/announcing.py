@@ -10,7 +10,7 @@ from ovirt_enforcer.ha_monitor.verdict import State
 from ovirt_enforcer.notifications.kinds import Kind
 
 _DAY_SECONDS: Final = 24 * 3600.0
-#: No verdict must hold for longer than this before it is told.
+#: No verdict must hold for longer than this before it is reported.
 _LONGEST_HOLD_SECONDS: Final = 3600.0
 _MOST_DOUBLINGS: Final = 16
 
@@ -33,9 +33,9 @@ class Announced:
 def due(said: Sequence[Announced], state: State, held_seconds: float, hold_seconds: float) -> Kind | None:
     """What is to be said now of a cluster that has been in this state for so long; None if nothing.
 
-    `said` is what was said of it, the oldest first. An alert is told at once; what takes it back, and that
+    `said` is what was said of it, the oldest first. An alert is sent at once; what takes it back, and that
     nothing is known, once it has held: for `hold_seconds`, doubled with each further such notice of the last
-    day. A state that lasts is told again after a day, but for a good one.
+    day. A state that lasts is reported again after a day, but for a good one.
     """
     kind = _KINDS[state]
     if not _is_news(said, kind):
@@ -46,7 +46,7 @@ def due(said: Sequence[Announced], state: State, held_seconds: float, hold_secon
 
 
 def hold(said: Sequence[Announced], kind: Kind, hold_seconds: float) -> float:
-    """For how many seconds a state must have held before it is told."""
+    """For how many seconds a state must have held before it is reported."""
     lately = sum(one.kind is kind and one.age_seconds < _DAY_SECONDS for one in said)
     return float(min(_LONGEST_HOLD_SECONDS, hold_seconds * 2 ** min(lately, _MOST_DOUBLINGS)))
 

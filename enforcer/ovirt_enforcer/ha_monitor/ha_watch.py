@@ -22,7 +22,7 @@ from ovirt_placement.model import Snapshot
 
 #: A check that takes longer is ended, and nothing is known.
 _LONGEST_CHECK_SECONDS: Final = 120.0
-#: For so many times as long as a check took none is made, whatever happens.
+#: For this many times as long as a check took none is made, whatever happens.
 _REST: Final = 2.0
 
 _log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 class Limits:
     """What the watch goes by, in seconds."""
 
-    #: For so long a good state, and one that is not known, must have held before it is told.
+    #: For so long a good state, and one that is not known, must have held before it is reported.
     hold: float
     #: Statistics older than this prove nothing.
     statistics: float

@@ -1,4 +1,4 @@
-"""Keeps what was said of HA reservations, and sees to it that all who are to hear it do: once, whoever leads.
+"""Keeps what was said of HA reservations, and has it announced on all channels once, whichever process leads.
 
 Each announcement stands in the store, with the number of the engine's event, before it is said. Whoever leads
 next says again what may not have been heard, and the engine takes each number once.
@@ -31,7 +31,7 @@ class _Known:
     """What the store holds as far as this epoch of the lease knows, and what was done in it."""
 
     epoch: int
-    #: Read at this moment; None where it must be read anew.
+    #: Read at this moment; None where it must be read again.
     announcements: tuple[Announcement, ...] | None = None
     at: float = 0.0
     receipts: dict[int, Receipt] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from ovirt_placement.rules.failover.check import HaCheck
 from ovirt_placement.rules.failover.outcomes import Loss, Proven
 from ovirt_placement.rules.memory import required_mb
 
-#: So many failing sets, and VMs of each, are named in a sentence.
+#: This many failing sets, and VMs of each, are named in a sentence.
 _MOST_LOSSES: Final = 3
 _MOST_VMS: Final = 10
 
@@ -103,7 +103,7 @@ def _facts(
 
 
 def _survived(found: HaCheck) -> int:
-    """So many hosts may fail, whichever they are."""
+    """A number of hosts may fail, whichever they are."""
     open_sizes = [
         *(len(loss.hosts) for loss in found.losses),
         *(len(one.hosts) for one in found.unknown),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.store.history import Migration, PlanRecord
 
-#: A step of a plan, or a rule that stays broken, as the plan's document has it.
+#: A step of a plan, or a rule that is not repaired, as the plan's document has it.
 _Part = Mapping[str, Any]
 
 

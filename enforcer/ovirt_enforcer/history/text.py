@@ -98,5 +98,5 @@ def _brought(migration: Migration) -> str:
 def _remaining_lines(record: PlanRecord) -> Iterable[str]:
     for rule in remaining(record):
         groups, vms = (", ".join(named["name"] for named in rule[field]) for field in ("groups", "vms"))
-        yield f"  Stays broken: {groups} ({vms})"
+        yield f"  Not repaired: {groups} ({vms})"
         yield from (f"    - {because}" for because in rule.get("because", ()))

@@ -82,9 +82,9 @@ class Executor:
     ) -> None:
         """`clock` gives seconds that only grow, also while the process is stopped.
 
-        `still_leads` is asked just before a request whether the epoch of its decision lasts. `began` is told
-        of what is about to be asked for, `ended` of each migration whose end is known. An answer that takes
-        longer than `patience_seconds` is taken in when it comes.
+        `still_leads` is asked just before a request whether the epoch of its decision lasts. `began` gets
+        what is about to be asked for, `ended` each migration whose end is known. An answer that takes longer
+        than `patience_seconds` is taken in when it comes.
         """
         self._connection = connection
         self._store = store
@@ -128,7 +128,7 @@ class Executor:
         )
 
     def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
-        """Follow again what was given up without a trace, and turns out to have begun all the same."""
+        """Follow again what was given up without a trace, and turns out to have begun nevertheless."""
         self._look_at(self._following.reconsider(history, snapshot))
 
     def keep_only(self, open_intents: Collection[Intent]) -> None:

@@ -22,9 +22,9 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.store.causes import REFUSALS, Cause
 from ovirt_placement.store.intents import Intent, IntentState
 
-#: A VM is not believed to be gone, or a migration never to have begun, before so many looks in a row say so.
+#: A VM is not believed to be gone, or a migration never to have begun, before this many looks say so.
 _LOOKS: Final = 2
-#: For so long after it was given up a migration may turn out to have begun all the same.
+#: For so long after it was given up a migration may turn out to have begun nevertheless.
 _RECONSIDERED_SECONDS: Final = 3600.0
 
 #: Words and cause.
@@ -40,7 +40,7 @@ _ENDS: Final = {
 
 @dataclass(slots=True)
 class _Noted:
-    """What was seen of a migration under way; after a restart it is found out anew."""
+    """What was seen of a migration under way; after a restart it is found out again."""
 
     #: When it was first looked at, by the process's clock: the database's may be set back.
     since: float
@@ -113,7 +113,7 @@ class Following:
     def reconsider(
         self, history: Iterable[Intent], snapshot: Snapshot
     ) -> Iterator[tuple[Intent, Dialogue[Intent | None]]]:
-        """Open again what was given up without a trace, and turns out to have begun all the same.
+        """Open again what was given up without a trace, and turns out to have begun nevertheless.
 
         The engine is asked once wherever such a VM is seen to move, or to be elsewhere than it was.
         """
@@ -170,7 +170,7 @@ class Following:
         return self._transitions.end(intent, self._store.fail, *why)
 
     def _why_not_begun(self, intent: Intent, seen: VmState | None) -> Dialogue[_Why]:
-        """As a refusal, where the engine's events say so; else what befell the VM, or no trace."""
+        """As a refusal, where the engine's events say so; else what happened to the VM, or no trace."""
         refusal = yield partial(records.refusal, self._connection, intent)
         if refusal is not None:
             return refusal, Cause.TARGET_REFUSED

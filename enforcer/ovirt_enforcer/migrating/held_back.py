@@ -13,7 +13,7 @@ from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Plan, Remaining
 
-#: So many targets are told of a rule: a large group may have a hundred.
+#: This many targets are reported a rule: a large group may have a hundred.
 _MOST: Final = 10
 
 

@@ -23,7 +23,7 @@ from ovirt_service.back_off import BackOff
 #: What stands against the VM itself is a lock, a backup or its state, and mostly over soon.
 _FIRST_WAIT_SECONDS: Final = 10.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
-#: So many refusals in a row of a VM, whatever the targets, are a matter of the VM, too.
+#: This many refusals in a row of a VM, whatever the targets, are a matter of the VM, too.
 _MOST_IN_A_ROW: Final = 6
 _LONGEST_SECONDS: Final = 24 * 3600.0
 

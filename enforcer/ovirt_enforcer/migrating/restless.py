@@ -16,7 +16,7 @@ from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import Intent, IntentState
 
-#: How often a VM must have come to a host where it was before: once, somebody may have changed their mind.
+#: How often a VM must have come to a host where it was before: once, somebody may have decided otherwise.
 _RETURNS: Final = 2
 #: How many hosts of a VM are remembered.
 _REMEMBERED: Final = 20
@@ -75,7 +75,7 @@ class Movements:
     """Remembers the ways of VMs over the readings of one process."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
-        """A VM that nobody moved for so many `seconds` is at rest."""
+        """A VM that nobody moved for this many `seconds` is at rest."""
         self._seconds = seconds
         self._clock = clock
         self._looked_at = clock()
@@ -100,7 +100,7 @@ class Movements:
     def _note(self, vm: Vm, ours: Collection[tuple[str, str]], serving: Collection[str], now: float) -> None:
         before = self._hosts.get(vm.id)
         if vm.host is None:
-            self._hosts.pop(vm.id, None)  # whoever starts it places it anew
+            self._hosts.pop(vm.id, None)  # whoever starts it places it again
             self._ways.pop(vm.id, None)
             return
         self._hosts[vm.id] = vm.host

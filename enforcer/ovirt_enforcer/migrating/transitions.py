@@ -19,7 +19,7 @@ class Transitions:
     """The transitions of intents, in the store and in the log."""
 
     def __init__(self, store: Store, ended: Callable[[Intent], None]) -> None:
-        """`ended` is told of each migration whose end is known."""
+        """`ended` is called with each migration whose end is known."""
         self.store = store
         self._ended = ended
         #: For names alone.

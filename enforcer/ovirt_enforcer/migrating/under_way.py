@@ -73,9 +73,9 @@ class UnderWay:
         return bool(lost)
 
     def prove(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Which groups are broken still that done steps were to repair, as far as that can be told now.
+        """Which groups are broken still that done steps were to repair, as far as that is known now.
 
-        A step may repair a group together with steps before it: then it is told once those are done.
+        A step may repair a group together with steps before it: then it is reported once those are done.
         """
         broken = broken_groups(snapshot, self.plan.cluster)
         ended = [place for place in self.unproven if self._alone(place)]

@@ -58,7 +58,7 @@ class Courier:
         longest_seconds: float = _LONGEST_SECONDS,
         most_waiting: int = _MOST_WAITING,
     ) -> None:
-        """`count` is told the channel and what became of a notice: delivered, failed or dropped."""
+        """`count` is called with the channel and what became of a notice: delivered, failed or dropped."""
         self.kinds = frozenset(kinds)
         self._channel = channel
         self._count = count

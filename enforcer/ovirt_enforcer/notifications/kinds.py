@@ -1,4 +1,4 @@
-"""What there is to tell: the kinds of notices, with their severity and the sentence that each is told in."""
+"""The kinds of notices, with their severity and the sentence that each is sent in."""
 
 from __future__ import annotations
 

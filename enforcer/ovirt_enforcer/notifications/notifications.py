@@ -1,4 +1,4 @@
-"""Tells whoever is to be told: one call where something happens, whatever the channels are."""
+"""Notifies all channels: one call where something happens, whatever the channels are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ovirt_placement.config import EngineSettings
 
 
 class Notifications:
-    """All channels together; nothing here waits for any of them. Without channels nobody is told."""
+    """All channels together; nothing here waits for any of them. Without channels nobody is notified."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Notifications:
         return receipt
 
     def sentence(self, kind: Kind, facts: Mapping[str, str]) -> str:
-        """The words in which this is told."""
+        """The words in which this is reported."""
         return self._settings.sentence(kind, self._complete(facts))
 
     def _complete(self, facts: Mapping[str, str]) -> Mapping[str, str]:
@@ -56,7 +56,7 @@ class Notifications:
 def notifications_of(
     settings: NotificationSettings, engine: EngineSettings, count: Callable[[str, str], None]
 ) -> Notifications:
-    """What the configuration asks for. `count` is told the channel and what became of each notice.
+    """What the configuration asks for. `count` is called with the channel and what became of each notice.
 
     Raises `UserError` if the engine or a file that is named cannot be used.
     """

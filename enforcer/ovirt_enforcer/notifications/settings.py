@@ -1,4 +1,4 @@
-"""The [enforcer.notifications] section: who is told of what, and in which words."""
+"""The [enforcer.notifications] section: who is notified of what, and in which words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     sentences: Mapping[Kind, str] = {}
 
     def __post_init__(self) -> None:
-        """Find out now what could not be told later."""
+        """Find out now what could not be reported later."""
         for kind, sentence in self.sentences.items():
             template = Template(sentence)
             if not template.is_valid():

@@ -17,7 +17,7 @@ from ovirt_enforcer.notifications.settings import WebhookSettings
 from ovirt_service.errors import UserError
 
 _HOUR: Final = 3600.0
-#: What lasts is told again after a day.
+#: What lasts is reported again after a day.
 _DAY_AND_MORE: Final = 25 * _HOUR
 
 
@@ -28,7 +28,7 @@ class _Form(NamedTuple):
     begins: str | None = None
     lasts: float = 0.0
     ends: tuple[str, ...] = ()
-    #: The facts by which one alert of a name is told from another.
+    #: The facts by which one alert of a name is distinguished from another.
     labels: tuple[str, ...] = ()
 
 

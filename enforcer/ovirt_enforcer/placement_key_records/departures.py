@@ -14,7 +14,7 @@ from ovirt_placement.store.keys import KeyStore
 
 #: For so long the engine must not have had a VM, by the store's clock.
 MISSING_SECONDS = 7 * 24 * 3600.0
-#: In so many whole readings in a row, all of them by this process.
+#: In this many whole readings in a row, all of them by this process.
 READINGS = 3
 
 _log = logging.getLogger(__name__)

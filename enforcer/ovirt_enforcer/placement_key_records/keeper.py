@@ -182,7 +182,7 @@ def runs(vm: Vm) -> bool:
 def stopped(vm: Vm) -> bool:
     """Whether it is on no host; one whose host does not respond may run still.
 
-    A suspended VM is on none, and to resume it is a start: the engine asks anew where.
+    A suspended VM is on none, and to resume it is a start: the engine asks again where.
     """
     return vm.status in RESTING_STATUSES
 

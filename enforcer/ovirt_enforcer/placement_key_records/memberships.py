@@ -25,7 +25,7 @@ from ovirt_placement.store.memberships import (
     Seen,
 )
 
-#: Each is a request: what is to be told of many VMs must not hold up the enforcer.
+#: Each is a request: what is to be reported many VMs must not hold up the enforcer.
 _EVENTS_AT_ONCE = 20
 
 _log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class MembershipKeeper:
             _log.warning("%s", sentence(one))
 
     def _tell(self, snapshot: Snapshot) -> None:
-        """Add an event for each loss, which the engine takes once, however often it is told."""
+        """Add an event for each loss, which the engine takes once, however often it is reported."""
         untold = (entry for entry in self._store.lost() if not entry.told)
         found = groupby(untold, key=lambda entry: (entry.since, entry.vm, entry.cluster))
         for (since, vm, cluster), entries in islice(found, _EVENTS_AT_ONCE):

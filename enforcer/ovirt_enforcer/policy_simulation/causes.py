@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.rules.affinity.host_groups import legacy_groups
 
-#: A loop without some of the groups is looked for in so many rounds of it, and so many migrations more.
+#: A loop without some of the groups is looked for in this many rounds of it, and this many migrations more.
 _ROUNDS = 3
 _MORE = 20
 

@@ -62,5 +62,5 @@ class Simulation(Struct, frozen=True):
     #: The balance that took part, by its unit.
     balance: str | None = None
     loop: Loop | None = None
-    #: Whether it was given up for want of time; else for the number of migrations.
+    #: Whether it was given up since time ran out; else for the number of migrations.
     out_of_time: bool = False

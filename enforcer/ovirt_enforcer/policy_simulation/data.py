@@ -54,7 +54,7 @@ class ClusterSimulation(Record, frozen=True, omit_defaults=False):
     actors: tuple[Actor, ...]
     #: The balance that took part, by its unit.
     balance: str | None
-    #: Whether it was given up for want of time.
+    #: Whether it was given up since time ran out.
     out_of_time: bool
     loop: SimulatedLoop | None
 

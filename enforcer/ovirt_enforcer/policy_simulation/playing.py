@@ -27,7 +27,7 @@ class Cast(NamedTuple):
 
 
 class Play(NamedTuple):
-    """How it went. Of a loop, so many `migrations` from `begins` on come again and again."""
+    """How it went. Of a loop, this many `migrations` from `begins` on come again and again."""
 
     outcome: Outcome
     migrations: tuple[Migration, ...]
@@ -82,7 +82,7 @@ class _Stage:
 def play(
     snapshot: Snapshot, cluster: str, cast: Cast, most: int, deadline: Deadline, first: Actor | None = None
 ) -> Play:
-    """Let all act, `first` before the others, until they settle, go in circles, or have moved so many VMs."""
+    """Let all act, `first` before the others, until they settle, go in circles, or moved this many VMs."""
     stage = _Stage(Scene(settled(snapshot, cluster), cluster), EnforcerTurn(cast.frozen, cast.options))
     turns = _turns(cast, stage)
     made: list[Migration] = []

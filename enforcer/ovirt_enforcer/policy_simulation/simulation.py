@@ -11,7 +11,7 @@ from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.planner import Frozen
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
 
-#: After so many migrations it is given up.
+#: After this many migrations it is given up.
 MOST_MIGRATIONS = 1000
 
 

@@ -51,7 +51,7 @@ STORE_PATIENCE_SECONDS: Final = 5.0
 #: How often a rest is interrupted for a sign of life.
 _MARK_SECONDS: Final = 1.0
 
-#: HA reservations are judged by statistics no older than so many of their intervals.
+#: HA reservations are judged by statistics no older than this many of their intervals.
 _MOST_INTERVALS: Final = 2
 
 _log = logging.getLogger(__name__)

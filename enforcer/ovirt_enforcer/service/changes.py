@@ -63,7 +63,7 @@ class Changes:
 
     def wake(self) -> None:
         """Wake who waits, though nothing happened."""
-        with suppress(BlockingIOError):  # it has been told often enough
+        with suppress(BlockingIOError):  # it has been reported often enough
             os.write(self._wake, b"!")
 
     def take(self) -> Changed:
@@ -84,7 +84,7 @@ class Changes:
                 with self._lock:
                     self._published = True
                 self.wake()
-                # Until it is read, it counts as not seen yet, and would be told at once again.
+                # Until it is read, it counts as not seen yet, and would be reported at once again.
                 self._taken.wait()
             elif time.monotonic() < began + _WAIT_SECONDS / 2:  # nobody publishes
                 self._read_events()

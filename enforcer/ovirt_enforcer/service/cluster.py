@@ -33,14 +33,14 @@ from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_placement.store.pauses import Paused
 from ovirt_service.back_off import BackOff
 
-#: For so many times as long as a plan took, nothing that happens has another one made.
+#: For this many times as long as a plan took, nothing that happens has another one made.
 _REST: Final = 2.0
 
 _log = logging.getLogger(__name__)
 
 
 class ClusterWork:
-    """A cluster, with its plan and how far that has come. After a restart all of this is made anew."""
+    """A cluster, with its plan and how far that has come. After a restart all of this is made again."""
 
     def __init__(self, cluster: str, parts: Parts) -> None:
         self.retry_state = RetryState(f"cluster {cluster}", due=parts.clock())
@@ -82,7 +82,7 @@ class ClusterWork:
         return taken
 
     def wake(self, at: float) -> None:
-        """Something happened that can break or repair a rule: look again then, and plan anew.
+        """Something happened that can break or repair a rule: look again then, and plan again.
 
         Planning takes no more than a third of the time, however much happens.
         """
@@ -90,7 +90,7 @@ class ClusterWork:
         self._hurry(max(at, self._rested_at))
 
     def leave(self) -> None:
-        """Be of no more use: the cluster is gone, or somebody else sees to it."""
+        """End its use: the cluster is gone, or another process leads it."""
         if self._planning is not None:
             self._planning.cancel()
 
@@ -141,7 +141,7 @@ class ClusterWork:
             self._rested_at = now + _REST * (now - self._asked_at)
 
     def reconcile(self, look: Look) -> None:
-        """Do what can be done now. `look` must have begun after all that was told before."""
+        """Do what can be done now. `look` must have begun after all that was reported before."""
         self.retry_state.due = self._parts.clock() + self._parts.settings.interval_seconds
         if self._others.warn_of_restless(self.retry_state.name, look, look.restless_in(self._cluster)):
             self._simulated, self._wanted = False, True
@@ -276,7 +276,7 @@ class ClusterWork:
         return any(intent.open for intent in intents)
 
     def _wait(self, look: Look, plan: Plan, closed: dict[int, Closed]) -> None:
-        """Nothing runs and nothing may begin: say why, and plan anew soon if the plan does not fit."""
+        """Nothing runs and nothing may begin: say why, and plan again soon if the plan does not fit."""
         place, why = next(iter(closed.items()))
         step = step_text(step_record(plan.steps[place], look.snapshot))
         self.retry_state.say(f"{self.retry_state.name}: not now: {step}: {why}")

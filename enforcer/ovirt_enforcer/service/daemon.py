@@ -32,7 +32,7 @@ from ovirt_placement.store.intents import Intent, Store
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
 _REMEMBERED_SECONDS = 30 * 24 * 3600.0
 _FORGET_EVERY_SECONDS = 3600.0
-#: However much happens, between two looks at a cluster lie so many seconds, and so many times what one takes.
+#: However much happens, two looks at a cluster are so many seconds apart, and so many times what one takes.
 _LEAST_PAUSE_SECONDS = 1.0
 _LEAST_PAUSE_LOOKS = 5.0
 #: A VM that we migrated is not news for so long afterwards.
@@ -160,7 +160,7 @@ class Daemon:
             self.wake_all()
 
     def _lead(self, epoch: int) -> None:
-        """Begin anew where another may have led meanwhile; 0 to lead no more."""
+        """Begin again where another may have led meanwhile; 0 to lead no more."""
         if epoch != self._epoch:
             self._forget_all()
             self._epoch = epoch

@@ -6,7 +6,7 @@ from typing import Final
 
 #: For so long after a reading.
 _SECONDS: Final = 3.0
-#: A reading that takes so many times as long as the one before, and so much longer, may have been
+#: A reading that takes this many times as long as the one before, and so much longer, may have been
 #: interrupted: its first part is old. Another one that takes as long shows that the engine is slow.
 _SLOWER: Final = 2.0
 _SLOWER_SECONDS: Final = 5.0

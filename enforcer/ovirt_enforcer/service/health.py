@@ -34,7 +34,7 @@ class Health:
     def page(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer 200 while work gets on, be it of a leader or of a follower, and 503 once it hangs.
 
-        An engine or a store that is away is told, and is no reason to start the process anew.
+        An engine or a store that is away is reported, and is no reason to start the process again.
         """
         status = HTTPStatus.SERVICE_UNAVAILABLE if self._progress.hangs else HTTPStatus.OK
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]

@@ -12,7 +12,7 @@ the boot clock, which goes on while a process is stopped. Whoever acts does this
             ...                        # ask the engine
 
 An epoch other than before means that somebody else may have led meanwhile: nothing that is kept in memory
-counts any more, and all is to be read anew.
+counts any more, and all is to be read again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Leader:
     ) -> None:
         """`name` is this process's own; `clock` gives seconds that go on while the process is stopped.
 
-        `changed` is told the epoch whenever this process begins to lead, and 0 whenever it ceases to.
+        `changed` is called with the epoch whenever this process begins to lead, and 0 whenever it ceases to.
         """
         self._leases = leases
         self._name = name
@@ -93,7 +93,7 @@ class Leader:
     def tend(self) -> bool:
         """Renew the lease, or take it where it is free, if that is due; whether this process leads now.
 
-        A lease that was lost is not taken anew by the same call, but may be by another thread's: what tells
+        A lease that was lost is not taken again by the same call, but may be by another thread's: what tells
         that somebody else may have led meanwhile is another `epoch` than before.
         """
         with self._lock:
@@ -141,7 +141,7 @@ class Leader:
     def tend_beside(self, hangs: Callable[[], bool]) -> None:
         """Tend from a thread until `step_down`, so that a long piece of work costs no lease.
 
-        Whoever `hangs` loses it all the same: a process that gets nothing done must not keep others from it.
+        Whoever `hangs` loses it nevertheless: a process that gets nothing done must not keep others from it.
         """
         threading.Thread(target=self._keep, args=(hangs,), name="lease", daemon=True).start()
 

@@ -26,7 +26,7 @@ class Metrics:
         self.registry = new_registry(_PREFIX, engine)
         self._clock = clock
         self._read_at = -math.inf
-        #: What is told of each cluster's violations: family and hardness, by the cluster's name.
+        #: What is reported each cluster's violations: family and hardness, by the cluster's name.
         self._violated: dict[str, set[tuple[str, str]]] = {}
         self.cycles = self._counter("cycles", "Cycles by result: ok or failed", "result")
         self.cycle_seconds = Histogram(
@@ -78,7 +78,7 @@ class Metrics:
         self._epoch = self._gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
 
     def notified(self, channel: str, result: str) -> None:
-        """Count what became of something that was to be told."""
+        """Count what became of something that was to be reported."""
         self.notifications.labels(channel, result).inc()
 
     def leading(self, epoch: int) -> None:

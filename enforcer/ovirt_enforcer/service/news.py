@@ -18,14 +18,14 @@ from ovirt_placement.model.names import group_name
 from ovirt_placement.rules.violations import Violation
 from ovirt_service.saying import Said
 
-#: What lasts is told again after a day.
+#: What lasts is reported again after a day.
 _QUIET_SECONDS: Final = 24 * 3600.0
 #: One cycle that fails is no news.
 _FAILURES: Final = 2
 
 
 class News:
-    """What was told last, so that the same is not told again."""
+    """What was reported last, so that the same is not told again."""
 
     def __init__(self, notifications: Notifications) -> None:
         self._notifications = notifications
@@ -68,7 +68,7 @@ class News:
                 self._notifications.tell(Kind.ENGINE_AWAY, reason=str(error))
 
     def read(self) -> None:
-        """Tell that the engine answers again, if it was told that it did not."""
+        """Tell that the engine answers again, if it was reported that it did not."""
         self._failures = 0
         if self._said.is_over("engine"):
             self._notifications.tell(Kind.ENGINE_BACK)

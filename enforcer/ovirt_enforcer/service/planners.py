@@ -25,7 +25,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 
-#: At the least so many plans are made at once; they share the CPUs, and more wait.
+#: At the least this many plans are made at once; they share the CPUs, and more wait.
 _LEAST_AT_ONCE: Final = 4
 #: A process that goes on for so much longer than its deadline hangs, and is ended.
 _GRACE_SECONDS: Final = 15.0

@@ -25,7 +25,7 @@ _LAST_SECONDS: Final = 0.7
 _LAST_WORD_SECONDS: Final = 0.3
 #: How soon it is noticed that the loop has ended by itself.
 _LOOK_SECONDS: Final = 0.2
-#: One piece of work may take so many slow requests, and so much time for itself; then it is believed to hang.
+#: One piece of work may take this many slow requests and this much time for itself; then it hangs.
 _MOST_SLOW_REQUESTS: Final = 10
 _LONGEST_WORK_SECONDS: Final = 60.0
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(config: Config, ready: Callable[[str], None]) -> None:
-    """Enforce until SIGTERM or SIGINT; `ready` is told once what is watched, and how."""
+    """Enforce until SIGTERM or SIGINT; `ready` is called once with what is watched, and how."""
     stop, notifier = Stop(), Notifier()
     loop = _Loop(config, ready, notifier)
     loop.start()

@@ -33,7 +33,7 @@ class Recorder:
         self,
         store: HistoryStore,
         metrics: Metrics,
-        notifications: Notifications = Notifications(),  # noqa: B008 - nobody is told
+        notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
         name: str = "",
     ) -> None:
         """`name` is this process's own, as a candidate for the lease."""
@@ -57,7 +57,7 @@ class Recorder:
         if not steps and not remaining:
             return
         self._store.record_plan(plan_id, cluster, document, epoch=epoch)
-        sentence = f"{len(steps)} steps planned in cluster {name}; {len(remaining)} rules stay broken"
+        sentence = f"{len(steps)} steps planned in cluster {name}; {len(remaining)} rules not repaired"
         if self._said.is_news(cluster, plan_id):
             audit.tell(
                 "plan", sentence, plan=plan_id, cluster=cluster, name=name, epoch=epoch, document=document

@@ -12,7 +12,7 @@ from ovirt_placement.rules.failover.protection import Outside
 
 #: The verdict on a cluster.
 WORDS = {True: "safe", False: "unsafe", None: "unknown"}
-#: How many of the worst sets are told of where not all could be judged; JSON has them all.
+#: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
 
 

@@ -23,10 +23,10 @@ from ovirt_service.errors import UserError
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Each worker has about so many lumps to do: the last ones leave few idle for long.
+#: Each worker has about this many lumps to do: the last ones leave few idle for long.
 _LUMPS_A_WORKER = 8
 _LARGEST_LUMP = 500
-#: So often the pool of processes is made anew after one of them was lost.
+#: So often the pool of processes is made again after one of them was lost.
 _MOST_LOSSES = 3
 #: How long a scheduler may take to answer.
 _CONNECT_SECONDS = 10
@@ -37,7 +37,7 @@ _Pool = Callable[[bytes, Sequence[Sequence[Task]]], Iterator[list[Examined]]]
 
 @contextmanager
 def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread | None]:
-    """Say who does the work: so many processes, a Dask cluster by its address, or None: the process itself.
+    """Say who does the work: this many processes, a Dask cluster by its address, or None: the process itself.
 
     Raises `UserError` if there is no such scheduler, or if processes are lost again and again.
     """
@@ -112,7 +112,7 @@ def _in_processes(processes: int) -> _Pool:
 
 def _on_cluster(client: Client) -> _Pool:
     def pool(encoded: bytes, lumps: Sequence[Sequence[Task]]) -> Iterator[list[Examined]]:
-        # The scheduler keeps what it was told, so whatever a lost worker had is made again elsewhere.
+        # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
         told = client.submit(bytes, encoded, pure=False)
         waiting: deque[Any] = deque()
         try:

@@ -12,7 +12,7 @@ from ovirt_placement.rules.placement_keys.keys import Code
 from ovirt_placement.rules.placement_keys.mistakes import MissingNodeKeys, Mistake
 from ovirt_placement.rules.placement_keys.property import NAME
 
-#: From here on a whole number is told by its first digits.
+#: From here on a whole number is written with its first digits.
 _MANY = 10**15
 
 _SENTENCES = {

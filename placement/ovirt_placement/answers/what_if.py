@@ -220,7 +220,7 @@ def _cluster_text(one: ForeseenCluster) -> Iterator[str]:
         yield from (f"    {number}. {_move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.stays_broken:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
-        yield f"  stays broken: {title(rule.groups)}{asks}"
+        yield f"  not repaired: {title(rule.groups)}{asks}"
         yield from (f"    - {reason}" for reason in rule.because)
     if one.failures_now or one.failures_changed:
         yield f"  hosts that may fail at once: {_failures_text(one)}"

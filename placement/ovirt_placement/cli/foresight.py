@@ -55,7 +55,7 @@ def add_repair(parser: argparse.ArgumentParser) -> None:
 def stops(args: argparse.Namespace, look: Callable[[], WhatIfDocument]) -> int | None:
     """The exit status, where the command is to write nothing; None where it is to go on.
 
-    What would come of it is told if that was asked, or if a condition holds.
+    What would come of it is reported if that was asked, or if a condition holds.
     """
     if not (args.what_if or args.fail_if):
         return None

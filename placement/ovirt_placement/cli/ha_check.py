@@ -26,7 +26,7 @@ from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
 Say of each cluster with HA reservation, or of the one named, whether every highly available VM would be
-started again if so many hosts failed together, and which sets of hosts must not fail. Safe means that there
+started again if this many hosts failed together, and which sets of hosts must not fail. Safe means that there
 is an order of starts of which each passes every filter that is known, the engine's and ours. What the
 engine's own check would say stands beside it: it counts the memory that VMs use. Exact, or honestly unknown:
 see docs/rules.md. VMs that are down, or on a host that is not up, are named. What hosts and VMs use counts
@@ -86,7 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--processes", type=positive, metavar="N", help="spread the work over so many processes"
+        "--processes", type=positive, metavar="N", help="spread the work over this many processes"
     )
     where.add_argument(
         "--scheduler",

@@ -49,7 +49,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stale",
         action="store_true",
-        help="answer by what the inventory knew last, however old, when the engine is away; its age is told",
+        help="answer by what the inventory knew last, however old, when the engine is away; its age is shown",
     )
     parser.add_argument(
         "--timeout",
@@ -91,7 +91,7 @@ def read_state(
 ) -> Snapshot:
     """The state file named, else what the inventory publishes, else the engine itself.
 
-    With `max_age`, no older than so many seconds; else as old as the configuration allows. With `--stale`, as
+    With `max_age`, at most this many seconds old; else as old as the configuration allows. With `--stale`, as
     old as it may be where nothing newer is to be had. What nobody needs `measured` may be lacking.
     """
     if args.state is not None:

@@ -1,4 +1,4 @@
-"""`ovirt-placement store`: makes a lost store anew, writes a backup of one, and brings it back."""
+"""`ovirt-placement store`: makes a lost store again, writes a backup of one, and brings it back."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ovirt_placement.store.database import Database, StoreLost
 
 DESCRIPTION = """\
 The store holds which migrations are under way, the placement keys, and what else is remembered over restarts.
-It is made at the first start. If it is gone or empty later, nothing begins anew by itself: all parts say so
-and stand still until it is restored, or made anew by `init`.
+It is made at the first start. If it is gone or empty later, nothing begins again by itself: all parts say so
+and stand still until it is restored, or made again by `init`.
 """
 
 BACKUP = """\
@@ -51,12 +51,12 @@ RESTORE_EXAMPLES = """\
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "store",
-        help="make the store anew, back it up, restore it",
+        help="make the store again, back it up, restore it",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    add_config(add_command(actions, "init", "make a lost store anew, empty", INIT, _init, INIT_EXAMPLES))
+    add_config(add_command(actions, "init", "make a lost store again, empty", INIT, _init, INIT_EXAMPLES))
     writing = add_command(
         actions, "backup", "write all that the store holds into a file", BACKUP, _backup, BACKUP_EXAMPLES
     )

@@ -41,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=_like,
         action="append",
         default=[],
-        help="so many hosts more, empty and as large as this one, in its cluster; repeatable",
+        help="this many hosts more, empty and as large as this one, in its cluster; repeatable",
     )
     parser.add_argument(
         "--vm",
@@ -49,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=_like,
         action="append",
         default=[],
-        help="so many VMs more like this one, in the same affinity groups and labels, start; repeatable",
+        help="this many VMs more like this one, in the same affinity groups and labels, start; repeatable",
     )
     add_fail_if(parser, "exit with status 3 if any of these holds")
     add_repair(parser)

@@ -27,7 +27,7 @@ all its plugins, as it recorded it ([decisions] file in the proxy's configuratio
 EXAMPLES = """\
   ovirt-placement why web1                  # every host of its cluster
   ovirt-placement why web1 north --json     # one host, for a program
-  ovirt-placement why web1 --last           # what the engine was told
+  ovirt-placement why web1 --last           # what the engine learned
 """
 
 

@@ -13,7 +13,7 @@ from ovirt_placement.rules.memory import with_left
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """So many more of a kind."""
+    """More of a kind, with their number."""
 
     #: The host or VM that they are like, by id.
     model: str

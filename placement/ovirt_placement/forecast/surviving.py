@@ -12,12 +12,12 @@ from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
 from ovirt_placement.rules.failover.starts import Starts
 
-#: So many failing hosts are looked at, where a cluster is not set to survive more.
+#: This many failing hosts are looked at, where a cluster is not set to survive more.
 _USUALLY: Final = 2
 
 
 class Survived(Record, frozen=True):
-    """So many hosts may fail."""
+    """A number of hosts may fail."""
 
     failures: int
     #: Whether one more may surely not; else nobody looked, or it is not known.

@@ -31,7 +31,7 @@ class Deadline:
         clock: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.process_time,
     ) -> Self:
-        """So many seconds from now by the clock; work is what of it the process has a CPU for.
+        """A number of seconds from now by the clock; work is what of it the process has a CPU for.
 
         Threads that work side by side count as one.
         """

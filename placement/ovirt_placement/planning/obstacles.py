@@ -13,8 +13,8 @@ class ObstacleKind(StrEnum):
 
     #: Another rule of `groups` that `vms` must keep as well, with what it `asks`.
     RULE = "rule"
-    #: `vms` are not migrated, wherever to: for `reasons`, in the `words` of who holds them, or for want of a
-    #: host that lets them in.
+    #: `vms` are not migrated, wherever to: for `reasons`, in the `words` of who holds them, or since no
+    #: host lets them in.
     STAYS = "stays"
     #: Filters leave `vms` no other hosts than `hosts`.
     TARGETS = "targets"
@@ -24,7 +24,7 @@ class ObstacleKind(StrEnum):
     NO_HOST = "no_host"
     #: The VMs `needed` a host each, and only `available` can have one.
     HOST_EACH = "host_each"
-    #: So many VMs (`count`) need `needed` places, and there are only `available`.
+    #: This many VMs (`count`) need `needed` places, and there are only `available`.
     PLACES = "places"
     #: Migrations were left out that would take their home from highly available VMs when hosts fail.
     RESERVATION = "reservation"

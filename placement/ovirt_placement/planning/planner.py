@@ -29,7 +29,7 @@ from ovirt_placement.planning.verification import Certified, apply, certify, ref
 #: Which VMs are to be left alone for now: with the reason of each, where it is known.
 Frozen = Mapping[str, str] | Collection[str]
 
-#: So often a plan is made anew without a step that some rule refuses; after that, it ends before the step.
+#: So often a plan is made again without a step that some rule refuses; after that, it ends before the step.
 _MOST_REFUSALS = 20
 #: And so often without the targets of one that would harm highly available VMs.
 _MOST_HARMFUL = 3
@@ -67,8 +67,8 @@ def make_plan(
 
     VMs in `frozen` stay where they are; `refused` are VMs with hosts that the engine would not have. Every
     step is checked by all rules that count in the cluster, and by the engine's own filters; one that they
-    refuse is dropped, and the plan made anew without it. Without a deadline the work is bounded,
-    not the time. Why rules stay broken takes time to find out, and is left out if not `explained`.
+    refuse is dropped, and the plan made again without it. Without a deadline the work is bounded,
+    not the time. Why rules are not repaired takes time to find out, and is left out if not `explained`.
     """
     strategy = strategy or catalogue.strategy()
     asking = _Asking(snapshot, cluster, frozen, frozenset(refused), options, strategy, explained)

@@ -37,8 +37,8 @@ class StartOptions:
         Of those that are as near, the one that has most room at the start comes first.
         """
         touched = {placement.problem.where[vm] for vm in placement.moved} | set(placement.moved.values())
-        anew = {host: self._distance(placement, host) for host in touched & self._at_first.keys()}
-        found = (self._at_first | anew).items()
+        again = {host: self._distance(placement, host) for host in touched & self._at_first.keys()}
+        found = (self._at_first | again).items()
         return sorted(((near, host) for host, near in found if near is not None), key=lambda one: one[0])
 
     def lacking_mb(self, placement: ProblemPlacement, host: str) -> int:

@@ -16,7 +16,7 @@ from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.rules.mobility import why_immovable
 
-#: Rules that are explained by what blocks them; of more, only what refuses their VMs is told.
+#: Rules that are explained by what blocks them; of more, only what refuses their VMs is reported.
 _MOST_EXPLAINED = 20
 
 

@@ -11,7 +11,7 @@ from ovirt_placement.model import Snapshot, Vm
 
 Exchanged: TypeAlias = Mapping[str, Vm | None]
 
-#: So many VMs may have come or gone at once.
+#: This many VMs may have come or gone at once.
 _MOST_CAME = 8
 #: Parts of a snapshot that say which VMs there are groups for, and what is looked up in nothing else.
 _FRAME = ("clusters", "affinity_groups", "affinity_labels")
@@ -24,7 +24,7 @@ EXCHANGED = f"{__name__}.exchanged"
 def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
     """The VMs that are other objects now, by id, None for those that are gone.
 
-    None if many came or went, or if they changed places: then it is quicker to look at all of them anew.
+    None if many came or went, or if they changed places: then it is quicker to look at all of them again.
     """
     if before.vms is now.vms:
         return {}

@@ -16,7 +16,7 @@ class Same(Record, frozen=True):
 
 
 class AtMost(Record, frozen=True):
-    """On each place VMs of at most so many sets.
+    """On each place VMs of at most this many sets.
 
     Without sets each VM is one of its own; with two sets and a limit of 1 no VM of one set shares a place
     with a VM of the other.

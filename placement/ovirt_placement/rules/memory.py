@@ -19,14 +19,14 @@ from ovirt_placement.rules.locations import vms_coming_to
 #: MiB of each VM whatever its size: QEMU itself.
 _FIXED_MB = 64
 _FIXED_ON_POWER_MB = 100
-#: One MiB of page tables for so many of memory.
+#: One MiB of page tables for this many of memory.
 _PAGED_MB = 512
 _PAGED_ON_POWER_MB = 64
 _VCPU_MB = _IO_THREAD_MB = 8
 #: The custom property that names the size of a VM's huge pages in KiB.
 _HUGE_PAGES = "hugepages"
 _KIB = 1024
-#: What is physically free is shown rounded to one part in so many of a host's memory.
+#: What is physically free is shown rounded to one part in this many of a host's memory.
 _SHOWN_PARTS = 100
 
 

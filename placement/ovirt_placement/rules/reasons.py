@@ -17,7 +17,7 @@ class ReasonKind:
     sentence: str
     #: Whether it keeps the VM off the host. Else it is a note, which changes nothing.
     veto: bool = False
-    #: Whether the engine's administrators are told, by an event, and not only who asks.
+    #: Whether the engine's administrators learn, by an event, and not only who asks.
     loud: bool = False
 
     def __repr__(self) -> str:

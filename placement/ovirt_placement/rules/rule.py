@@ -73,7 +73,7 @@ class Rule:
     computed: bool = False
     #: Whether its vetoes are about an amount of memory that a host lacks.
     amounts: bool = False
-    #: Whether it lets the lot decide between hosts that are equally good.
+    #: Whether it decides at random between hosts that are equally good.
     draws: bool = False
     #: The VMs that are to come to one host, if the rule needs to know in which order the engine is expected
     #: to choose hosts for them; none if it does not.

@@ -20,7 +20,7 @@ class Request(Record, frozen=True):
     as_engine: bool = False
     #: Whether anybody will read the reasons; if not, a rule may leave out what costs it time.
     explained: bool = True
-    #: Hosts in an order drawn by lot, for rules that let the lot decide between equals.
+    #: Hosts in an order drawn by lot, for rules that decide at random between equals.
     drawn: tuple[str, ...] = ()
     #: Hosts as the engine is expected to choose them, the best first, for rules that go by it.
     order: tuple[str, ...] = ()

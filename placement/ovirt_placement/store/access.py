@@ -1,4 +1,4 @@
-"""One process's access to the store: opened late, and anew in the child of a fork, which is then harmless."""
+"""One process's access to the store: opened late, and again in the child of a fork, which is harmless."""
 
 from __future__ import annotations
 

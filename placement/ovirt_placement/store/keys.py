@@ -221,7 +221,7 @@ _PLACE = (
 )
 _FROZEN = (frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
 
-#: The first of an engine is drawn, lest a store that is made anew pass for the former.
+#: The first of an engine is drawn, so that a store that is made again is not taken for the former.
 _FIRST_REVISIONS = range(1, 2**30)
 _REVISE = text(
     "INSERT INTO key_revision (engine, revision) VALUES (:engine, :first)"

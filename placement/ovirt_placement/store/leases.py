@@ -14,7 +14,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.fencing import lasts
 from ovirt_placement.store.schema import leases, now
 
-#: An expiry so many lengths ahead was not written by a clock that went on: the clock was set back since.
+#: An expiry this many lengths ahead was not written by a clock that went on: the clock was set back since.
 _MOST_LENGTHS_AHEAD = 2.0
 
 

@@ -1,4 +1,4 @@
-"""Remembers, apart from a store, that it was made: one that is gone later is not begun anew in silence.
+"""Remembers, apart from a store, that it was made: one that is gone later is not begun again in silence.
 
 With it would go what is under way, what people have set, and who may act. Beside an SQLite store stands a
 file; that a PostgreSQL store was made is remembered in the services' state directory, where there is one.
@@ -49,7 +49,7 @@ class Marker:
             pass  # who may not write there has at least seen it
 
     def forget(self) -> None:
-        """Let the store be made anew; raises `OSError` if that cannot be written."""
+        """Let the store be made again; raises `OSError` if that cannot be written."""
         self._seen = False
         for file in (self._file, self._former):
             file.unlink(missing_ok=True)

@@ -39,7 +39,7 @@ class UnknownVmError(LookupError):
 
 
 class RefusedLoudlyError(LookupError):
-    """A rule refuses every host for a reason that the engine's administrators are to be told."""
+    """A rule refuses every host for a reason that the engine's administrators are to learn."""
 
     #: Tells the proxy that this is the filter's answer: no host, and the reason.
     refuses = True
@@ -148,7 +148,7 @@ def _decision_about(vm: str) -> Decision:
 
 
 def _loud(verdicts: Sequence[Verdict]) -> tuple[Reason, ...]:
-    """What the administrators are to be told: such a reason speaks against every host."""
+    """What the administrators are to learn: such a reason speaks against every host."""
     if not verdicts or verdicts[0].accepted:
         return ()
     return tuple(reason for reason in verdicts[0].reasons if reason.kind.loud)

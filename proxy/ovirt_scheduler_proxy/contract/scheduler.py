@@ -141,7 +141,7 @@ class Scheduler:
         return [vm, targets], len(targets)
 
     def _errors(self, question: Question, asked: list[Asked], by_hand: bool) -> dict[str, list[str]]:
-        """What the administrator reads about each unit that failed, unless it was told a moment ago."""
+        """What the administrator reads about each unit that failed, unless it was reported a moment ago."""
         return {
             item.unit: [self._sentence(item.unit, question.kind, item.outcome.failure)]
             for item in asked

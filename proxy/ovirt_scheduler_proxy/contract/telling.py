@@ -12,21 +12,21 @@ from ovirt_service.saying import Said
 from ..pool.outcome import Cause, Failure
 from .arguments import Question
 
-#: The same is told again after so many seconds.
+#: The same is reported again after this many seconds.
 _QUIET_SECONDS = 600.0
 _DIGEST_SIZE = 16
 
 
 class Telling:
-    """Remembers what was told; of refusals no more than `Said` keeps, and of their words a digest."""
+    """Remembers what was reported; of refusals no more than `Said` keeps, and of their words a digest."""
 
     def __init__(self) -> None:
         self._failures = Said(_QUIET_SECONDS)
-        # Apart: however many VMs are refused, no failure is told anew for it.
+        # Apart: however many VMs are refused, no failure is reported again for it.
         self._refusals = Said(_QUIET_SECONDS)
 
     def is_news(self, question: Question, unit: str, failure: Failure) -> bool:
-        """Whether this is to be told now; if so, it counts as told."""
+        """Whether this is to be reported now; if so, it counts as told."""
         if failure.cause is Cause.REFUSED:
             return self._refusals.is_news(
                 (unit, digest(question.vm, _DIGEST_SIZE), digest(failure.sentence, _DIGEST_SIZE))

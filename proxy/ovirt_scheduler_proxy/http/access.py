@@ -53,7 +53,7 @@ def tls_context(server: Server) -> ssl.SSLContext | None:
 #: Who may read them need not be who may call.
 METRICS = "/metrics"
 
-#: The same user's refusal is logged again after so many seconds.
+#: The same user's refusal is logged again after this many seconds.
 _QUIET_SECONDS = 600.0
 
 

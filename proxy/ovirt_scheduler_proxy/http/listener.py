@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 #: Seconds between looks for slow clients.
 _SWEEP_INTERVAL = 0.5
 
-#: So many connections are accepted before others are heard again.
+#: This many connections are accepted before others are heard again.
 _AT_ONCE = 16
 
 #: Seconds that clients have at the end to send what they began, and to read what is theirs.
@@ -98,7 +98,7 @@ class Listener:
         self._gate.close()
 
     def _cut_off(self, began: float) -> None:
-        """Cut off whom the end, which began at that moment, waits for in vain."""
+        """Cut off whom the end, which began at that moment, waits for without success."""
         past = time.monotonic() - _LAST_SECONDS
         for connection in self._room.all():
             since = connection.waiting_since

@@ -10,7 +10,7 @@ from ovirt_service.errors import UserError
 
 from .access import is_loopback
 
-#: The kernel completes connections for us while the event loop is busy; so many may wait.
+#: The kernel completes connections for us while the event loop is busy; this many may wait.
 BACKLOG = 1024
 
 #: Where systemd puts the first socket that it hands over: see sd_listen_fds(3).

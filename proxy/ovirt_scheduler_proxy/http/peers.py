@@ -44,7 +44,7 @@ class Peers:
         return self._kernel is not None
 
     def user(self, connection: socket.socket) -> int | None:
-        """The uid of a local client; None where it cannot be told, as of one that has gone already."""
+        """The uid of a local client; None where it is not known, as of one that has gone already."""
         if self._kernel is None:
             return None
         try:
@@ -52,7 +52,7 @@ class Peers:
             answer = self._kernel.recv(4096)
         except OSError as error:
             if error.errno not in {errno.ENOTCONN, errno.ECONNRESET}:
-                log.debug("whose a connection is cannot be told: %s", error)
+                log.debug("whose a connection is cannot be found out: %s", error)
             return None
         _, kind, *_ = _HEADER.unpack_from(answer)
         if kind == _ERROR or len(answer) < _HEADER.size + _TOLD.size:

@@ -35,7 +35,7 @@ def connections(settings: Settings) -> int:
 
 
 def _raise_to(wanted: int) -> int:
-    """Allow ourselves so many, within what the machine allows; returns how many it is now."""
+    """Allow ourselves this many, within what the machine allows; returns how many it is now."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted

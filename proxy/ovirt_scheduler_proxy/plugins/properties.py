@@ -10,7 +10,7 @@ import re
 from ..worker.text import escaped, one_line
 from . import java_regex
 
-#: As much is told of what is wrong.
+#: Of what is wrong, this much is reported.
 _LONGEST = 200
 
 _KEY = re.compile(r"[a-z_A-Z0-9]+")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .outcome import Cause
 
-#: So many overruns, or crashes, within `WINDOW_SECONDS` open the breaker.
+#: This many overruns, or crashes, within `WINDOW_SECONDS` open the breaker.
 OVERRUNS = 3
 CRASHES = 5
 WINDOW_SECONDS = 60.0

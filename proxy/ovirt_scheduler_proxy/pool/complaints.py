@@ -9,7 +9,7 @@ from typing import IO
 
 log = logging.getLogger(__name__)
 
-#: A longer line is told in pieces.
+#: A longer line is reported in pieces.
 _LONGEST = 4096
 #: Seconds that the last lines may take once the process has ended.
 _LAST_SECONDS = 1.0
@@ -26,7 +26,7 @@ class Complaints:
         self._thread.start()
 
     def finish(self) -> None:
-        """Wait until all is told: the process has ended."""
+        """Wait until all is reported: the process has ended."""
         self._thread.join(_LAST_SECONDS)
 
     def _read(self, stream: IO[bytes]) -> None:

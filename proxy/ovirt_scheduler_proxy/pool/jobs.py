@@ -13,7 +13,7 @@ from .outcome import Cause, Failure, Outcome, failed
 from .pool import Pool
 from .worker import Worker
 
-#: A unit whose worker was killed from outside (by the kernel, by an administrator) starts over so many times;
+#: A unit whose worker was killed from outside (by the kernel or an administrator) starts over so many times;
 #: the death of all workers with their zygote is one of them.
 RETRIES = 3
 

@@ -18,7 +18,7 @@ class PoolSettings:
     most: int
     #: Bytes that a worker may take beyond what it has after loading.
     memory_limit: int
-    #: A worker is replaced after so many calls; 0 means never.
+    #: A worker is replaced after this many calls; 0 means never.
     calls_per_worker: int
     #: Seconds that the import of one module may take.
     load_timeout: float

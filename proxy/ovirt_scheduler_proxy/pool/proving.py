@@ -14,7 +14,7 @@ _REQUEST = pack(b'{"module": "", "unit": "", "kind": "probe"}', b"[[], {}]")
 
 
 async def answers(pool: Pool, seconds: float) -> bool:
-    """Whether a worker of the pool answers within so many seconds."""
+    """Whether a worker of the pool answers within this many seconds."""
     loop = asyncio.get_running_loop()
     told: asyncio.Future[Outcome] = loop.create_future()
 

@@ -15,7 +15,7 @@ from .text import lines, one_line
 LONGEST_DESCRIPTION = 10_000
 LONGEST_PROPERTIES = 50_000
 
-#: So many parameters a unit may have. The engine matches all of them by one regular expression, which runs
+#: This many parameters a unit may have. The engine matches all of them by one regular expression, which runs
 #: out of stack at 500 to 1000 of them: that ends its discovery, and all external units stay disabled.
 MOST_PROPERTIES = 100
 
@@ -80,7 +80,7 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
 
 
 def _properties_problem(properties: Any) -> str:
-    """Why the engine cannot be told of them at all; empty where it can."""
+    """Why the engine cannot be reported them at all; empty where it can."""
     if not isinstance(properties, str):
         told = one_line(repr(properties), 80)
         return f"properties_validation is {told}, but must be text of the form key=regex;key2=regex2"

@@ -22,7 +22,7 @@ from .capture import LOGGED, STDERR_LIMIT, STDOUT_LIMIT, Capture
 from .loading import METHODS, load
 from .text import text_of, told
 
-#: So many threads may units leave behind in a worker: each takes memory from the other units.
+#: This many threads may units leave behind in a worker: each takes memory from the other units.
 _MOST_THREADS = 8
 
 _CHECKS = {"filter": answers.filter_answer, "score": answers.score_answer, "balance": answers.balance_answer}

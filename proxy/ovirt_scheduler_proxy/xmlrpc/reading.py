@@ -20,7 +20,7 @@ from .repairing import repaired
 #: Deeper nesting of elements than this is no call of the engine's; its own reach a depth of 11.
 DEEPEST = 64
 
-#: From so many elements on, a list is first tried as a list of plain texts.
+#: From this many elements on, a list is first tried as a list of plain texts.
 _LONG_LIST = 8
 
 _texts_bare = etree.XPath("value[not(*)]/text()", smart_strings=False)

@@ -40,7 +40,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
     @property
     def savable(self) -> bool:
-        """Whether the engine saves the group all the same, with a warning event."""
+        """Whether the engine saves the group nevertheless, with a warning event."""
         return self.code.severity == "warning"
 
 

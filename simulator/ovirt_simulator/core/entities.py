@@ -111,7 +111,7 @@ class Vm(model.Vm, frozen=True):
     migration_progress: int = 0
     #: How much of its memory was plugged in since it started; so much can be taken back.
     plugged_mb: int = 0
-    #: The VM as it is to be when it starts anew, if it was changed in what it can take only then.
+    #: The VM as it is to be when it starts again, if it was changed in what it can take only then.
     next_run: Vm | None = None
 
     @property

@@ -12,7 +12,7 @@ class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
     fail: bool = False
     #: Never ends by itself; cancelling it works.
     hang: bool = False
-    #: Takes so many times as long.
+    #: Takes this many times as long.
     slow: float = 1.0
     #: VDSM refuses it at once: HTTP 400.
     refuse: bool = False

@@ -13,7 +13,7 @@ TYPES = frozenset(_LISTED.split())
 
 
 class FenceAgent(Record, frozen=True):
-    """A fence agent of a host, without the password, which nobody is told."""
+    """A fence agent of a host, without the password, which nobody learns."""
 
     id: str
     #: The id of the host.

@@ -1,4 +1,4 @@
-"""What a VM that runs takes at once when it is changed, and what it can take only when it starts anew.
+"""What a VM that runs takes at once when it is changed, and what it can take only when it starts again.
 
 Source: the engine's UpdateVmCommand, ProcessDownVmCommand, and VmBase: which fields can be edited when.
 """
@@ -30,7 +30,7 @@ def configured(vm: Vm, wanted: Vm) -> Vm:
 def divided(before: Vm, wanted: Vm, *, later: bool) -> Vm:
     """Give the VM with what it takes now; if that is not all, all that is wanted stands in `next_run`.
 
-    `later` keeps for then what could be plugged in now. What is wanted is asked anew each time: what was kept
+    `later` keeps for then what could be plugged in now. What is wanted is asked each time: what was kept
     before and is not wanted now is forgotten.
     """
     if before.status == "down" or before.hosted_engine:

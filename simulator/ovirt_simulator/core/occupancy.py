@@ -11,7 +11,7 @@ from ovirt_placement import model
 from .entities import Host, Vm
 from .vm_memory import huge_pages, overhead_mb, required_mb
 
-#: The status of a VM whose host has been told to start it.
+#: The status of a VM whose host has been reported to start it.
 _TO_COME = "wait_for_launch"
 
 

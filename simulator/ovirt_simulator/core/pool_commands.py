@@ -32,7 +32,7 @@ class PoolCommands:
         self._vms = vms
 
     def add(self, pool: VmPool, size: int, *, caller: Caller = ADMIN) -> VmPool:
-        """Make a pool, whose id it gets here, with so many VMs."""
+        """Make a pool, whose id it gets here, with this many VMs."""
         with self._backend.lock:
             if pool.cluster not in self._state.clusters or self._state.template(pool.template) is None:
                 raise NotFound(pool.template if pool.cluster in self._state.clusters else pool.cluster)

@@ -73,7 +73,7 @@ class VmCommands(PowerCommands):
             self._creation.remove(self._unlocked_vm(vm_id, "remove"), disks=disks, caller=caller)
 
     def edit(self, vm_id: str, edit: VmEdit, *, later: bool = False, caller: Caller = ADMIN) -> Vm:
-        """Change what the edit names: what a VM that runs cannot take, when it starts anew.
+        """Change what the edit names: what a VM that runs cannot take, when it starts again.
 
         `later` keeps all for then that is not only administration.
         """

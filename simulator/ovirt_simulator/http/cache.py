@@ -12,7 +12,7 @@ class RenderCache:
         self._held: dict[str, tuple[tuple[object, ...], str]] = {}
 
     def get(self, address: str, source: tuple[object, ...], render: Callable[[], str]) -> str:
-        """Give the markup of what is at the address, rendered anew only if its source has changed."""
+        """Give the markup of what is at the address, rendered again only if its source has changed."""
         held = self._held.get(address)
         if held is not None and held[0] == source:
             return held[1]

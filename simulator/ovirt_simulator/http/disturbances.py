@@ -21,7 +21,7 @@ class Disturbance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     path: str = ""
     #: Answer with this status and the container's page, and carry nothing out.
     status: int | None = None
-    #: Wait so many real seconds first, or until the disturbances are cleared.
+    #: Wait this many real seconds first, or until the disturbances are cleared.
     delay_seconds: float = 0.0
     #: Hang up before or after carrying the request out.
     drop: Drop | None = None

@@ -23,7 +23,7 @@ from ovirt_simulator.http.recording import Recording
 from ovirt_simulator.http.sso import SESSION_LIFETIME, Tokens
 from ovirt_simulator.http.users import Users, default_users
 
-#: The engine's `tcp-backlog`: so many connections wait to be accepted, or what the kernel allows (somaxconn).
+#: The engine's `tcp-backlog`: this many connections wait to be accepted, or as many as somaxconn allows.
 _BACKLOG = 10_000
 
 

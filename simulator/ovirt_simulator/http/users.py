@@ -80,7 +80,7 @@ Users = Mapping[str, User]
 
 
 def default_users(password: str | None) -> dict[str, User]:
-    """The users of a simulator that was told of none, all with one password.
+    """The users of a simulator that was given none, all with one password.
 
     `admin@internal` is a SuperUser, `reader@internal` a ReadOnlyAdmin, `user@internal` may just log in.
     """

@@ -79,7 +79,7 @@ def _is_too_busy(snapshot: Snapshot, host: Host, since: datetime | None, now: da
 
 
 def _load(host: Host, shared_by: int) -> int:
-    """Give what is in use, in percent of so many CPUs, rounded up."""
+    """Give what is in use, in percent of this many CPUs, rounded up."""
     if shared_by == 0:
         return 0
     return -(-(int(host.cpu_percent or 0) * shared_by + _SPM_PERCENT * host.spm) // shared_by)

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class LoadBalancing:
-    """Asks, and migrates what it is told to."""
+    """Asks, and migrates what it is ordered to."""
 
     def __init__(self, backend: Backend, external: ExternalUnits, migrate: MigrateBySystem) -> None:
         self._backend = backend

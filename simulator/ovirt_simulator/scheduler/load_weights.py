@@ -21,7 +21,7 @@ _WORST = 1000
 #: Percent of a CPU that a vCPU needs of which nothing is measured, and that managing storage needs: the
 #: engine's VcpuConsumptionPercentage and SpmVCpuConsumption.
 _VCPU_PERCENT = 10
-#: A host with more vCPUs to a CPU than the parameter allows is so many times as loaded.
+#: A host with more vCPUs to a CPU than the parameter allows is this many times as loaded.
 _RATIO, _CROWDED = "VCpuToPhysicalCpuRatio", 1000
 
 
@@ -61,7 +61,7 @@ def _number(text: str) -> float:
 
 
 def _stretched(loads: Mapping[str, int]) -> Weights:
-    """Spread the loads from 1 to 1000; if they are all the same, all are 1."""
+    """Spread the loads from 1 to 1000; if all are equal, all are 1."""
     least, most = min(loads.values(), default=0), max(loads.values(), default=0)
     if least == most:
         return dict.fromkeys(loads, 1)

@@ -44,7 +44,7 @@ STATE = snapshot(
 TEXT = """\
 Cluster cluster1: 1 migration, the fewest that repair all that can be repaired (optimal).
   1. web1 from alpha to beta: repairs affinity group web
-  Stays broken: affinity group db, hard: apart (db1, db2)
+  Not repaired: affinity group db, hard: apart (db1, db2)
     - beta has 476 MiB free
     - db1 to beta: 4096 MiB needed, 476 MiB free
     - db2 to beta: 4096 MiB needed, 476 MiB free

@@ -120,7 +120,7 @@ def test_a_plan_stands_with_what_held_it_and_what_it_brought(bench: Bench) -> No
     assert "1. web1 from alpha to beta: repairs affinity group web" in lines
     assert any(line.startswith("held back once") and "(window): only at night" in line for line in lines)
     assert any(line.endswith("done in 0 s; afterwards web holds") for line in lines)
-    assert "Stays broken: db (db1, db2)" in lines
+    assert "Not repaired: db (db1, db2)" in lines
     (told,) = defined(bench.ask("history", "--json"), "History")
     assert (told["id"], told["epoch"], told["document"]["proven"]) == (bench.plan.id, 1, bench.plan.proven)
     (migration,) = told["migrations"]

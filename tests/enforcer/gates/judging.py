@@ -38,7 +38,7 @@ STEP = step()
 def intent(
     state: IntentState, age: float, vm_id: str = "a", error: str | None = "it broke", **fields: Any
 ) -> Intent:
-    """A migration that ended so many seconds ago, and took no time."""
+    """A migration that ended this many seconds ago, and took no time."""
     defaults: dict[str, Any] = {
         "id": 1,
         "cluster": CLUSTER,

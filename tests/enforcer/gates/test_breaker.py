@@ -96,5 +96,5 @@ def test_a_person_closes_it(where: str) -> None:
     opened = failures(140, 130, 120, 110, 100)
     assert admitted(gates(history=opened, resumed={where: 99.0}))
     assert closed(gates(history=opened, resumed={"other": 99.0}))[0] == "breaker"
-    anew = (*opened, *failures(50, 40, 30, 20, 10))
-    assert closed(gates(history=anew, resumed={where: 99.0}))[0] == "breaker"
+    again = (*opened, *failures(50, 40, 30, 20, 10))
+    assert closed(gates(history=again, resumed={where: 99.0}))[0] == "breaker"

@@ -134,7 +134,7 @@ class World:
         return (run for run in self.runs if run.ended is None)
 
     def check(self, where: str, step: Step) -> None:
-        """Count anew, from what began and has not ended: a step passes no limit, unless it stands alone."""
+        """Count again, from what began and has not ended: a step passes no limit, unless it stands alone."""
         limits, size = self.limits, len(step.vms)
         moving = [(run.source, run.target, run.cluster, run.vm) for run in self.under_way()]
         moving += [(self.places[vm], "nobody knows", "c0", vm) for vm in self.foreign]

@@ -1,4 +1,4 @@
-"""Gates that hold single VMs: the planner is told of them, and a step that moves one does not pass."""
+"""Gates that hold single VMs: the planner is notified of them, and a step that moves one does not pass."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_reservation_that_is_switched_off_takes_the_alert_back() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(list(State)), st.integers(1, 40)), max_size=60))
 def test_what_was_said_last_is_true_in_the_end(runs: list[tuple[State, int]]) -> None:
-    """Once a state has lasted, it is what was said last; and an alert is told at once."""
+    """Once a state has lasted, it is what was said last; and an alert is reported at once."""
     states = [state for state, times in runs for _ in range(times)]
     for end in (SAFE, UNSAFE, UNKNOWN):
         found = kinds([*states, *[end] * (int(3600 / EVERY) + 2)])

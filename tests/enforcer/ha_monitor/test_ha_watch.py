@@ -1,4 +1,4 @@
-"""What the watch makes of readings: domains, what it cannot know, and who is told; with real processes."""
+"""What the watch makes of readings: domains, what it cannot know, and who learns; with real processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_DOMAINS = HaSettings()
 
 
 class Ears:
-    """A channel that keeps what it is told, and can be made to say no."""
+    """A channel that keeps what it gets, and can be made to say no."""
 
     name = "ears"
 

@@ -45,7 +45,7 @@ HOLDS = "every rule holds"
 LEADS, WATCHES, OVER = "the leader from now on", "not the leader", "no longer the leader"
 #: The engine would not begin a migration, such as one of a VM that is on its target already.
 _REFUSED = 65
-#: So many parts are tested side by side.
+#: This many parts are tested side by side.
 PARTS = 4
 
 

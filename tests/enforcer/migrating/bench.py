@@ -42,7 +42,7 @@ class Bench:
         #: How far the database's clock was set back.
         self.set_back = 0.0
         self.store = Store(self.config.store.url, engine="default", patience_seconds=5)
-        #: Whether the process still leads, as the executor is told.
+        #: Whether the process still leads, as the executor learns.
         self.leads = True
 
     @contextmanager

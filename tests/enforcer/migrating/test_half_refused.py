@@ -1,4 +1,4 @@
-"""A group that is moved at once: where the engine takes some of it and refuses one, each is told."""
+"""A group that is moved at once: where the engine takes some of it and refuses one, each is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule that stays broken has a reason, also where a gate or a refusal of the engine is the reason."""
+"""A rule that is not repaired has a reason, also where a gate or a refusal of the engine is the reason."""
 
 from __future__ import annotations
 

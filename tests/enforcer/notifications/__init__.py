@@ -1,1 +1,1 @@
-"""Notifications: what is told, to whom, and that nobody waits for it."""
+"""Notifications: what is reported, to whom, and that nobody waits for it."""

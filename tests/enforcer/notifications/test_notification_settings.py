@@ -1,4 +1,4 @@
-"""Which kinds are told to whom, and in which words, is found out to be wrong when the service starts."""
+"""Which kinds are reported to whom, and in which words, is found out to be wrong when the service starts."""
 
 from __future__ import annotations
 

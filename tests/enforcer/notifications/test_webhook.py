@@ -65,7 +65,7 @@ def test_an_alert_begins_and_the_same_one_ends(receiver: Receiver) -> None:
     )
     assert begun["annotations"]["missing_mb"] == "the missing_mb"
     assert moment(begun["startsAt"]) == datetime.fromtimestamp(1_790_000_000, UTC)
-    # Alertmanager ends what has no end after minutes; this is told again after a day.
+    # Alertmanager ends what has no end after minutes; this is reported again after a day.
     assert (moment(begun["endsAt"]) - moment(begun["startsAt"])).total_seconds() == 25 * 3600
     ended = {alert["labels"]["alertname"]: alert for alert in second}["HaReservation"]
     assert ended["labels"] == begun["labels"]

@@ -1,4 +1,4 @@
-"""A VM that loses its groups and labels with its cluster is told of once, and what somebody wanted never."""
+"""A VM that loses its groups and labels with its cluster is reported once, and what somebody wanted never."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Bench:
         }
 
     def events(self) -> list[types.Event]:
-        """What was told, the oldest first."""
+        """What was reported, the oldest first."""
         with self.connection.session() as sdk:
             found = sdk.system_service().events_service().list()
         return [event for event in reversed(found) if event.origin == "ovirt-placement"]

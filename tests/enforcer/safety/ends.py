@@ -39,7 +39,7 @@ def broken(end: Snapshot) -> int:
 
 
 def fewest_broken(end: Snapshot) -> int:
-    """How many hard rules stay broken at least, whatever legal migrations are made."""
+    """How many hard rules are not repaired at least, whatever legal migrations are made."""
     oracle = BruteForce(end)
     known, queue = {oracle.start}, deque([oracle.start])
     fewest = oracle.score(oracle.start)[0]

@@ -245,7 +245,7 @@ class Recorder:
             self.faults += passed(self._settings, counts, new, self.now)
 
     def _still_on(self, begun: Begun, host: str) -> bool:
-        """Whether a migration leaves the host; where one came from that is handed over nobody is told."""
+        """Whether a migration leaves the host; where one came from that is handed over nobody is notified."""
         ours = begun.request is not None
         return begun.source == host and (ours or self._state.vms[begun.vm].host == host)
 

@@ -70,7 +70,7 @@ class Log:
         return self._engine._backend.timeline.elapsed
 
     def at_least(self, at_once: int) -> float:
-        """Seconds that the busiest host needs, so many at once."""
+        """Seconds that the busiest host needs, this many at once."""
         return max(self.seconds.values()) / at_once
 
 

@@ -45,7 +45,7 @@ class World:
         self.server = server
         self.recorder = recorder
         self.now = 0.0
-        #: What befell it so far.
+        #: What happened to it so far.
         self.log: list[str] = []
         self._waiting = sorted(happenings, key=lambda happening: happening.at)
         self._restarts = False

@@ -137,7 +137,7 @@ REFUSES = ReasonKind("refuses", "does not take VM {vm}", veto=True)
 def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The search is told that the hosts would do, and each step finds that they do not."""
+    """The search is reported that the hosts would do, and each step finds that they do not."""
     asked = []
 
     def judge(state: Snapshot, request: Request) -> tuple[Verdict, ...]:

@@ -1,4 +1,4 @@
-"""What happens is told when it begins and when it ends, and not over and over between."""
+"""What happens is reported when it begins and when it ends, and not over and over between."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.stored import prepared
 
 
 class Told(Notifications):
-    """Keeps what is told."""
+    """Keeps what is reported."""
 
     def __init__(self) -> None:
         super().__init__()

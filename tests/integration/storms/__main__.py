@@ -97,7 +97,7 @@ def _row(name: str, threads: int, found: Figures, ratio: float) -> list[str]:
 
 
 def _remarks(found: Figures) -> str:
-    """What the table has no room for: why units failed, what was refused, what the engine was told."""
+    """What the table has no room for: why units failed, what was refused, what the engine learned."""
     said = [f"failures of units {dict(found.calls.causes)}", f"hosts of torn chains {found.torn_chains}"]
     said += [f"refused {answer.status}: {answer.body[:200]}" for answer in found.burst.refused[:1]]
     return "; ".join([*said, *found.unit_failures[:2]])

@@ -65,7 +65,7 @@ def log_in(url: str) -> str:
 def start_all(
     url: str, token: str, vms: Sequence[str], *, patience: float, answered: Answered | None = None
 ) -> Burst:
-    """Ask for all these starts at the same time, and wait at most so many seconds for their answers."""
+    """Ask for all these starts at the same time, and wait at most this many seconds for their answers."""
     return asyncio.run(_start_all(url, token, vms, patience, answered))
 
 

@@ -27,7 +27,7 @@ class Kind(Enum):
     HARD_APART = build.APART
 
 
-#: Of all VMs that start, one in so many is in one long chain.
+#: Of all VMs that start, one in this many is in one long chain.
 _LONG_CHAIN_SHARE = 6
 #: How many VMs of each kind start together.
 _SIZES = {
@@ -66,7 +66,7 @@ def _used(vms: tuple[str, ...], hosts: Mapping[str, str | None]) -> set[str]:
 
 
 def draw(starts: int, seed: int = 1) -> Storm:
-    """Draw a cluster in which so many VMs start, all of them lawfully wherever the others are."""
+    """Draw a cluster in which this many VMs start, all of them lawfully wherever the others are."""
     dice = random.Random(f"{starts} {seed}")
 
     def new() -> str:

@@ -14,7 +14,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 class Outage:
-    """Takes a part away once so many starts are answered; killed it starts anew, frozen it goes on."""
+    """Takes a part away once this many starts are answered; killed it starts again, frozen it goes on."""
 
     def __init__(self, stage: Stage, part: str, after: int, *, killed: bool) -> None:
         self._stage, self._part, self._killed = stage, part, killed

@@ -73,7 +73,7 @@ class Stage:
         """Wait until all of these VMs are up, and give the state in which they are."""
         until = time.monotonic() + _PATIENCE_SECONDS
         while {(state := self.state()).vm_by_id[vm].status for vm in vms} != {"up"}:
-            assert time.monotonic() < until, "waited in vain for VMs to be up"
+            assert time.monotonic() < until, "waited without success for VMs to be up"
             time.sleep(_PAUSE_SECONDS)
         return state
 

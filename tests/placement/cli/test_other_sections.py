@@ -1,4 +1,4 @@
-"""A mistake in the enforcer's section is told before somebody wonders why the enforcer does not start."""
+"""A mistake in the enforcer's section is reported before somebody wonders why the enforcer does not start."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_group_is_looked_at_before_it_is_written(live: LiveEngine) -> None:
     out, _ = live.run(0, *APART_GROUP, "--vm", "web1", "--vm", "web2", "--what-if")
     assert "speaks against it: " in out  # they are to be together, too
     assert "breaks affinity group apart, hard: apart (web1, web2)" in out
-    assert "stays broken: affinity group apart, hard: apart" in out
+    assert "not repaired: affinity group apart, hard: apart" in out
     assert live.changes == []
     assert names(live) == ["near"]
 

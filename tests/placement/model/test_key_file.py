@@ -1,4 +1,4 @@
-"""Keys written as YAML and read again are the same, whatever names and ids look like; mistakes are told."""
+"""Keys written as YAML and read again are the same, whatever names and ids look like; mistakes are found."""
 
 from __future__ import annotations
 

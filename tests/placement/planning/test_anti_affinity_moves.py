@@ -23,7 +23,7 @@ each_strategy = pytest.mark.parametrize("strategy", [StrategyName.OPTIMAL, Strat
 
 
 def crowds(*counts: int, rule: Rule = APART) -> Snapshot:
-    """Hosts with so many VMs each, all in one group."""
+    """Hosts with this many VMs each, all in one group."""
     vms = [
         vm(f"{place}-{number}", f"h{place}") for place, count in enumerate(counts) for number in range(count)
     ]

@@ -65,7 +65,7 @@ def test_it_is_said_what_no_migrations_restore() -> None:
     assert plan.steps == ()
     assert lost(plan) == [("h1",)]
     text = text_of(plan_record(plan, state))
-    assert "The HA reservation stays broken: no legal migrations restore it" in text
+    assert "The HA reservation is not restored: no legal migrations restore it" in text
     assert "if host h1 failed, no home would be left for a" in text
 
 

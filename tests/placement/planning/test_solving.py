@@ -91,7 +91,7 @@ class Improving(Found):
     goes_on = True
 
     def __init__(self, clock: Clock, *ends: Mapping[str, str], migrations: int) -> None:
-        """No end has fewer migrations than so many, as far as it knows."""
+        """No end has fewer migrations than this many, as far as it knows."""
         first, *self._better = ends
         super().__init__(first)
         self._clock = clock

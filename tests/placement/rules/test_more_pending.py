@@ -1,4 +1,4 @@
-"""What a snapshot keeps when more is laid over it as pending is what one decoded anew would find out."""
+"""What a snapshot keeps when more is laid over it as pending is what one decoded again would find out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that is locked, away, not there, or none at all: what its readers and writers are told."""
+"""A store that is locked, away, not there, or none at all: what its readers and writers learn."""
 
 from __future__ import annotations
 
@@ -89,6 +89,6 @@ def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> N
     with pytest.raises(StoreAway, match="it was there, and is gone"):
         reader.open_intents()
     with pytest.raises(StoreAway, match="it was there, and is gone"):
-        prepared(writer, "anew", "anew")
+        prepared(writer, "again", "again")
     reader.close()
     writer.close()

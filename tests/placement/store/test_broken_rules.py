@@ -1,4 +1,4 @@
-"""A rule's cycles are counted while it is broken, once a cycle, and begin anew after it held."""
+"""A rule's cycles are counted while it is broken, once a cycle, and begin again after it held."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that is gone: nobody begins it anew in silence, and a backup brings all of it back."""
+"""A store that is gone: nobody begins it again in silence, and a backup brings all of it back."""
 
 from __future__ import annotations
 

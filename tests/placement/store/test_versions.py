@@ -242,7 +242,7 @@ def test_an_upgrade_may_be_killed_at_any_statement(url: str, version: int) -> No
 
 
 def _dies_at(url: str, number: int) -> bool:
-    """Open the store in a process that is killed after so many statements; whether it came so far."""
+    """Open the store in a process that is killed after this many statements; whether it came so far."""
     program = f"""
 import os, signal, sqlalchemy
 from ovirt_placement.store.intents import Store

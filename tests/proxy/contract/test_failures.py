@@ -1,4 +1,4 @@
-"""A unit that fails, refuses, or answers what cannot be costs its own answer, and the engine is told why."""
+"""A unit that fails, refuses, or answers what cannot be costs its own answer, and the engine learns why."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_call_speaks_to_a_running_proxy(folder: Path) -> None:
             done = command("call", "--url", proxy.url, "--json", *filtering, "--property", "keep_count=2")
             answer = json.loads(done.stdout)
             assert (done.returncode, answer["result"]) == (1, ["h1", "h2"])
-            assert list(answer["plugin_errors"]) == ["Broken"], "it is told every time"
+            assert list(answer["plugin_errors"]) == ["Broken"], "it is reported every time"
         scored = command(
             "call", "--url", proxy.url, "runCostFunctions", "--unit", "Keep", "--vm", "v", *common
         )

@@ -1,4 +1,4 @@
-"""Regular expressions that the engine's Java would not compile are told before the engine meets them."""
+"""Regular expressions that the engine's Java would not compile are reported before the engine meets them."""
 
 from __future__ import annotations
 

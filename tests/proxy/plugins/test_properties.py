@@ -1,4 +1,4 @@
-"""Properties of a unit: what the engine takes passes, and what it refuses is told."""
+"""Properties of a unit: what the engine takes passes, and what it refuses is reported."""
 
 from __future__ import annotations
 

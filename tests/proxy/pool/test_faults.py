@@ -135,7 +135,7 @@ class Recursion:
         return self.do_filter(hosts, vm, args)
 """
 
-#: What each unit is reported for; None where its answer is well all the same.
+#: What each unit is reported for; None where its answer is well nevertheless.
 CAUSES = {
     "Raise": "raised RuntimeError: on purpose",
     "SysExit": "called sys.exit(3)",

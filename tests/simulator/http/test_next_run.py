@@ -1,4 +1,4 @@
-"""What a VM that runs takes at once, and what it takes when it starts anew."""
+"""What a VM that runs takes at once, and what it takes when it starts again."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def listening(process: subprocess.Popen[str]) -> str:
 
 @pytest.fixture
 def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ovirtsdk4.Connection]:
-    """Connected to a process with these arguments; it must end cleanly when it is told to."""
+    """Connected to a process with these arguments; it must end cleanly when it is asked to."""
     (tmp_path / "state.json").write_bytes(state_file.dumps(WORLD))
     arguments = [argument.replace("STATE", str(tmp_path / "state.json")) for argument in request.param]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True) as process:

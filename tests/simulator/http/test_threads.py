@@ -45,7 +45,7 @@ class Holding(RefusingProxy):
 
 @contextmanager
 def held_start(threads: int) -> Iterator[tuple[Server, Holding]]:
-    """An engine with so many threads, in which a start waits for the proxy."""
+    """An engine with this many threads, in which a start waits for the proxy."""
     policy = SchedulingPolicy(filters=("NoHost",))
     state = snapshot(cluster(scheduling_policy=policy), host("h1"), vm("idle"))
     with ExitStack() as stack:

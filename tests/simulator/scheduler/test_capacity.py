@@ -115,7 +115,7 @@ def test_the_ha_check(state: Snapshot) -> None:
 
 
 def test_an_ha_vm_of_another_cluster_is_not_looked_at() -> None:
-    """Nor is one that the record of its host has there all the same."""
+    """Nor is one that the record of its host has there nevertheless."""
     foreign = vm("v", "h1", ha=True, cluster="other")
     state = snapshot(cluster(), cluster("other"), host("h1"), host("h2", free_mb=0), foreign)
     assert failed_hosts(state, state.clusters[0]) == ()

@@ -11,7 +11,7 @@ from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.engine.parsing.users import Root
 
 _SKEW_SECONDS = 10.0
-#: A clock that is so many times as fast as ours belongs to a simulated engine; no other is wrong by so much.
+#: A clock this many times as fast as ours belongs to a simulated engine; no other is wrong by so much.
 _FAST = 1.5
 #: Two readings tell how fast a clock runs if so much time is between them.
 _APART_SECONDS = 1.0
@@ -51,7 +51,7 @@ def read_again(ask: Callable[[], Root], first: Reading) -> Reading:
 
 
 def speed(first: Reading, second: Reading) -> float:
-    """How many times as fast as ours the engine's clock runs, at least; 0 where nothing can be told."""
+    """How many times as fast as ours the engine's clock runs, at least; 0 where nothing is known."""
     longest = second.here - first.here + first.unsure + second.unsure
     return (second.engine - first.engine) / longest if longest > 0 else 0.0
 

@@ -56,7 +56,7 @@ class Examination:
 def examine(configuration: Config, proxy: str | None = None, *, tell: bool = False) -> Examination:
     """Examine all; the units of the `proxy` at this URL, too.
 
-    With `tell`, the engine is told of rules that mean nothing, by an event. Raises `UserError` if the
+    With `tell`, the engine is notified of rules that mean nothing, by an event. Raises `UserError` if the
     configuration does not say where the engine is.
     """
     examination = Examination()

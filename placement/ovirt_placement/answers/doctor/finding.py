@@ -17,5 +17,5 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     remedy: str
     #: The cluster that it concerns.
     cluster: Named | None = None
-    #: Whether a rule means nothing for it: such a finding can be told to the engine as an event.
+    #: Whether a rule means nothing for it: such a finding can be reported to the engine as an event.
     rule: bool = False

@@ -119,7 +119,7 @@ def _ownership(path: Path | None) -> Iterator[Finding]:
     try:
         is_of_another = path is not None and ownership.is_of_another(path)
     except OSError:
-        return  # that it is not there is told elsewhere
+        return  # that it is not there is reported elsewhere
     if path is not None and is_of_another:
         yield Finding(
             kind="store_of_another",

@@ -24,7 +24,7 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
     hosts: tuple[Named, ...]
     #: Of the VMs, those that a negative group keeps apart.
     negative_vms: tuple[Named, ...]
-    #: Whether the engine would save the groups all the same, with a warning.
+    #: Whether the engine would save the groups nevertheless, with a warning.
     savable: bool
 
 

@@ -76,7 +76,7 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
 
 
 def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[NamedObstacle, ...]:
-    """Obstacles with names; hosts that refuse the same VMs for the same reason are told of as one."""
+    """Obstacles with names; hosts that refuse the same VMs for the same reason are reported as one."""
     found: dict[str, Obstacle] = {}
     for one in obstacles:
         words = obstacle_text(replace(one, hosts=()) if one.kind in _BY_HOST else one, snapshot)

@@ -126,7 +126,7 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     #: How long it is thought to take.
     seconds: float
     steps: tuple[PlannedStep, ...]
-    #: Every rule that stays broken, also one that nobody asked to repair.
+    #: Every rule that is not repaired, also one that nobody asked to repair.
     remaining: tuple[RemainingRule, ...]
     #: Hosts whose headroom is given up, for a hard rule.
     crowded: tuple[Named, ...]

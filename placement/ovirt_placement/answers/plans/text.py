@@ -14,7 +14,7 @@ from ovirt_placement.answers.plans.records import (
 )
 from ovirt_placement.model.names import Named, NamedGroup
 
-#: So many failures that are not survived are told of in words; data have them all.
+#: This many failures that are not survived are reported in words; data have them all.
 _MOST_FAILURES = 10
 
 
@@ -24,7 +24,7 @@ def text(plan: ClusterPlan) -> str:
     if plan.crowded:
         lines.append(f"  Takes of the headroom of {_names(plan.crowded)}: {_needs_it(plan)}")
     for rule in plan.remaining:
-        lines.append(f"  Stays broken: {rule_text(rule)} ({_names(rule.vms)})")
+        lines.append(f"  Not repaired: {rule_text(rule)} ({_names(rule.vms)})")
         lines += (f"    - {reason}" for reason in rule.because)
     if plan.reservation is not None:
         lines += (f"  {line}" for line in reservation_text(plan.reservation))
@@ -71,7 +71,7 @@ def reservation_text(reservation: PlannedReservation) -> Iterator[str]:
     if reservation.holds is None:
         yield "It is not known whether the HA reservation holds: not all failures could be judged"
     if reservation.lost:
-        yield "The HA reservation stays broken: " + (
+        yield "The HA reservation is not restored: " + (
             "no legal migrations restore it"
             if reservation.proven
             else "no migrations that restore it were found; not all could be tried"

@@ -31,7 +31,7 @@ def exchange(
     """Put another balance in, if there is one, and set the properties.
 
     The engine refuses a balance while a property is set that only the former one knows. What is to be set
-    anew must wait for the new one.
+    again must wait for the new one.
     """
     present = policy.head.properties
     if balance is not None:

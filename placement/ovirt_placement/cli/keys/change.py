@@ -26,7 +26,7 @@ from ovirt_service.errors import UserError
 #: Who sets keys, and the class of theirs.
 SETTERS = {"operator": SYSTEM, "billing-entity": BILLING_ENTITY, "customer": CUSTOMER}
 
-#: How much of what speaks against a change is told.
+#: How much of what speaks against a change is reported.
 _TOLD = 5
 
 

@@ -11,7 +11,7 @@ from ovirt_placement.cli.question import show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.keys import KeyChange
 
-#: So much of a change is told to a person.
+#: So much of a change is reported to a person.
 _MOST_LINES = 20
 
 

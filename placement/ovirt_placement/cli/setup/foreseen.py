@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> WhatIfDocument:
-    """What speaks against single policies is told, and what their plans note."""
+    """What speaks against single policies is reported, and what their plans note."""
     from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.changes import with_policies
     from ovirt_placement.forecast.outlook import foresee

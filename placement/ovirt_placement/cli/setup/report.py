@@ -38,7 +38,7 @@ def _described(one: Outcome) -> PolicyChange:
 
 def _print(one: Outcome, args: argparse.Namespace) -> None:
     if one.error is not None:
-        return  # it is told at the end, with all others
+        return  # it is reported at the end, with all others
     if args.all_policies and one.plan.requests:
         print(f"policy {one.policy}:")
     for request in one.plan.requests:

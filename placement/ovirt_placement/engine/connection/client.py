@@ -147,7 +147,7 @@ class EngineConnection:
         self._ended = True
 
     def close(self) -> None:
-        """Log out, if the engine is there to be told; breaks off requests that nobody awaits."""
+        """Log out, if the engine can be reached; breaks off requests that nobody awaits."""
         self.end()
         with self._changed:
             self._changed.wait_for(lambda: not self._in_use, timeout=_LAST_SECONDS)

@@ -31,7 +31,7 @@ _CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X
 class EngineAway(UserError):
     """The engine does not answer; asking again later may help.
 
-    `request_sent` tells whether the request may have reached it all the same.
+    `request_sent` tells whether the request may have reached it nevertheless.
     """
 
     def __init__(self, text: str, *, request_sent: bool) -> None:

@@ -10,7 +10,7 @@ _PAUSE_SECONDS: Final = 0.01
 
 
 class HighSockets:
-    """As the `pycurl.CurlMulti` that it stands for, but that `select` never returns at once in vain."""
+    """As the `pycurl.CurlMulti` that it stands for, but `select` never returns at once without success."""
 
     def __init__(self, multi: Any) -> None:
         self._multi = multi

@@ -1,7 +1,7 @@
 """Tries no log-in that was refused a moment ago: an engine locks an account after a few wrong passwords.
 
 All processes of a user remember it together, in memory that ends with the machine's run: workers come and
-go, and each would log in for itself. A password that is written anew, or a file that is touched, is tried at
+go, and each would log in for itself. A password that is written again, or a file that is touched, is tried at
 once.
 """
 
@@ -83,8 +83,8 @@ class LogIns:
         rest = last.at + _BACK_OFF.pause_after(last.refusals) - self._clock()
         if rest > 0:
             raise ovirtsdk4.AuthError(
-                f"log-in refused : {last.said}; lest it lock the account, it is asked again in"
-                f" {rest / 60:.0f} min, or once the password is written anew"
+                f"log-in refused : {last.said}; so that it does not lock the account, it is asked again in"
+                f" {rest / 60:.0f} min, or once the password is written again"
             )
 
     def _remember(self, mark: str, said: str) -> None:
@@ -107,7 +107,7 @@ class LogIns:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Let one at a time try what may be wrong; whose patience is over goes on all the same."""
+        """Let one at a time try what may be wrong; after the timeout, proceed without the lock."""
         try:
             lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError:

@@ -17,7 +17,7 @@ _LONGEST = 4096
 
 
 class Password(NamedTuple):
-    """A password, and a mark that is another one once the password has been written anew."""
+    """A password, and a mark that is another one once the password has been written again."""
 
     text: str
     mark: str

@@ -19,7 +19,7 @@ from ovirt_placement.engine.connection.transfers import OF_LOG_INS, Limits, Tran
 
 #: A web server answers these for an engine that starts or stops.
 AWAY_STATUSES = frozenset({502, 503, 504})
-#: The engine forgets a session by itself: nobody waits longer for it to be told.
+#: The engine forgets a session by itself: nobody waits longer for that.
 _LOG_OUT_MILLISECONDS: Final = 500
 
 
@@ -46,7 +46,7 @@ class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc]
         limits: Limits,
         **settings: Any,
     ) -> None:
-        """`password` reads it, for each log-in anew; `ended` breaks off what is under way."""
+        """`password` reads it, for each log-in again; `ended` breaks off what is under way."""
         super().__init__(**settings)
         self._multi = HighSockets(self._multi)
         self._read_password = password

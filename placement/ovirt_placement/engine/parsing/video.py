@@ -22,7 +22,7 @@ _OTHER_PROCESSORS = ("ppc64", "s390x")
 def video_mb(display: xml.Element | None, system: xml.Element | None, *, hosted_engine: bool) -> int:
     """Video memory in MiB, by `<display>` and `<os>`; that of VGA where no type of device is shown.
 
-    So it is for a headless VM: it has no device, and the engine counts one all the same.
+    So it is for a headless VM: it has no device, and the engine counts one nevertheless.
 
     A Linux guest with QXL has one device for all monitors; the other guests, and the hosted engine's, have
     one for each, of which the engine counts one.

@@ -15,7 +15,7 @@ from ovirt_placement.engine.reading.policies import PolicyReader, with_policies
 from ovirt_placement.engine.reading.requests import get_entity, whole_answers
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Vm
 
-#: From so many on, one search costs the engine less than one request for each.
+#: From this many on, one search costs the engine less than one request for each.
 _WORTH_A_SEARCH = 2
 #: These make a URL of 4 kB; all headers together must fit into the 8 kB that the engine's Apache passes on.
 LONGEST_SEARCH = 80

@@ -11,7 +11,7 @@ from typing import Final
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.model import Snapshot
 
-#: So many may go at once without a doubt, as long as not all of them do.
+#: This many may go at once without a doubt, as long as not all of them do.
 _FEW: Final = 2
 
 #: What there is of each kind, by the word for it.

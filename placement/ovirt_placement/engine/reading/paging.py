@@ -20,7 +20,7 @@ MEASURED = 2500
 def paged_vms(
     connection: EngineConnection, follow: Collection[str], page: int = DETAILED
 ) -> Iterator[FoundVm]:
-    """Read all VMs, following these links, so many at a time; raises what `EngineConnection.get` raises.
+    """Read all VMs, following these links, this many at a time; raises what `EngineConnection.get` raises.
 
     VMs that are created or removed meanwhile may shift others over the edge of a page: one may be missing.
     """

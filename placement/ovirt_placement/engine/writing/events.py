@@ -18,7 +18,7 @@ _LARGEST_ID = 0x7FFFFFFF
 def custom_id(*words: str) -> int:
     """Derive an event's number from what makes it the same event: the engine takes each only once, for ever.
 
-    So words that name the day let the same event be told again the next day, and not before.
+    So words that name the day let the same event be reported again the next day, and not before.
     """
     return binascii.crc32("\0".join(words).encode()) & _LARGEST_ID
 

@@ -65,7 +65,7 @@ def migrate(
     With `closure`, the VMs that a hard positive rule ties to it move along. The correlation id (letters,
     digits, `_` and `-`, at most 36) stands on every event of the migration. `check` is called right before
     the request is sent, after any log-in; what it raises prevents that. Raises a `Rejection`, or
-    `EngineAway`, whose `request_sent` tells whether the engine may have started it all the same.
+    `EngineAway`, whose `request_sent` tells whether the engine may have started it nevertheless.
     """
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")

@@ -104,7 +104,7 @@ def snapshot(
     A published snapshot that is fresh enough costs no request: one is while the engine, asked a moment ago,
     tells of no change. Else the inventory service is asked for a newer one, at the cost of one refresh that
     all who wait share; where no service runs, this process reads the engine itself. With a `max_age` of 0
-    everything is read anew, for who may not rely on events: the engine can log one late.
+    everything is read again, for who may not rely on events: the engine can log one late.
     Open intents of the store stand in `pending`, and so does what was decided on this machine a moment ago;
     a rule leaves out those of the VM that it is asked about.
     Placement keys are published with the snapshot, as fresh as the rest; where no service runs, the store is

@@ -77,7 +77,7 @@ class Decision:
 class _Process:
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        #: Since when, and of which moment, a fresher state was waited for in vain, by directory.
+        #: Since when, and of which moment, a fresher state was waited for without success, by directory.
         self.late: dict[Path, tuple[float, float]] = {}
 
 
@@ -146,7 +146,7 @@ _PAUSE_SECONDS = 0.02
 
 
 def _is_late(config: Config, last: Base) -> bool:
-    """Whether something fresher than this was waited for in vain a moment ago."""
+    """Whether something fresher than this was waited for without success a moment ago."""
     known = _process.late.get(config.inventory.directory)
     return known is not None and known[0] == last.as_of and time.monotonic() < known[1]
 

@@ -24,7 +24,7 @@ class Stored(Generic[Found]):
     """What a store said last, for all threads of a process."""
 
     def __init__(self, ask: Callable[[Found], Found], nothing: Found) -> None:
-        """`ask` reads the store; it is told what it said last, and raises `UserError` if it is away."""
+        """`ask` reads the store; it gets what it answered last, and raises `UserError` if it is away."""
         self._ask = ask
         self._lock = threading.Lock()
         self._reading: threading.Event | None = None

@@ -17,12 +17,12 @@ from ovirt_placement.rules.rank_selector import points_of
 _MEMORY, _CPU = "even_memory_weight", "even_cpu_weight"
 #: More than any host with statistics.
 _WORST = 1 << 20
-#: Of more hosts than this it would take too long to weigh each anew for each decision.
+#: Of more hosts than this it would take too long to weigh each again for each decision.
 _MANY_HOSTS = 64
-#: So many lists of hosts are followed, and so many weights of each: for starts with this many CPUs, or that.
+#: So many lists of hosts are followed, and so many weights of each: for starts with other numbers of CPUs.
 _MOST_TABLES = 8
 _MOST_WEIGHTS = 8
-#: After so many changes of what is promised all is made anew.
+#: After this many changes of what is promised all is made again.
 _MOST_CHANGES = 10_000
 
 #: Percent of one CPU, and a number of CPUs.
@@ -72,7 +72,7 @@ class _Weight:
     def __init__(self, hosts: Sequence[Host], factor: int, weight: Callable[[Host], int], at: int) -> None:
         self._weight = weight
         self._points = Points(map(weight, hosts), factor)
-        #: So many changes of hosts were followed.
+        #: This many changes of hosts were followed.
         self._followed = at
 
     def follow(self, changes: Sequence[int], hosts: Sequence[Host]) -> Sequence[int]:
@@ -163,7 +163,7 @@ class _Table:
         return list(points_of(weights, factor))
 
     def _is_lost(self, host: str) -> bool:
-        """Whether a VM starts anew that was last seen there."""
+        """Whether a VM starts again that was last seen there."""
         known = self.snapshot.host_by_id.get(host)
         return known is None or known.status != "up"
 

@@ -24,7 +24,7 @@ from ovirt_service.regular_files import open_regular
 from ovirt_service.saying import Said
 
 _NAME = "journal"
-#: What is begun anew is renamed when it is whole; what a killed process left of it is removed.
+#: What is begun again is renamed when it is whole; what a killed process left of it is removed.
 _NEW = "journal.new"
 _MARK = b"\xf5\x0aOV"
 _HEAD = struct.Struct(">4sII")
@@ -36,7 +36,7 @@ _MODE = 0o660
 _LONGEST = 32 << 20
 _LONGEST_RECORD = 1 << 20
 _MOST_BROKEN = 100
-#: Others hold the lock for microseconds, or some ms to begin the journal anew; who is stopped meanwhile must
+#: Others hold the lock for microseconds, or some ms to begin the journal again; who is stopped meanwhile must
 #: hold up nobody's decision.
 _PATIENCE_SECONDS = 0.1
 _PAUSE_SECONDS = 0.0005
@@ -92,7 +92,7 @@ class Journal:
 
     @contextlib.contextmanager
     def locked(self, *, alone: bool = False) -> Iterator[None]:
-        """Let nobody begin the journal anew meanwhile; alone, append either.
+        """Let nobody begin the journal again meanwhile; alone, append either.
 
         Raises `OSError` if that cannot be, or takes too long.
         """

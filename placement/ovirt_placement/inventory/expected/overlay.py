@@ -37,7 +37,7 @@ class _Choice(NamedTuple):
     traces: Sequence[Trace]
     #: The first of the call.
     trace: Trace
-    #: None where none can be told, or the engine showed the VM already.
+    #: None where none is known, or the engine showed the VM already.
     foreseen: Foreseen | None
 
     @property

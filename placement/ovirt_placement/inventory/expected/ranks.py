@@ -25,6 +25,6 @@ def unpacked(ranks: bytes) -> Sequence[int]:
 
 
 def are_packed(ranks: bytes, count: int) -> bool:
-    """Whether these are so many packed ranks: anybody in the group can write others."""
+    """Whether these are this many packed ranks: anybody in the group can write others."""
     size = _SIZES.get(ranks[:1])
     return size is not None and len(ranks) == 1 + count * size

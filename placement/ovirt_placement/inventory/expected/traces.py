@@ -27,9 +27,9 @@ _MOST_OUTCOMES = 4096
 #: Traces of one call lie closer together than this; what comes later is another decision about the same VM.
 ONE_CALL_SECONDS = 1.0
 
-#: A journal that is longer than this, and of which more than half is over, is begun anew.
+#: A journal that is longer than this, and of which more than half is over, is begun again.
 _LONG = 1 << 18
-#: Of so many lists of hosts the key is remembered; engines ask about few different ones.
+#: Of this many lists of hosts the key is remembered; engines ask about few different ones.
 _MOST_LISTS = 256
 _KEY_SIZE = 8
 #: No id has this in it.
@@ -203,7 +203,7 @@ class Traces:
         return key
 
     def _shorten(self) -> None:
-        """Begin the journal anew with what still counts, if that is no more than half."""
+        """Begin the journal again with what still counts, if that is no more than half."""
         if self._mostly_over():
             with self._journal.locked(alone=True):
                 self._catch_up()
@@ -224,8 +224,8 @@ class Traces:
                 yield _left(vm, trace, key)
 
     def _catch_up(self) -> None:
-        anew, records = self._journal.news()
-        if anew:
+        again, records = self._journal.news()
+        if again:
             before, self.found = self.found, {}
             self._listed, self._records = set(), 0
             self._take(records)

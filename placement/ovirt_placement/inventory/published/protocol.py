@@ -79,7 +79,7 @@ def address(directory: Path) -> Iterator[str]:
 
 
 def ask(directory: Path, question: Question, timeout: float) -> Reply:
-    """Ask the service and wait for its answer, at most so many seconds.
+    """Ask the service and wait for its answer, at most this many seconds.
 
     Raises `NoAnswer` if it takes longer, and `NoService` if there is nobody, nobody any more, or nobody who
     hears.

@@ -27,7 +27,7 @@ from ovirt_placement.model import (
     Vm,
 )
 
-#: A record's chunk is told by so many values of a byte.
+#: A record's chunk is identified by this many values of a byte.
 _CHUNKS = 128
 
 #: What a section holds: the frame, the chunks' numbers in the order of a list's records, or a chunk.

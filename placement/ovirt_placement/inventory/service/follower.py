@@ -21,9 +21,9 @@ from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
 from ovirt_placement.model import Snapshot
 
-#: So many events are asked for at a time; if more have happened, all is read again.
+#: This many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
-#: After such a silence the engine may have been started anew, or replaced.
+#: After such a silence the engine may have been started again, or replaced.
 _LONGEST_SILENCE_SECONDS = 10.0
 _NEVER = float("-inf")
 

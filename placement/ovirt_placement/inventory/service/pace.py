@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: Decisions come in bursts: so long after one that asked for something newer, more are expected.
 BURST_SECONDS = 10.0
-#: In a burst the engine is asked so many times as often.
+#: In a burst the engine is asked this many times as often.
 BURST_FACTOR = 8.0
 
 

@@ -70,7 +70,7 @@ class Publisher:
         self._complaint = Complaint(_log, "cannot publish", "publishes again")
         #: Why nothing can be written now; empty if it can.
         self.unwritable = ""
-        #: What was told last of the two.
+        #: What was reported last of the two.
         self.state: State | None = None
         self.keys = WatchedKeys()
         #: What is published; 0 is nothing yet.

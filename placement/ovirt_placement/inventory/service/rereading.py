@@ -174,7 +174,7 @@ class Rereading:
         self._begin(Kind.VM, self._due(Kind.VM, SOON_SECONDS), self._vms)
 
     def _begin_hosts(self, memory_seconds: float) -> None:
-        """Read hosts that events speak of; with them, or after so many seconds, those with other memory."""
+        """Read hosts that events speak of; with them, or after this many seconds, those with other memory."""
         ids, began = self._due(Kind.HOST, SOON_SECONDS), self._clock()
         if ids or began >= self._memory_at + memory_seconds:
             ids = sorted({*ids, *self._due(Kind.MEMORY, SOON_SECONDS)})

@@ -63,7 +63,7 @@ class Rereads:
         self._plans: dict[Subject, _Plan] = {}
 
     def ask(self, subject: Subject, now: float, after: Sequence[float] = THOROUGHLY) -> None:
-        """Read a subject again after so many seconds each."""
+        """Read a subject again after this many seconds each."""
         plan = self._plans.setdefault(subject, _Plan())
         plan.moments.extend(now + seconds for seconds in after)
 
@@ -79,7 +79,7 @@ class Rereads:
         self._plans[subject].awaited.append((effect, now + LATER_SECONDS))
 
     def due(self, now: float, ahead: float = 0.0) -> tuple[Subject, ...]:
-        """Name what must be read now, and what must be read again within so many seconds."""
+        """Name what must be read now, and what must be read again within this many seconds."""
         return tuple(
             subject
             for subject, plan in self._plans.items()

@@ -40,11 +40,11 @@ from ovirt_service.systemd import Notifier
 _LOOK_SECONDS = 0.25
 #: So often at most is the engine asked for VMs that readers ask for and nobody knows.
 _SEEK_SECONDS = 0.25
-#: systemd is told by then that it has started: it must be there when an engine that is away comes back.
+#: systemd must know by then that it has started: it must be there when an engine that is away comes back.
 _READY_SECONDS = 20.0
-#: A turn may make so many requests, each of which takes as long as it may, before it is believed to hang.
+#: A turn may make this many requests, each of which takes as long as it may, before it is believed to hang.
 _MOST_SLOW_REQUESTS = 10
-#: While nobody decides, statistics are read so many times as seldom.
+#: While nobody decides, statistics are read this many times as seldom.
 _PATIENCE = 5.0
 #: A thread that parses a long answer lets others go on so often. A turn is made of many short steps, and
 #: would wait before each for Python's usual 5 ms: decisions wait for turns, and nobody for larger readings.

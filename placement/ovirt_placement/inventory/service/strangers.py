@@ -11,11 +11,11 @@ import threading
 from collections.abc import Mapping
 from types import MappingProxyType
 
-#: So many are looked for at once, by one search; the others with the next.
+#: This many are looked for at once, by one search; the others with the next.
 MOST_AT_ONCE = 80
 #: A VM that the engine did not have is not looked for again so soon.
 REMEMBERED_SECONDS = 2.0
-#: More than so many wait for their turn in vain: somebody makes them up.
+#: More than this many wait for their turn without success: somebody makes them up.
 _MOST_WAITING = 1_000
 #: What the engine's ids, and those of a state file, are made of. Anything else would mean more in a search.
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")

@@ -9,7 +9,7 @@ from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, Event
 from ovirt_placement.model import Vm
 
-#: The engine tried one target in vain and looks for another.
+#: The engine tried one target without success and looks for another.
 _LOOKS_FOR_ANOTHER = EventCode.VM_MIGRATION_TRYING_RERUN
 #: What the event of a migration's start says between the names of its source and its target, and next.
 _BEFORE_THE_TARGET = ", Destination: "
@@ -34,7 +34,7 @@ class Targets:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
-        #: VMs that were read as migrating since their migration was told.
+        #: VMs that were read as migrating since their migration was reported.
         self._migrating: set[str] = set()
 
     def tell(self, event: Event, vm_name: str, hosts: Mapping[str, str], now: float) -> None:

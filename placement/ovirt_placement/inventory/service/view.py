@@ -201,7 +201,7 @@ class View:
         )
 
     def _complete(self, vm: Vm, began: float) -> Vm:
-        """Add to a VM what was told and measured of it elsewhere."""
+        """Add to a VM what was reported and measured of it elsewhere."""
         self._targets.read(vm, began)
         return _directed(self._details.of_vm(self._statistics.of_vm(vm)), self._targets)
 

@@ -1,4 +1,4 @@
-"""An end in the making: VMs are moved and moved back, and what that costs is always at hand."""
+"""A candidate assignment with its incremental cost: VMs are moved and moved back."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Assignment:
         self._weigh(host)
 
     def _weigh(self, host: str) -> None:
-        """Find anew what does not fit on a host and what its headroom lacks; only if something came to it."""
+        """Find again what does not fit on a host and what its headroom lacks, if something came to it."""
         now, missing = (0, 0), 0
         if self._arrived[host]:
             now = self.headroom_deficit_with(host, 0, 0.0)

@@ -16,7 +16,7 @@ def least_migrations(problem: Problem, worth: Value, bound: Value | None) -> int
 
     `bound` is what no end is better than; None where it is not known which hosts every VM may come to. A
     better end may repair more, and then leave broken what matters less: each way to be as good is looked at.
-    Of goals that have no VM in common, all but as many as may stay broken cost what they cost by themselves.
+    Of goals without a common VM, all but as many as may remain broken cost what they cost by themselves.
     """
     broken = [goal for goal in problem.goals if goal.wanted and not goal.held]
     lost = {goal for goal in broken if bound is not None and fixed(problem, goal)}
@@ -43,7 +43,7 @@ def _costs(levels: int, broken: Iterable[Goal]) -> list[list[int]]:
 
 
 def _limits(levels: int, worth: Value, bound: Value | None) -> Iterator[list[float]]:
-    """How many goals of each level may stay broken: in ends as good, and in those better from a field on."""
+    """How many goals of each level may remain broken: in ends as good, and in those better in a field."""
     places = [0, *range(2, levels + 1)]
     for better in range(len(worth) - 1):
         known = bound is not None and worth[:better] == bound[:better]

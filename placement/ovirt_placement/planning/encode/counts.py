@@ -92,7 +92,7 @@ class _Spread(_Crowd):
 
 @dataclass(frozen=True, slots=True)
 class _Full:
-    """Hosts that keep more members than so many, once some have left."""
+    """Hosts that keep more members than this many, once some have left."""
 
     crowd: Mapping[str, int]
     leaving: Mapping[str, int]

@@ -1,1 +1,1 @@
-"""Why a rule stays broken: the smallest set of rules, VMs and limits that blocks it, as sentences."""
+"""Why a rule is not repaired: the smallest set of rules, VMs and limits that blocks it."""

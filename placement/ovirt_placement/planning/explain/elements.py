@@ -47,7 +47,7 @@ def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Ele
 
 
 def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
-    """The members of a goal and those that hard rules tie to them, at most so many."""
+    """The members of a goal and those that hard rules tie to them, at most this many."""
     found: Mapping[str, None] = dict.fromkeys(goal.vms)
     waiting = list(found)
     known = dict(found)

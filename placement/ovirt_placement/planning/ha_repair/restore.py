@@ -21,7 +21,7 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
 
-#: So often a plan is made anew without a step that some rule refuses.
+#: So often a plan is made again without a step that some rule refuses.
 _MOST_REFUSALS: Final = 5
 
 

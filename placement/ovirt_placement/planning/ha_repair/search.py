@@ -18,7 +18,7 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
 from ovirt_placement.rules.failover.units import Domain
 
-#: States that are judged: so many at the least, and more where the cluster is small.
+#: States that are judged: this many at the least, and more where the cluster is small.
 _LEAST_STATES: Final = 200
 _STATES_TIMES_VMS: Final = 200_000
 

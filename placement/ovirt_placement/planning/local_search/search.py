@@ -53,7 +53,7 @@ def _patience(vms: int) -> int:
 
 
 def _begun(problem: Problem, best: tuple[Move, ...], number: int) -> Walk:
-    """Of three rounds one goes on from the best, one as well, but shaken, and one begins anew."""
+    """Of three rounds one continues from the best, one restarts from a perturbed best, one from the start."""
     walk = Walk(problem)
     if number % 3 < 2:
         walk.follow(best)

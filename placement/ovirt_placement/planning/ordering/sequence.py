@@ -23,7 +23,7 @@ _PARTS = 4_000
 _A_LITTLE, _MORE, _MOST = 100, 600, 3_000
 #: Migrations up to which those are looked for that a plan with stuck VMs can do without.
 _MOST_TO_TRIM = 100
-#: How often all is begun anew where something is stuck.
+#: How often all is begun again where something is stuck.
 _ATTEMPTS = 8
 #: VMs that are searched together.
 _MOST_TOGETHER = 8

@@ -28,7 +28,7 @@ class Goal:
     held: bool
     #: How many of its VMs must move at least, where it is broken at the start.
     surplus: int = 0
-    #: Of a hard negative group: whether fewer pairs that share a host are better, though it stays broken.
+    #: Of a hard negative group: whether fewer pairs that share a host are better, though it remains broken.
     partly: bool = False
 
     @property

@@ -39,7 +39,7 @@ class Conflict(Record, frozen=True):
     hosts: tuple[str, ...] = ()
     #: Of `vms`, those that a negative group keeps apart; only where positive and negative VM groups clash.
     negative_vms: tuple[str, ...] = ()
-    #: Whether the groups may be saved all the same, with a warning.
+    #: Whether the groups may be saved nevertheless, with a warning.
     savable: bool = True
 
 

@@ -133,7 +133,7 @@ def _contradiction(groups: Sequence[Binding], *, smallest: bool) -> Contradictio
 
 
 def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator[list[Binding]]:
-    """All sets of so many groups that hang together: a minimal contradiction always does."""
+    """All sets of this many groups that hang together: a minimal contradiction always does."""
     of_vm = _numbers_of_vms(groups)
     near = [{other for vm in group.vms for other in of_vm[vm]} for group in groups]
     seen: set[frozenset[int]] = set()

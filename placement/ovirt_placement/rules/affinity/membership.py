@@ -3,7 +3,7 @@
 A label, or the engine's unchecked member commands, can bring VMs of other clusters into a group.
 They can never share a host with its members, so no rule counts them (docs/rules.md, E5).
 
-Every new snapshot needs these look-ups anew before its first decision: they are made with as little
+Every new snapshot needs these look-ups again before its first decision: they are made with as little
 work per member as Python allows.
 """
 

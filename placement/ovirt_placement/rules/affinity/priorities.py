@@ -1,4 +1,4 @@
-"""How groups that would be broken on a host are told and compared: by their priorities."""
+"""How groups that would be broken on a host are reported and compared: by their priorities."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Question(Record, frozen=True):
     cluster: str
     #: By the engine's own, softer check.
     by_engine: bool
-    #: At most about so many for each failure.
+    #: At most about this many for each failure.
     steps: int
 
     def measure(self) -> Measure:
@@ -68,7 +68,7 @@ def check(
 ) -> HaCheck:
     """Judge every set of at most `failures` hosts (the cluster's own figure by default).
 
-    With `domains`, every set of at most so many of those (by default one): each fails whole. Only hosts
+    With `domains`, every set of at most this many of those (by default one): each fails whole. Only hosts
     that are up count, as failing ones and as homes; a dedicated failover host is a home as any other.
     What the budget leaves open is counted, never guessed, and the worst sets are looked for. The answer is
     the same whoever examines failures (by default this process).

@@ -1,6 +1,6 @@
-"""Puts what is known of smaller failures together for a larger one: most homes stay, few are sought anew.
+"""Puts what is known of smaller failures together for a larger one: most homes stay, few are sought again.
 
-A start is told the same whatever happens elsewhere: memory, hard negative groups and placement keys look at
+A start learns the same whatever happens elsewhere: memory, hard negative groups and placement keys look at
 the home alone, and hard positive groups at where the VM's peers are. So a home that was good after a
 smaller failure is good after the larger one, unless it fails too, others start there as well, or VMs
 that the VM is tied to must look for other homes: then it must as well.
@@ -22,7 +22,7 @@ class Combined(NamedTuple):
     """A home for each VM, and those of the starts that filters have not been asked about yet."""
 
     homes: dict[str, str]
-    anew: dict[str, str]
+    again: dict[str, str]
 
 
 class Combining:
@@ -46,7 +46,7 @@ class Combining:
         """Find homes for all VMs of the failed hosts, near those that they have already; None if that fails.
 
         `evacuations` are the homes after the failure of some of the hosts, together of all. Homes that are
-        sought anew are tried in this order.
+        sought again are tried in this order.
         """
         gone = frozenset(failed)
         taken = _Taken(self._snapshot, self._need)
@@ -64,10 +64,10 @@ class Combining:
         homes, _ = first_fit(open_blocks, left, [host for host in order() if host in left])
         if homes is None:
             return None
-        anew = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
+        again = {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
         crowd = {vm: home for home in dict.fromkeys(homes) for vm in taken.vms_of.get(home, ())}
         crowd = {vm: taken.homes[vm] for vm in taken.homes if vm in crowd}
-        return Combined({**taken.homes, **anew}, {**crowd, **anew})
+        return Combined({**taken.homes, **again}, {**crowd, **again})
 
     def _keep(
         self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]], taken: _Taken

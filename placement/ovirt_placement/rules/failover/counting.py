@@ -14,7 +14,7 @@ Chosen = tuple[int, ...]
 
 
 def sets_without(members: int, size: int, bad: Iterable[Chosen]) -> int:
-    """Count the sets of this size among so many members that contain no bad one; or at least so many.
+    """Count the sets of this size among this many members that contain no bad one; or at least this many.
 
     Exact unless that would take too long.
     """

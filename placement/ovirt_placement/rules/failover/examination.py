@@ -55,7 +55,7 @@ Examiner = Callable[[Iterable[Task]], Iterator[Examined]]
 
 
 def examine(measure: Measure, task: Task, steps: int) -> Examined:
-    """Judge one failure in at most about so many steps: one, one for each VM to place, and those of a search.
+    """Judge one failure in about so many steps at most: one, one for each VM to place, and those of a search.
 
     What takes more ends as unknown.
     """

@@ -33,7 +33,7 @@ def judge_failures(
     examiner: Examiner | None = None,
     tightest: bool = False,
 ) -> Proven:
-    """Judge every set of at most so many units (by default the hosts); the steps bound the work.
+    """Judge every set of at most this many units (by default the hosts); the steps bound the work.
 
     What they leave open is counted, never guessed; with `tightest`, the worst sets are then looked for. The
     answer is the same whoever examines.
@@ -90,7 +90,7 @@ class _Sweep:
             self._open[size] = tuple(meeting)[judged:]
 
     def judge_tightest(self, size: int) -> tuple[Tight, ...]:
-        """Judge the sets of this size that leave the least room; what is lost is told with the others.
+        """Judge the sets of this size that leave the least room; what is lost is reported with the others.
 
         Each may take its share of as many steps again.
         """

@@ -36,12 +36,12 @@ Outcome = Survival | Loss | Unknown
 
 
 class Size(Record, frozen=True):
-    """What is proven about all sets of so many hosts, or domains."""
+    """What is proven about all sets of this many hosts, or domains."""
 
     size: int
     #: How many are proven to be survived.
     survived: int
-    #: How many the budget left unjudged. All others are told of, or contain one that is lost.
+    #: How many the budget left unjudged. All others are reported, or contain one that is lost.
     unjudged: int
 
 
@@ -58,7 +58,7 @@ class Tight(Record, frozen=True):
 
 
 class Proven(Record, frozen=True):
-    """What is proven, by one measure, about the failure of so many hosts of a cluster at once."""
+    """What is proven, by one measure, about the failure of this many hosts of a cluster at once."""
 
     #: Whether every such failure is survived; None if that is not known.
     safe: bool | None
@@ -66,7 +66,7 @@ class Proven(Record, frozen=True):
     losses: tuple[Loss, ...]
     #: Sets that were too hard.
     unknown: tuple[Unknown, ...]
-    #: How many sets are proven to be survived; at least so many where millions of sets contain lost ones.
+    #: How many sets are proven to be survived; at least this many where millions of sets contain lost ones.
     survived: int
     #: How many sets the budget left unjudged.
     unjudged: int

@@ -52,7 +52,7 @@ class Starts:
         )
         if found is None:
             return None
-        agreed = not found.anew or self._restart_check.passes(frozenset(failed), found.anew, settled=True)
+        agreed = not found.again or self._restart_check.passes(frozenset(failed), found.again, settled=True)
         return Survival(failed, found.homes) if agreed else None
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:

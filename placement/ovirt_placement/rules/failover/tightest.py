@@ -27,7 +27,7 @@ MOST_SETS = 40
 
 
 class Scant(NamedTuple):
-    """A set of units by number, and for how many more VMs that need so many MiB it leaves room, at most."""
+    """A set of units by number, and for how many more VMs that need this many MiB it leaves room, at most."""
 
     room_for: int
     memory_mb: int
@@ -35,7 +35,7 @@ class Scant(NamedTuple):
 
 
 def scantest(snapshot: Snapshot, hosts: Sequence[str], units: Sequence[Unit], size: int) -> list[Scant]:
-    """The sets of so many units that leave the least room by some count, the worst first."""
+    """The sets of this many units that leave the least room by some count, the worst first."""
     vms = protected(snapshot, hosts)
     needs = {vm: required_mb(snapshot.vm_by_id[vm]) for own in vms.values() for vm in own}
     areas = _areas(snapshot, frozenset(hosts), [*needs])

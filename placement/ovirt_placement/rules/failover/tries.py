@@ -1,4 +1,4 @@
-"""Tries every order of starts and every host, where what a start is told depends on those before it."""
+"""Tries every order of starts and every host, where what a start learns depends on those before it."""
 
 from __future__ import annotations
 

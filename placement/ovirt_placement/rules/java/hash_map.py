@@ -15,7 +15,7 @@ from itertools import chain
 from ovirt_placement.rules.java.ids import spread_hash
 
 _FIRST_SIZE = 16
-#: With so many keys in a bin a table that is still small grows, where a larger one makes a tree of the bin.
+#: With this many keys in a bin a table that is still small grows, where a larger one makes a tree of the bin.
 _CROWDED_BY_PUT, _CROWDED_BY_MERGE = 9, 8
 _SMALL = 64
 

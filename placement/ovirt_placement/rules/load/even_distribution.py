@@ -17,7 +17,7 @@ from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import Move
 
-#: A host takes VMs below this part of the high utilisation, in percent, and so many points below it.
+#: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.
 _LOW_PERCENT = 80
 _LOW_DISTANCE = 10
 _FULL = 100

@@ -50,7 +50,7 @@ class Scores(Record, frozen=True):
     keys: tuple[CompiledKey, ...]
     columns: Mapping[str, Column]
     shares: Shares
-    #: So many parts are a point; whole values, weights and thresholds are whole numbers of parts.
+    #: This many parts are a point; whole values, weights and thresholds are whole numbers of parts.
     unit: int
     #: Rounded up where special keys count: what was above a whole number of parts still is.
     parts: Sequence[int]

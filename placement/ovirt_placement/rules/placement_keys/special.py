@@ -59,6 +59,6 @@ def _of_host(capacity: Capacity) -> tuple[int, tuple[int, int, int | None]]:
 
 
 def _share(part: int, whole: int, times: Fraction) -> Ratio:
-    """A part of a whole that may be handed out so many times; a host that has nothing is full."""
+    """A part of a whole that may be handed out this many times; a host that has nothing is full."""
     most, unit = whole * times.numerator, times.denominator
     return (min(max(part * unit, 0), most), most) if most > 0 else (1, 1)

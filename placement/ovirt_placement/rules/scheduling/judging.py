@@ -115,7 +115,7 @@ def _weights_by_keys(
 
 
 def _joined(found: Sequence[tuple[Rule, Verdict]], keys: Mapping[str, HostDecision]) -> HostJudgement:
-    """What several rules say of the same host; a reason of two is told once."""
+    """What several rules say of the same host; a reason of two is reported once."""
     reasons = by_reason((rule, reason) for rule, verdict in found for reason in verdict.reasons)
     host = found[0][1].host
     return HostJudgement(

@@ -70,7 +70,7 @@ def first_fit(
 def proves_impossible(blocks: Sequence[Block], hosts: Hosts) -> bool:
     """Whether counting alone shows that the blocks have no home: a quick test that can miss.
 
-    For each size among the blocks, a host takes only so many blocks of at least that size.
+    For each size among the blocks, a host takes only this many blocks of at least that size.
     """
     return any(
         _too_many([_part(block.need, part) for block in blocks], [_part(one, part) for one in hosts.values()])

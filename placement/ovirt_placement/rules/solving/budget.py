@@ -29,7 +29,7 @@ class Budget:
 
     @contextmanager
     def share(self, steps: int) -> Iterator[Budget]:
-        """At most so many steps for one search among many; what it leaves comes back."""
+        """At most this many steps for one search among many; what it leaves comes back."""
         share = Budget(min(steps, self._left))
         self._left -= share._left
         try:

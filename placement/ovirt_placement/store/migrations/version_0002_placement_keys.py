@@ -17,7 +17,7 @@ from sqlalchemy import (
     insert,
 )
 
-#: No two stores begin with the same revision, lest one that is made anew pass for the former.
+#: No two stores begin with the same revision, so that one that is made again is not taken for the former.
 _FIRST_REVISIONS = 2**30
 
 _metadata = MetaData()

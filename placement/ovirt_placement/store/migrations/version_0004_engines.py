@@ -1,7 +1,7 @@
 """Version 4: every row belongs to an engine, so that several share a store; what is there is `default`'s.
 
 SQLite cannot change the primary key of a table, nor add a column without a default, which would take in rows
-of who forgot to name the engine. So each table is made anew; there, those with a key are kept by this key, so
+of who forgot to name the engine. So each table is made again; there those with a key are kept by it, so
 that the rows of an engine lie together.
 """
 

@@ -12,12 +12,12 @@ from .cursor import Cursor, LetPass, Refused
 from .expression import read_alternatives
 from .quoting import unquoted
 
-#: As much is told of what is wrong.
+#: Of what is wrong, this much is reported.
 _LONGEST = 100
 
 
 def problem(regex: str) -> str:
-    """Why Java does not compile the expression; empty when it does, as far as can be told."""
+    """Why Java does not compile the expression; empty when it does, as far as is known."""
     cursor = Cursor(unquoted(regex))
     try:
         read_alternatives(cursor, 0)

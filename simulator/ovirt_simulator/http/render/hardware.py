@@ -60,7 +60,7 @@ def operating_system(record: Vm) -> str:
 
 
 def initialization(record: Vm) -> str:
-    """Render what a VM is told of itself when it first starts, if anything."""
+    """Render what a VM learns of itself when it first starts, if anything."""
     given = record.particulars.initialization
     return f"<initialization>{given}</initialization>" if given else ""
 

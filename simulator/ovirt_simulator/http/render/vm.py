@@ -89,7 +89,7 @@ def vm(record: Vm, links: Links, *, address: str | None, restricted: bool, all_c
     """Render a VM.
 
     `address` is that of the host it runs on. A `restricted` reader, one whose queries are filtered, sees
-    neither the host nor the placement policy. With `all_content` some devices are told.
+    neither the host nor the placement policy. With `all_content` some devices are reported.
     """
     on = record.status not in _OFF
     host = record.host if on and not restricted else None

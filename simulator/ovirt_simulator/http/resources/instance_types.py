@@ -17,7 +17,7 @@ from ovirt_simulator.http.resources.searching import searched
 from ovirt_simulator.http.users import Permit
 
 _MIB = 1 << 20
-#: The memory of its VMs may grow to so many times as much.
+#: The memory of its VMs may grow to this many times as much.
 _GROWTH = 4
 
 

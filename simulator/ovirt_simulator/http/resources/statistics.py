@@ -1,4 +1,4 @@
-"""Statistics of hosts, VMs and their devices: measured anew at every request, like the engine's."""
+"""Statistics of hosts, VMs and their devices: measured again at every request, like the engine's."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def get_vm(call: Call, vm_id: str) -> str:
 
 
 def _as_asked(call: Call, vm: Vm) -> Vm:
-    """Give the VM as it runs, or as it will when it starts anew."""
+    """Give the VM as it runs, or as it will when it starts again."""
     if vm.next_run is None or not call.flag("next_run"):
         return vm
     return replace(configured(vm, vm.next_run), next_run=vm.next_run)

@@ -1,4 +1,4 @@
-"""Searches that are well-formed and fail all the same: the engine's SQL names what its views do not have.
+"""Searches that are well-formed and fail nevertheless: the engine's SQL names what its views do not have.
 
 Whether it does hangs on odd things: it reads the views with tags only if `tag` stands in the search in small
 letters, if free text does, or another object that needs them. Source: `SyntaxChecker` and

@@ -29,7 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     case_sensitive: bool = False
-    #: At most so many; None for all.
+    #: At most this many; None for all.
     limit: int | None = None
 
 

@@ -14,7 +14,7 @@ from .ids import guid_hash
 Value = TypeVar("Value")
 
 _BINS = 16
-#: A bin with so many keys is too long: a table with fewer bins than the second number grows.
+#: A bin with this many keys is too long: a table with fewer bins than the second number grows.
 _LONG_BIN, _FEW_BINS = 8, 64
 
 

@@ -14,7 +14,7 @@ from tests.repeating import repeating
 
 
 def passing(engine: Engine, times: float) -> AbstractContextManager[None]:
-    """Let the engine's time pass so many times as fast as ours."""
+    """Let the engine's time pass this many times as fast as ours."""
     last = time.monotonic()
 
     def pass_time() -> None:

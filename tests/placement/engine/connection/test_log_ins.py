@@ -61,7 +61,7 @@ def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path) -> N
         other = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
         )
-        assert "lest it lock the account, it is asked again in 5 min" in other.stderr
+        assert "so that it does not lock the account, it is asked again in 5 min" in other.stderr
         assert server.logins == 1
 
 

@@ -52,7 +52,7 @@ def test_what_is_whole_stays_as_it_is() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.booleans()), max_size=5))
 def test_one_after_the_other_is_as_each_by_itself(course: list[tuple[tuple[str, str, Any], bool]]) -> None:
-    """Each change is of what was told before, or of the whole: then what was changed comes back."""
+    """Each change is of what was reported before, or of the whole: then what was changed comes back."""
     consistency, told = Consistency(), WHOLE
     assert consistency.of(told) == consistent(told)
     for change, further in course:

@@ -21,7 +21,7 @@ from tests.placement.engine_server import RECORDING
 
 @pytest.fixture(params=[0, 1, 99, 100, 101, 203])
 def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineConnection]:
-    """An engine with so many VMs, and pages of a hundred."""
+    """An engine with this many VMs, and pages of a hundred."""
     monkeypatch.setattr("ovirt_placement.engine.reading.statistics.MEASURED", 100)
     vms = (build.vm(f"vm{number:04}", "h") for number in range(request.param))
     state = build.snapshot(build.host("h", free_mb=1 << 30, memory_mb=1 << 30), *vms)

@@ -144,7 +144,7 @@ def leave_for_ever(folder: Path, ready: Connection) -> None:
     traces = Traces(folder)
     ready.send(None)
     for number in range(1_000_000):
-        # Always the same VMs: what is over makes the journal long, and it is begun anew again and again.
+        # Always the same VMs: what is over makes the journal long, and it is begun again again and again.
         left(
             traces, f"vm{number % 3}", at=100.0 + 2 * number, hosts=tuple(map(str, range(number % 50, 1000)))
         )
@@ -224,4 +224,4 @@ def test_an_untouched_journal_says_that_nothing_has_changed(folder: Path) -> Non
     one.read()
     left(one, "c")
     assert {"b", "c"} <= other.read() | {"b"}
-    assert other.found["a"] is known, "also when the journal was begun anew"
+    assert other.found["a"] is known, "also when the journal was begun again"

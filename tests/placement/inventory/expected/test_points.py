@@ -1,4 +1,4 @@
-"""Points that follow single changes are those that the engine's selector would give anew."""
+"""Points that follow single changes are those that the engine's selector would give again."""
 
 from __future__ import annotations
 

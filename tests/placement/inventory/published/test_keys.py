@@ -1,6 +1,6 @@
 """Placement keys are published with the snapshot, of the store as it is now.
 
-Each test is told what a process of its own would decide on that has no store to ask.
+Each test learns what a process of its own would decide on that has no store to ask.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""VMs with disks, NICs and owners, and a follower that is told which of these keys refer to."""
+"""VMs with disks, NICs and owners, and a follower that knows which of these keys refer to."""
 
 from __future__ import annotations
 

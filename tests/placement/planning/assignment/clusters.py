@@ -12,7 +12,7 @@ _SIZES_MB = (1024, 1024, 2048, 4096)
 
 
 def drawn(seed: int, *, hosts: int = 4, vms: int = 6, groups: int = 4) -> Snapshot:
-    """Up to so many hosts, VMs and groups."""
+    """Up to this many hosts, VMs and groups."""
     dice = random.Random(seed)
     host_ids = [f"h{number}" for number in range(dice.randint(2, hosts))]
     vm_ids = [f"v{number}" for number in range(dice.randint(2, vms))]

@@ -67,7 +67,7 @@ def test_those_that_cost_most_may_be_the_ones_that_stay_broken() -> None:
 
 
 def test_what_no_end_can_be_is_not_reckoned_with() -> None:
-    """Where it is known that one hard group stays broken, a plan as good cannot do without the soft one."""
+    """Where it is known that one hard group remains broken, a plan as good cannot do without the soft one."""
     problem = posed(BROKEN)
     assert least_migrations(problem, (1, 0, 0, 0, 9), (1, 0, 0, 0, 0)) == 4
     assert least_migrations(problem, (1, 0, 0, 0, 9), (1, 0, 0, 0, 7)) == 7

@@ -39,7 +39,7 @@ def most_at_once(steps: Sequence[Step], found: Schedule, chosen: Sequence[int]) 
 
 
 def busiest_host(steps: Sequence[Step], at_once: int) -> float:
-    """Seconds that the busiest host takes to send, or to receive, so many at once."""
+    """Seconds that the busiest host takes to send, or to receive, this many at once."""
     loads: defaultdict[tuple[str, str], float] = defaultdict(float)
     for one in steps:
         loads["out", one.sources[0]] += one.seconds

@@ -1,4 +1,4 @@
-"""What a placement keeps up to date as VMs move is what counting anew would find."""
+"""What a placement keeps up to date as VMs move is what counting again would find."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ IDS = st.integers(0, 200).map(lambda number: str(UUID(int=number * 4)))
 
 
 def in_a_hash_set(ids: Iterable[str]) -> list[str]:
-    """By their bins in a table of the size that so many ids make it grow to; in a bin, as they came."""
+    """By their bins in a table of the size that this many ids make it grow to; in a bin, as they came."""
     kept = list(dict.fromkeys(ids))
     bins = 16
     while len(kept) > bins * 3 / 4:

@@ -21,7 +21,7 @@ BINS = 16
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Snapshot:
-    """Ids of which no two are in one bin: how those are ordered is told of the table itself."""
+    """Ids of which no two are in one bin: how those are ordered is reported the table itself."""
     ids = st.lists(st.uuids().map(str), min_size=9, max_size=9, unique_by=lambda name: spread(name) % BINS)
     names = draw(ids)
     hosts, vms = names[:3], names[3:]

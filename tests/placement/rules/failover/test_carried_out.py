@@ -35,7 +35,7 @@ def drawn(seed: int) -> Snapshot:
 
 
 def engine_of(state: Snapshot, *, ha: bool) -> Engine:
-    """An engine that restarts HA VMs by itself, or waits to be told."""
+    """An engine that restarts HA VMs by itself, or waits for orders."""
     vms = tuple(vm if ha else replace(vm, ha=False) for vm in state.vms)
     return Engine.from_snapshot(
         replace(state, vms=vms), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT

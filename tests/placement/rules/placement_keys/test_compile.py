@@ -1,4 +1,4 @@
-"""Which key of a name wins, and what is told of the others; test_against_reference.py has all together."""
+"""Which key of a name wins, and what is reported the others; test_against_reference.py has all together."""
 
 from __future__ import annotations
 

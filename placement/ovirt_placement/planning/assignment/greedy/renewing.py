@@ -14,7 +14,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.goal import Goal
 
 _EFFORT = Effort(width=3, depth=3, tries=40)
-#: So many moves are taken back at once at most.
+#: This many moves are taken back at once at most.
 _MOST_MOVES = 12
 #: VMs that are looked at for them.
 _MOST_SEEN = 100

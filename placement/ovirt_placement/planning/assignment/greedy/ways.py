@@ -16,7 +16,7 @@ from ovirt_placement.rules.forms import Allowed, AtMost
 #: VMs that end elsewhere, with their hosts.
 Way = Mapping[str, str]
 
-#: So many VMs of a host are tried for a single one whose going makes room.
+#: This many VMs of a host are tried for a single one whose going makes room.
 _MOST_SINGLES = 6
 
 

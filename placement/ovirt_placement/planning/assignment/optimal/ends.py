@@ -29,7 +29,7 @@ def length_of_value(problem: Problem) -> int:
 
 
 def counted(broken: Iterable[Goal], placement: ProblemPlacement) -> list[int]:
-    """A value in the making that counts these broken goals, with their pairs."""
+    """A partial value that counts these broken goals, with their pairs."""
     counts = [0] * length_of_value(placement.problem)
     for goal in broken:
         counts[goal.level if goal.hard else goal.level + 1] += 1

@@ -37,7 +37,7 @@ class Joint:
         self._candidates = CandidateHosts(problem)
         movable = {vm for vm in problem.memory_mb if len(self._candidates.of(vm)) > 1}
         few = {vm for vm in movable if vm in where or problem.goals_of.get(vm)}
-        #: VMs to be decided anew: those that move or have goals, and those near to what is stuck.
+        #: VMs to be decided again: those that move or have goals, and those near to what is stuck.
         self._scopes = sorted((few, near(problem, self._candidates, where) & movable), key=len)
 
     def reach(self, deadline: Deadline) -> tuple[Move, ...] | None:

@@ -98,7 +98,7 @@ class Model:
     def _exclude(
         self, limit: AtMost, place: str, load: Collection[Term], domains: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """No filter lets a VM come to a place that is full, even if the rule stays broken elsewhere."""
+        """No filter lets a VM come to a place that is full, even if the rule remains broken elsewhere."""
         coming = [
             self.at[vm, host]
             for vm, hosts in domains.items()
