@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ovirt_placement.lookups.index import once_per_snapshot
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.index import once_per_snapshot
 
 
 def destinations(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

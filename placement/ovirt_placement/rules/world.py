@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
+from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
-from ovirt_placement.rules.index import share
 from ovirt_placement.rules.memory import promised_mb, with_arrived, with_left
 
 _FULL_PERCENT = 100

@@ -9,8 +9,8 @@ import time
 
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
+from ovirt_placement.lookups.index import prepare, share
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.index import prepare, share
 from ovirt_service.errors import UserError
 
 #: So long after the last decision new snapshots are still made ready: placements come in bursts.

@@ -114,7 +114,7 @@ def test_a_plan_of_an_engine_keeps_a_headroom_if_it_can_and_makes_no_store(
 ) -> None:
     completed = run("plan", "--config", configuration.path)
     crowded = "  Takes of the headroom of beta: a hard rule needs it\n"
-    text = TEXT.replace("  Stays", crowded + "  Stays", 1)
+    text = TEXT.replace("  Not repaired", crowded + "  Not repaired", 1)
     assert (completed.stdout, completed.stderr, completed.returncode) == (text, "", 4)
     assert not (configuration.folder / "store.db").exists()
 

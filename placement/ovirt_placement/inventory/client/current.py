@@ -23,8 +23,8 @@ from ovirt_placement.inventory.on_demand.statistics import Measured
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.inventory.published.protocol import NoAnswer, NoService, Refresh, Wake
 from ovirt_placement.inventory.published.publication import Damaged, Publication
+from ovirt_placement.lookups.index import share
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.index import share
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
 

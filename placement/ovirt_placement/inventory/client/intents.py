@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ovirt_placement.lookups.index import with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
-from ovirt_placement.rules.index import with_more_pending
 
 if TYPE_CHECKING:
     from ovirt_placement.store.intents import Intent, Store

@@ -11,10 +11,10 @@ from ovirt_placement.inventory.expected.choice import Foreseen, expected_host, o
 from ovirt_placement.inventory.expected.engines_weights import EnginesWeights
 from ovirt_placement.inventory.expected.promised import Promised
 from ovirt_placement.inventory.expected.traces import Outcome, Trace, Traces
+from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES
 from ovirt_placement.rules.affinity.hard_weight import chained_peers
-from ovirt_placement.rules.index import share, with_more_pending
 from ovirt_placement.rules.locations import destinations
 
 #: A snapshot that is so much younger than a decision would show what came of it: events are no later.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ovirt_placement.lookups.index import once_whoever_runs_where
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.host_groups import configured, legacy_groups, listed_hosts
 from ovirt_placement.rules.affinity.membership import members
 from ovirt_placement.rules.affinity.unified_groups import UnifiedGroup
-from ovirt_placement.rules.index import once_whoever_runs_where
 from ovirt_placement.rules.solving.problem import Block, Resources
 
 

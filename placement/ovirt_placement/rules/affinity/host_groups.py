@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from ovirt_placement.lookups.index import once_whoever_runs_where
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Rule, Snapshot
 from ovirt_placement.rules.affinity.membership import hosts, members
-from ovirt_placement.rules.index import once_whoever_runs_where
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.
 _LABELS_ACT_NO_MORE = (4, 4)

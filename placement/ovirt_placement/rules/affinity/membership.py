@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
+from ovirt_placement.lookups.index import once_whoever_runs_where
 from ovirt_placement.model import AffinityGroup, Snapshot, Vm
-from ovirt_placement.rules.index import once_whoever_runs_where
 
 _cluster_of = attrgetter("cluster")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ovirt_placement.lookups.index import once_whoever_runs_where
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.membership import members
-from ovirt_placement.rules.index import once_whoever_runs_where
 from ovirt_placement.rules.java.hash_map import KeyOrder
 
 

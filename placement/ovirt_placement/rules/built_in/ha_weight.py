@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
 
+from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.built_in.sums import summed
-from ovirt_placement.rules.index import once_whatever_is_pending
 from ovirt_placement.rules.java.numbers import rounded, single
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import Request

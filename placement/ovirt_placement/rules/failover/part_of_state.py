@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
+from ovirt_placement.lookups.index import share
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
-from ovirt_placement.rules.index import share
 
 
 def part_of(snapshot: Snapshot, vms: Iterable[str], hosts: AbstractSet[str]) -> Snapshot:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ovirt_placement.lookups.index import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.unified_groups import connected
-from ovirt_placement.rules.index import once_whatever_is_pending
 
 #: What a VM of no such group has.
 NONE: frozenset[str] = frozenset()

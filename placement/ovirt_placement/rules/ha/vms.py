@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.index import Earlier, continued
 
 
 @continued

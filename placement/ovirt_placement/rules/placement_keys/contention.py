@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
+from ovirt_placement.lookups.index import once_per_part, once_whatever_is_pending
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.index import once_per_part, once_whatever_is_pending
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import CPU_RATIO, RAM_RATIO, ignored_because, is_ratio
 from ovirt_placement.rules.placement_keys.presence import host_places

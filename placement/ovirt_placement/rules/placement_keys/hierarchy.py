@@ -13,9 +13,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from ovirt_placement.lookups.index import once_per_part
 from ovirt_placement.model import Disk, Nic, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
 from ovirt_placement.model.key_levels import CLUSTER, SERVER
-from ovirt_placement.rules.index import once_per_part
 from ovirt_placement.rules.placement_keys.property import property_keys
 from ovirt_placement.rules.placement_keys.sticky import as_key
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
+from ovirt_placement.lookups.index import Earlier, continued, once_per_part
 from ovirt_placement.model import Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.key_levels import NODE
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.index import Earlier, continued, once_per_part
 from ovirt_placement.rules.placement_keys.capacity import Capacity, capacity_of, without_vm
 from ovirt_placement.rules.placement_keys.columns import Bearers, Column, Columns, column, columns_of
 from ovirt_placement.rules.placement_keys.contention import contention_of_hosts

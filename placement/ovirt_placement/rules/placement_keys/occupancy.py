@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from ovirt_placement.lookups.differences import exchanged_ids
+from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.differences import exchanged_ids
-from ovirt_placement.rules.index import Earlier, continued
 from ovirt_placement.rules.placement_keys.columns import Located
 from ovirt_placement.rules.placement_keys.exact import Written
 from ovirt_placement.rules.placement_keys.presence import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ovirt_placement.lookups.index import Earlier, continued, once_per_part, once_whatever_is_pending
 from ovirt_placement.model import FrozenKeys, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.index import Earlier, continued, once_per_part, once_whatever_is_pending
 from ovirt_placement.rules.locations import destinations, occupied
 from ovirt_placement.rules.placement_keys.compile import compile_keys
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of

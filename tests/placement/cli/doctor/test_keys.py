@@ -103,7 +103,7 @@ def test_factor_that_other_weights_can_outvote(starting: Starting) -> None:
     for factor, told in ((268, True), (269, False)):
         with starting(by_keys(factor)) as live:
             out = " ".join(each["sentence"] for each in live.data(1, "doctor")["findings"])
-            assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is reported
+            assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is told
 
 
 def test_factor_of_setup_suffices(starting: Starting) -> None:

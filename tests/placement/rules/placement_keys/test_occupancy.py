@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ovirt_placement.lookups.index import prepare
 from ovirt_placement.model import FrozenKeys, Nic, Snapshot, VnicProfile
-from ovirt_placement.rules.index import prepare
 from ovirt_placement.rules.placement_keys.host_table import HostTable, host_table_without, keys_of_host
 from ovirt_placement.rules.placement_keys.occupancy import Occupancy, occupancy
 from ovirt_placement.rules.placement_keys.placing import rank_hosts

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.inventory.published.sections import Decoded, Encoder, decode
+from ovirt_placement.lookups.index import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.rules.affinity.membership import groups_of, members
-from ovirt_placement.rules.index import prepare, share, with_more_pending
 from tests.builders import TOGETHER, cluster, group, host, snapshot, vm
 from tests.integration.worlds import whole_policies, worlds
+from tests.placement.lookups.test_more_pending import ENTRIES, answers
 from tests.placement.rules.strategies import HOSTS, VMS
-from tests.placement.rules.test_more_pending import ENTRIES, answers
 
 CHANGES = st.dictionaries(
     st.sampled_from(VMS), st.tuples(st.sampled_from((None, *HOSTS)), st.integers(1, 4096), st.booleans())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ovirt_placement.lookups.index import with_more_pending
 from ovirt_placement.model import Pending, Snapshot, state_file
 from ovirt_placement.rules.catalogue import UNITS
-from ovirt_placement.rules.index import with_more_pending
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_placement.rules.verdict import BalanceRequest, Request
 from ovirt_placement.rules.violations import find_violations

@@ -8,8 +8,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import Pending, Snapshot
-from ovirt_placement.rules.differences import (
+from ovirt_placement.lookups.differences import (
     EXCHANGED,
     Exchanged,
     differing_in_pending,
@@ -18,6 +17,7 @@ from ovirt_placement.rules.differences import (
     keep_own,
     same_members,
 )
+from ovirt_placement.model import Pending, Snapshot
 
 Part = TypeVar("Part")
 Derived = TypeVar("Derived")
