@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
-from ovirt_placement.answers.documents.doctor import DoctorDocument
-from ovirt_placement.answers.documents.setup import SetupDocument
+from ovirt_placement.answers.doctor.answer import DoctorDocument
 from ovirt_placement.answers.groups.change import GroupChangeDocument
 from ovirt_placement.answers.groups.listing import GroupsListDocument
 from ovirt_placement.answers.groups.lost import GroupsLostDocument
@@ -21,6 +20,7 @@ from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
+from ovirt_placement.answers.setup.answer import SetupDocument
 from ovirt_placement.answers.status import StatusDocument
 from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument

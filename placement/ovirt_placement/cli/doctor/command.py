@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from ovirt_placement import config
-from ovirt_placement.answers.documents.doctor import DoctorDocument, Found
 from ovirt_placement.cli.arguments import add_command, add_config
 from ovirt_placement.cli.question import show_json
-
-if TYPE_CHECKING:
-    from ovirt_placement.answers.doctor.examination import Examination
 
 DESCRIPTION = """\
 Look for what is not right with the engine, the proxy, the scheduling policies and this machine, and say of
@@ -45,33 +40,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     # The SDK and SQLAlchemy take long to load: not for `--help`.
-    from ovirt_placement.answers.doctor.examination import examine
+    from ovirt_placement.answers.doctor.answer import doctor, lines
 
-    found = examine(config.load(args.config), args.proxy, tell=args.event)
+    answer = doctor(config.load(args.config), args.proxy, tell=args.event)
     if args.json:
-        show_json(_document(found))
+        show_json(answer)
     else:
-        _show(found)
-    return int(bool(found.findings))
-
-
-def _document(found: Examination) -> DoctorDocument:
-    return DoctorDocument(
-        findings=tuple(
-            Found(finding.kind, finding.what, finding.remedy, finding.cluster, finding.rule)
-            for finding in found.findings
-        ),
-        not_examined=tuple(found.not_examined),
-        hints=tuple(found.hints),
-    )
-
-
-def _show(found: Examination) -> None:
-    for finding in found.findings:
-        print(f"- {finding.what}\n  -> {finding.remedy}")
-    for text in found.not_examined:
-        print(f"- not examined: {text}")
-    if not found.findings:
-        print("All is well." if not found.not_examined else "Nothing else is wrong.")
-    for text in found.hints:
-        print(f"Hint: {text}.")
+        print("\n".join(lines(answer)))
+    return int(bool(answer.findings))

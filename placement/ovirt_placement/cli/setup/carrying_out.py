@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ovirt_placement.answers.setup.answer import Outcome
 from ovirt_placement.answers.setup.plan import Plan
 from ovirt_placement.cli.setup.tasks import Task
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -15,15 +15,6 @@ from ovirt_placement.engine.writing.policies import Request
 from ovirt_service.errors import UserError
 
 _NOTHING = Plan((), ())
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was done about a policy, or with `--dry-run` would be; of several, one may be refused."""
-
-    policy: str
-    plan: Plan
-    error: str | None = None
 
 
 def carry_out(connection: EngineConnection, task: Task, args: argparse.Namespace) -> Outcome:

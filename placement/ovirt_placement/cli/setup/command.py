@@ -7,7 +7,7 @@ import argparse
 from ovirt_placement import config
 from ovirt_placement.cli.arguments import add_command, add_config
 from ovirt_placement.cli.foresight import add_foresight, stops
-from ovirt_placement.cli.setup.report import report
+from ovirt_placement.cli.question import show_json
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
@@ -77,6 +77,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
     # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.answers.setup.answer import lines, setup
     from ovirt_placement.answers.setup.reading import read_overview
     from ovirt_placement.cli.setup.carrying_out import carry_out
     from ovirt_placement.cli.setup.foreseen import foreseen
@@ -90,10 +91,15 @@ def run(args: argparse.Namespace) -> int:
         if (status := stops(args, lambda: foreseen(args, asked))) is not None:
             return status
         outcomes = [carry_out(connection, task, args) for task in asked]
-    report(args, outcomes, notes)
-    if failed := [one for one in outcomes if one.error is not None]:
+    answer = setup(outcomes, notes, sent=not args.dry_run)
+    if args.json:
+        show_json(answer)
+    else:
+        for line in lines(answer, undo=args.undo, named=args.all_policies):
+            print(line)
+    if failed := [one for one in answer.policies if one.error is not None]:
         told = "; ".join(f"{one.policy}: {one.error}" for one in failed)
-        raise UserError(f"{len(failed)} of {len(outcomes)} policies stay as they are: {told}")
+        raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {told}")
     return 0
 
 

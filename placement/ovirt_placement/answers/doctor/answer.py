@@ -1,0 +1,63 @@
+"""What is not right with engine, proxy, policies and machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ovirt_placement.answers.doctor.examination import examine
+from ovirt_placement.answers.document import Document
+from ovirt_placement.config import Config
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
+
+
+class Found(Record, frozen=True, omit_defaults=False):
+    """One thing that is not right, and what would repair it."""
+
+    kind: str
+    sentence: str
+    remedy: str
+    #: The cluster that it concerns.
+    cluster: Named | None
+    #: Whether a rule means nothing for it: `--event` tells the engine of such findings.
+    rule: bool
+
+
+class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
+    """What is not right with engine, proxy, policies and machine."""
+
+    findings: tuple[Found, ...]
+    #: What could not be looked at, and why.
+    not_examined: tuple[str, ...]
+    #: What is worth a look, though nothing is known to be wrong.
+    hints: tuple[str, ...]
+
+
+def doctor(configuration: Config, proxy: str | None = None, *, tell: bool = False) -> DoctorDocument:
+    """Examine all; the units of the `proxy` at this URL, too.
+
+    With `tell`, the engine gets an event for rules that mean nothing. Raises `UserError` if the configuration
+    does not say where the engine is.
+    """
+    found = examine(configuration, proxy, tell=tell)
+    return DoctorDocument(
+        findings=tuple(
+            Found(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings
+        ),
+        not_examined=tuple(found.not_examined),
+        hints=tuple(found.hints),
+    )
+
+
+# -- in words
+
+
+def lines(answer: DoctorDocument) -> Iterator[str]:
+    """Each finding with its remedy, what could not be looked at, and hints."""
+    for finding in answer.findings:
+        yield f"- {finding.sentence}"
+        yield f"  -> {finding.remedy}"
+    yield from (f"- not examined: {text}" for text in answer.not_examined)
+    if not answer.findings:
+        yield "Nothing else is wrong." if answer.not_examined else "All is well."
+    yield from (f"Hint: {text}." for text in answer.hints)

@@ -1,0 +1,86 @@
+"""What setup did about scheduling policies, or would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.setup.plan import Plan
+from ovirt_placement.model.record import Record
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done about a policy, or with `--dry-run` would be; of several, one may be refused."""
+
+    policy: str
+    plan: Plan
+    error: str | None = None
+
+
+class SentRequest(Record, frozen=True, omit_defaults=False):
+    """A request to the engine."""
+
+    sentence: str
+    method: str
+    path: str
+    body: str
+
+
+class PolicyChange(Record, frozen=True, omit_defaults=False):
+    """What was done about a scheduling policy; an error, where it stays as it is."""
+
+    policy: str
+    requests: tuple[SentRequest, ...]
+    notes: tuple[str, ...]
+    error: str | None
+
+
+class SetupDocument(Document, frozen=True, kw_only=True, tag="setup"):
+    """What was done about scheduling policies, or with `--dry-run` would be."""
+
+    sent: bool
+    policies: tuple[PolicyChange, ...]
+    notes: tuple[str, ...]
+
+
+def setup(outcomes: Iterable[Outcome], notes: Iterable[str], *, sent: bool) -> SetupDocument:
+    """What was done about each policy, and notes about others."""
+    return SetupDocument(sent=sent, policies=tuple(_policy(one) for one in outcomes), notes=tuple(notes))
+
+
+def _policy(one: Outcome) -> PolicyChange:
+    requests = (
+        SentRequest(each.what, each.method, each.path, each.body.decode()) for each in one.plan.requests
+    )
+    return PolicyChange(one.policy, tuple(requests), tuple(one.plan.notes), one.error)
+
+
+# -- in words
+
+
+def lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[str]:
+    """What was done, in lines; `named` policies stand above their requests, one that fails is left out."""
+    for one in answer.policies:
+        if one.error is None:
+            yield from _lines(one, sent=answer.sent, undo=undo, named=named)
+    yield from (f"note: {note}" for note in answer.notes)
+    if not answer.policies:
+        yield "No policy has anything of setup." if undo else "No cluster uses a policy."
+    elif not answer.sent and any(one.requests for one in answer.policies):
+        yield "Nothing was sent (--dry-run)."
+
+
+def _lines(one: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:
+    if named and one.requests:
+        yield f"policy {one.policy}:"
+    for request in one.requests:
+        yield request.sentence
+        if not sent:
+            yield f"    {request.method} {request.path}"
+            if request.body:
+                yield f"    {request.body}"
+    yield from (f"note: {note}" for note in one.notes)
+    if not one.requests:
+        yield f"The policy {one.policy} {'has nothing of setup' if undo else 'is set up'}; nothing to change."
