@@ -5,8 +5,12 @@ A version added to the one before, so a store of version 3 holds what was writte
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import sqlalchemy
+
+from ovirt_placement.store.keys import KeyStore
 from tests.placement.databases import database
 from tests.placement.store.former import (
     version_1,
@@ -70,3 +74,70 @@ def rows(url: str, version: int) -> dict[str, list[dict[str, Any]]]:
             for table in tables
         }
     return {table: sorted(some, key=repr) for table, some in found.items()}
+
+
+def upgrade(url: str) -> None:
+    """Do what the first writer does."""
+    writer = KeyStore(url, engine="default", patience_seconds=30)
+    writer.all_keys()
+    writer.close()
+
+
+def version_of(url: str) -> list[int]:
+    with database(url) as connection:
+        return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
+
+
+def without_engine(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows without the engine's name, which they have since version 4."""
+    return {
+        table: [{name: value for name, value in row.items() if name != "engine"} for row in some]
+        for table, some in found.items()
+    }
+
+
+def as_far_as(
+    after: dict[str, list[dict[str, Any]]], before: dict[str, list[dict[str, Any]]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Rows with those columns alone that there were before: what is new in them says nothing yet."""
+    for table, some in after.items():
+        new = {name for row in some for name in row} - {name for row in before[table] for name in row}
+        assert all(row[name] is None for row in some for name in new - {"engine"})
+    return {
+        table: [{name: row[name] for name in before[table][0] if name != "engine"} for row in some]
+        for table, some in after.items()
+    }
+
+
+def with_todays_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows as they are since version 9, which renamed a column, and a field of the steps of plans."""
+    for plan in found.get("plans", ()):
+        text = plan["document"] if isinstance(plan["document"], str) else json.dumps(plan["document"])
+        text = text.replace('"mends":', '"repairs":')
+        plan["document"] = text if isinstance(plan["document"], str) else json.loads(text)
+    return {
+        table: [
+            {("fingerprint" if name == "circumstances" else name): value for name, value in row.items()}
+            for row in some
+        ]
+        for table, some in found.items()
+    }
+
+
+def shape(url: str) -> dict[str, Any]:
+    """Tables, columns, keys and indexes, as the database tells them."""
+    with database(url) as connection:
+        found = sqlalchemy.inspect(connection)
+        return {
+            table: (
+                [
+                    {name: str(value) for name, value in column.items() if name != "comment"}
+                    for column in found.get_columns(table)
+                ],
+                found.get_pk_constraint(table),
+                found.get_unique_constraints(table),
+                sorted(map(repr, found.get_indexes(table))),
+                found.get_table_options(table),
+            )
+            for table in found.get_table_names()
+        }

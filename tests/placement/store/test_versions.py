@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 import sys
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy
@@ -20,79 +15,21 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.schema import metadata
 from ovirt_placement.store.versions import MIGRATIONS, VERSION, make_or_upgrade
 from ovirt_placement.store.versions import version as version_seen
-from ovirt_service.errors import UserError
 from tests.placement.databases import database
-from tests.placement.store.former_stores import FORMER, make_former, rows
+from tests.placement.store.former_stores import (
+    FORMER,
+    as_far_as,
+    make_former,
+    rows,
+    shape,
+    upgrade,
+    version_of,
+    with_todays_names,
+    without_engine,
+)
 from tests.stored import intent_of, prepared, put_keys
 
 EVERY = pytest.mark.parametrize("version", FORMER)
-
-
-def upgrade(url: str) -> None:
-    """Do what the first writer does."""
-    writer = KeyStore(url, engine="default", patience_seconds=30)
-    writer.all_keys()
-    writer.close()
-
-
-def version_of(url: str) -> list[int]:
-    with database(url) as connection:
-        return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
-
-
-def without_engine(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Rows without the engine's name, which they have since version 4."""
-    return {
-        table: [{name: value for name, value in row.items() if name != "engine"} for row in some]
-        for table, some in found.items()
-    }
-
-
-def as_far_as(
-    after: dict[str, list[dict[str, Any]]], before: dict[str, list[dict[str, Any]]]
-) -> dict[str, list[dict[str, Any]]]:
-    """Rows with those columns alone that there were before: what is new in them says nothing yet."""
-    for table, some in after.items():
-        new = {name for row in some for name in row} - {name for row in before[table] for name in row}
-        assert all(row[name] is None for row in some for name in new - {"engine"})
-    return {
-        table: [{name: row[name] for name in before[table][0] if name != "engine"} for row in some]
-        for table, some in after.items()
-    }
-
-
-def with_todays_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Rows as they are since version 9, which renamed a column, and a field of the steps of plans."""
-    for plan in found.get("plans", ()):
-        text = plan["document"] if isinstance(plan["document"], str) else json.dumps(plan["document"])
-        text = text.replace('"mends":', '"repairs":')
-        plan["document"] = text if isinstance(plan["document"], str) else json.loads(text)
-    return {
-        table: [
-            {("fingerprint" if name == "circumstances" else name): value for name, value in row.items()}
-            for row in some
-        ]
-        for table, some in found.items()
-    }
-
-
-def shape(url: str) -> dict[str, Any]:
-    """Tables, columns, keys and indexes, as the database tells them."""
-    with database(url) as connection:
-        found = sqlalchemy.inspect(connection)
-        return {
-            table: (
-                [
-                    {name: str(value) for name, value in column.items() if name != "comment"}
-                    for column in found.get_columns(table)
-                ],
-                found.get_pk_constraint(table),
-                found.get_unique_constraints(table),
-                sorted(map(repr, found.get_indexes(table))),
-                found.get_table_options(table),
-            )
-            for table in found.get_table_names()
-        }
 
 
 @EVERY
@@ -180,110 +117,6 @@ def test_a_step_stands_for_each_version() -> None:
     numbers = sorted(step.name.split("_")[1] for step in steps)
     assert numbers == [f"{number:04}" for number in range(1, len(MIGRATIONS) + 1)]
     assert [step.__module__.split("_")[2] for step in MIGRATIONS] == numbers
-
-
-@EVERY
-def test_an_upgrade_that_fails_leaves_all_as_it_was(url: str, version: int) -> None:
-    make_former(url, version)
-    before, shape_before = rows(url, version), shape(url)
-    with database(url) as connection:  # in the way of what is made last
-        connection.exec_driver_sql("CREATE TABLE ha_announcements (x INTEGER)")
-    with pytest.raises(UserError, match="ha_announcements"):
-        upgrade(url)
-    with database(url) as connection:
-        connection.exec_driver_sql("DROP TABLE ha_announcements")
-    assert version_of(url) == [version]
-    assert (rows(url, version), shape(url)) == (before, shape_before)
-    upgrade(url)
-    assert version_of(url) == [VERSION]
-
-
-@pytest.mark.parametrize(
-    "last", ["DROP TABLE sticky_copies", "CREATE TABLE memberships", "UPDATE schema_version"]
-)
-def test_an_upgrade_that_is_killed_leaves_all_as_it_was(url: str, last: str) -> None:
-    make_former(url, 3)
-    before, shape_before = rows(url, 3), shape(url)
-    program = f"""
-import os, signal, sqlalchemy
-from ovirt_placement.store.intents import Store
-
-def die(connection, cursor, statement, *_):
-    if statement.strip().startswith({last!r}):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", die)
-Store({url!r}, engine="default", patience_seconds=30).open_intents()
-"""
-    done = subprocess.run([sys.executable, "-c", program], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert (rows(url, 3), shape(url)) == (before, shape_before)
-    upgrade(url)
-    assert version_of(url) == [VERSION]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("version", [min(FORMER), max(FORMER)])
-def test_an_upgrade_may_be_killed_at_any_statement(url: str, version: int) -> None:
-    make_former(url, version)
-    before, shape_before = rows(url, version), shape(url)
-    killed = 0
-    while _dies_at(url, killed + 1):
-        killed += 1
-        done = version_of(url) == [VERSION]
-        after = rows(url, version)
-        if not done:
-            assert (version_of(url), after, shape(url)) == ([version], before, shape_before)
-    assert killed > 5
-    upgrade(url)
-    assert version_of(url) == [VERSION]
-    before = with_todays_names(before)
-    assert as_far_as(rows(url, version), before) == without_engine(before)
-
-
-def _dies_at(url: str, number: int) -> bool:
-    """Open the store in a process that is killed after this many statements; whether it came so far."""
-    program = f"""
-import os, signal, sqlalchemy
-from ovirt_placement.store.intents import Store
-
-left = {number}
-
-def die(*_):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sqlalchemy.event.listen(sqlalchemy.Engine, "after_cursor_execute", die)
-Store({url!r}, engine="default", patience_seconds=30).open_intents()
-"""
-    done = subprocess.run([sys.executable, "-c", program], check=False)
-    assert done.returncode in (0, -signal.SIGKILL)
-    return done.returncode != 0
-
-
-def test_of_several_who_upgrade_at_once_one_does(url: str) -> None:
-    make_former(url, 1)
-    start = threading.Barrier(4)
-    found: list[object] = []
-
-    def come() -> None:
-        store = Store(url, engine="default", patience_seconds=30)
-        start.wait()
-        try:
-            found.append([intent.vm for intent in store.open_intents()])
-        except UserError as error:
-            found.append(error)
-        store.close()
-
-    threads = [threading.Thread(target=come) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [["v3"]] * 4
-    assert version_of(url) == [VERSION]
 
 
 @EVERY
