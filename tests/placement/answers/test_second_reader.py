@@ -1,0 +1,107 @@
+"""What commands print, a second reader of the same records shows as well: text knows nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.cli.main import main as placement
+from ovirt_placement.model import Snapshot, state_file
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, vm
+from tests.placement.rules.placement_keys.parts import keyed, node_key
+
+from .second_reader import QUESTIONS, page_of
+
+STATE = keyed(
+    cluster(ha_reservation=True),
+    host("h1", name="alpha", free_mb=700),
+    host("h2", name="beta", free_mb=2048),
+    host("h3", name="gamma", free_mb=9000, status="maintenance"),
+    vm("a", "h1", name="db <1>", ha=True, needs_mb=4096),
+    vm("b", "h1", name="db & 2", ha=True),
+    vm("c", "h2", name="web"),
+    vm("d", name="down"),
+    group("g1", APART, "a b", name="databases"),
+    group("g2", TOGETHER, "b c", name="near"),
+    group("g4", APART, "b c", name="far"),
+    group("g3", vms="c d", hosts="h1", hosts_rule=TOGETHER, name="licensed"),
+    keys=(node_key("h1", "RACK", 2.0),),
+)
+COMMANDS = {
+    "why": ["why", "down", "--all"],
+    "where": ["where", "down"],
+    "violations": ["violations", "--all"],
+    "conflicts": ["conflicts", "--all"],
+    "ha-check": ["ha-check", "--cluster", CLUSTER, "--all"],
+    "groups": ["groups", "list", "--all"],
+    "keys": ["keys", "list"],
+    "plan": ["plan"],
+}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with page_of(STATE) as found:
+        yield found
+
+
+def test_every_question_of_the_page_is_a_command() -> None:
+    assert COMMANDS.keys() == QUESTIONS.keys()
+
+
+@pytest.mark.parametrize("question", COMMANDS)
+def test_the_page_shows_what_the_command_prints(
+    question: str, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(STATE))
+    main = enforcer if question == "plan" else placement
+    assert main([*COMMANDS[question], "--state", str(file)]) in (0, 1, 3, 4)
+    text = capsys.readouterr().out
+    with urllib.request.urlopen(f"{address}/{question}/{quote('down')}") as answer:
+        page = unescape(answer.read().decode())
+    said = {name for name in names(STATE) if name in text}
+    assert said
+    assert {name for name in said if name not in page} == set()
+    numbers = set(re.findall(r"\b\d{3,}\b", text))
+    assert {number for number in numbers if number not in page} == set()
+
+
+@pytest.mark.parametrize("question", COMMANDS)
+def test_json_is_the_very_record(
+    question: str, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(STATE))
+    main = enforcer if question == "plan" else placement
+    main([one for one in COMMANDS[question] if one != "--all"] + ["--json", "--state", str(file)])
+    document = json.loads(capsys.readouterr().out)
+    with urllib.request.urlopen(f"{address}/{question}/{quote('down')}") as answer:
+        page = unescape(answer.read().decode())
+    assert {word for word in leaves(document) if word not in page} == set()
+
+
+def names(state: Snapshot) -> set[str]:
+    found = (*state.clusters, *state.hosts, *state.vms, *state.affinity_groups)
+    return {one.name for one in found}
+
+
+def leaves(document: object) -> Iterator[str]:
+    """All that stands in a document but for numbers that are measured."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield key
+            yield from leaves(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from leaves(value)
+    elif isinstance(document, str):
+        yield document
