@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 #: Seconds that a process may take to be ready, or to end after SIGTERM.
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
 
 class ProcessFailed(Exception):

@@ -118,7 +118,7 @@ def test_ends_by_itself_and_shows_the_story(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert completed.returncode == 0, completed.stderr
@@ -142,7 +142,7 @@ def test_what_it_offers_to_try_works(tmp_path: Path) -> None:
                 env={**os.environ, config[0]: config[1]},
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=300,
                 check=False,
             )
             for command in commands
