@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import repeat
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,8 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_service.errors import UserError
 from tests.placement.engine_server import API
 
+#: That of no other test: a refused one is remembered, and ports are used again.
+PASSWORD = "of a locked account"
 LOCKED = "Cannot authenticate user 'admin@internal': The account is locked. Try again in 59 minutes."
 
 
@@ -57,7 +60,7 @@ def answered(
         url=f"http://127.0.0.1:{server.port}{API}", username="admin@internal", timeout_seconds=timeout
     )
     try:
-        with EngineConnection(known, {"OVIRT_PASSWORD": "password"}) as connection:
+        with EngineConnection(known, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             yield server, connection
     finally:
         server.close()
@@ -83,6 +86,19 @@ def test_a_locked_account_is_named_as_the_engine_does_and_not_tried_again(said: 
             with pytest.raises(EngineSetupError, match=r"refuses admin@internal: .*The account is locked"):
                 connection.get("/vms")
         assert len(server.requests) == 1
+
+
+def test_a_netrc_says_nothing_of_who_we_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login other password other\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with answered(lambda: iter([response(b"{}")])) as (server, connection):
+        with pytest.raises(EngineSetupError):
+            connection.get("/vms")
+        (request,) = server.requests
+    assert b"accept: application/json" in request.lower()
+    assert b"authorization" not in request.lower()
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Moved", "308 Moved"])

@@ -147,17 +147,6 @@ def test_no_variable_adds_an_authority(authority: Authority, monkeypatch: pytest
         connection.get("/clusters")
 
 
-def test_a_netrc_says_nothing_of_who_we_are(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login admin@internal password password\n")
-    netrc.chmod(0o600)
-    monkeypatch.setenv("NETRC", str(netrc))
-    with connected(server.api_url, "nobody@internal") as connection, pytest.raises(EngineSetupError):
-        connection.get("/clusters")
-
-
 def test_a_token_that_the_engine_forgets_is_renewed_once_for_each_session(server: Server) -> None:
     with connected(server.api_url) as connection:
         connection.get("/clusters")
