@@ -21,7 +21,7 @@ from sqlalchemy.engine.default import DefaultDialect
 
 import ovirt_enforcer.cli.main
 from ovirt_enforcer.service import assembly
-from ovirt_placement.engine.connection.sso import SdkConnection
+from ovirt_placement.engine.connection.sso import SingleSignOn
 from tests.enforcer.planners_here import PlannersHere
 
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE")
@@ -109,7 +109,8 @@ def say_into(descriptor: int) -> None:
 
 
 def watch_requests(points: Points) -> None:
-    send, wait, log_in = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait, SdkConnection._get_sso_response
+    send, wait = ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait
+    log_in, log_out = SingleSignOn.log_in, SingleSignOn.log_out
     titles: dict[int, str] = {}
 
     def watched_send(self: Any, request: Any) -> Any:
@@ -124,14 +125,19 @@ def watch_requests(points: Points) -> None:
         points.reach(f"after {titles.pop(id(context))}")
         return answer
 
-    def watched_log_in(self: Any, *arguments: Any) -> Any:
+    def watched_log_in(self: SingleSignOn) -> str:
         points.reach("before log-in")
-        answer = log_in(self, *arguments)
+        token = log_in(self)
         points.reach("after log-in")
-        return answer
+        return token
+
+    def watched_log_out(self: SingleSignOn, token: str) -> None:
+        points.reach("before log-out")
+        log_out(self, token)
+        points.reach("after log-out")
 
     ovirtsdk4.Connection.send, ovirtsdk4.Connection.wait = watched_send, watched_wait
-    SdkConnection._get_sso_response = watched_log_in  # type: ignore[method-assign]
+    SingleSignOn.log_in, SingleSignOn.log_out = watched_log_in, watched_log_out  # type: ignore[method-assign]
 
 
 def watch_store(points: Points, words: int = 1) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ovirt_enforcer.gates.admission import Admitted, Gates
 from ovirt_enforcer.migrating.executor import Stale
 from ovirt_enforcer.service.freshness import Freshness
-from ovirt_placement.engine.connection.sso import SdkConnection
+from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.store.causes import Cause
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntentState, Store
@@ -29,15 +29,15 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def at_next_log_in(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """Let something happen while the next log-in takes its time, as if the process were stopped there."""
-    log_in, due = SdkConnection._get_sso_response, [happens]
+    log_in, due = SingleSignOn.log_in, [happens]
 
-    def slow(self: Any, *arguments: Any) -> Any:
-        answer = log_in(self, *arguments)
+    def slow(self: SingleSignOn) -> str:
+        token = log_in(self)
         if due:
             due.pop()()
-        return answer
+        return token
 
-    monkeypatch.setattr(SdkConnection, "_get_sso_response", slow)
+    monkeypatch.setattr(SingleSignOn, "log_in", slow)
 
 
 def test_a_step_is_not_sent_after_a_log_in_that_took_long(

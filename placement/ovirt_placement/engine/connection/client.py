@@ -15,6 +15,7 @@ from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.config_url import check_url, exposes
+from ovirt_placement.engine.connection.exchanges import Trust
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
     EngineAway,
@@ -28,7 +29,8 @@ from ovirt_placement.engine.connection.failures import (
 )
 from ovirt_placement.engine.connection.log_ins import LogIns
 from ovirt_placement.engine.connection.password import read_password
-from ovirt_placement.engine.connection.sso import SdkConnection
+from ovirt_placement.engine.connection.sdk import SdkConnection
+from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.engine.connection.transfers import OF_ANSWERS, Limits
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Said
@@ -62,14 +64,14 @@ class EngineConnection:
         """Check the settings; raises `UserError` if something is missing or must not be read."""
         self.url, self.username = _address(settings)
         self.settings = settings
-        self._environment = environment
         self._changed = threading.Condition()
         #: Sessions that nobody uses now, the one that was used last at the end; and how many are in use.
         self._idle: list[SdkConnection] = []
         self._in_use = 0
-        self._log_ins = LogIns(self.url, self.username)
         self._limits = limits
         self._ended = False
+        self._environment = environment
+        self._log_ins = LogIns(self.url, self.username)
         read_password(settings, environment)
         danger = exposes(self.url, insecure=settings.insecure)
         if danger and _said.is_news(self.url, danger):
@@ -77,7 +79,7 @@ class EngineConnection:
 
     @contextmanager
     def session(self) -> Iterator[ovirtsdk4.Connection]:
-        """Lend a connection of the SDK's; the errors of that are the SDK's own, see `failures.failure_of`.
+        """Lend a connection of the SDK's, logged in; raises `failures.SDK_ERRORS`, see `failures.failure_of`.
 
         Unless the engine has answered, it is dropped afterwards: it holds the request still, and its token
         may be void.
@@ -85,6 +87,8 @@ class EngineConnection:
         sdk = self._borrow()
         usable = False
         try:
+            if sdk is None:
+                sdk = self._open()
             yield sdk
             usable = True
         except ovirtsdk4.Error as error:
@@ -123,21 +127,18 @@ class EngineConnection:
         except SDK_ERRORS as error:
             raise failure_of_transport(error, self.settings) from None
 
-    def _borrow(self) -> SdkConnection:
+    def _borrow(self) -> SdkConnection | None:
+        """Take one that nobody uses; None where one is to be opened, while nobody waits for that."""
         with self._changed:
-            sdk = self._idle.pop() if self._idle else self._open()
             self._in_use += 1
-            return sdk
+            return self._idle.pop() if self._idle else None
 
-    def _give_back(self, sdk: SdkConnection, *, usable: bool) -> None:
+    def _give_back(self, sdk: SdkConnection | None, *, usable: bool) -> None:
         """Keep it for the next request; what has broken it may have broken those that rest, too."""
         with self._changed:
             self._in_use -= 1
-            broken = []
-            if usable:
-                self._idle.append(sdk)
-            else:
-                broken, self._idle = [sdk, *self._idle], []
+            own = [] if sdk is None else [sdk]
+            broken, self._idle = ([], [*self._idle, *own]) if usable else ([*own, *self._idle], [])
             self._changed.notify_all()
         for one in broken:
             one.close(logout=False)
@@ -168,16 +169,25 @@ class EngineConnection:
 
     def _open(self) -> SdkConnection:
         settings = self.settings
-        return SdkConnection(
-            url=self.url,
-            username=self.username,
-            password=lambda: read_password(settings, self._environment),
+        ca_file = None if settings.ca_file is None else str(settings.ca_file)
+        seconds = max(1, round(settings.timeout_seconds))
+        sso = SingleSignOn(
+            self.url,
+            self.username,
+            lambda: read_password(settings, self._environment),
             log_ins=self._log_ins,
             ended=lambda: self._ended,
+            trust=Trust(ca_file, settings.insecure),
+            timeout=seconds,
+        )
+        return SdkConnection(
+            sso=sso,
+            ended=lambda: self._ended,
             limits=self._limits,
-            ca_file=None if settings.ca_file is None else str(settings.ca_file),
+            url=self.url,
+            ca_file=ca_file,
             insecure=settings.insecure,
-            timeout=max(1, round(settings.timeout_seconds)),
+            timeout=seconds,
         )
 
 

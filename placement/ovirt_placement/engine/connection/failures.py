@@ -8,21 +8,17 @@ from typing import Any
 from urllib.parse import urlparse
 
 import ovirtsdk4
-import pycurl
 from lxml import etree
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.sso import AWAY_STATUSES, BrokenOff, NotAnEngine
+from ovirt_placement.engine.connection.log_ins import LogInRefused
+from ovirt_placement.engine.connection.sso import AWAY_STATUSES
+from ovirt_placement.engine.connection.unanswered import Cause, Unanswered
 from ovirt_service.errors import UserError
 from ovirt_service.legible import unbroken
 
-_TLS = {pycurl.E_SSL_CACERT, pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_ISSUER_ERROR}
-_TLS_FILE = {pycurl.E_SSL_CACERT_BADFILE, pycurl.E_SSL_CERTPROBLEM}
-_URL = {pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL}
-#: With these the request cannot have reached the engine.
-_UNSENT = {pycurl.E_COULDNT_CONNECT, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_RESOLVE_PROXY}
-#: What the SDK raises.
-SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, pycurl.error, NotAnEngine)
+#: What a session raises, and the SDK's services over it.
+SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, Unanswered, LogInRefused)
 #: A longer text holds no fault of the engine's.
 _LONGEST_FAULT = 2**20
 _CA_PATH = "/ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA"
@@ -124,43 +120,50 @@ def failure_of_page(settings: EngineSettings, path: str) -> EngineAway:
 
 def failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
     """Sort a request that got no answer, and a log-in that was refused."""
-    if isinstance(error, NotAnEngine):
-        return _no_engine(settings)
-    if isinstance(error, BrokenOff):
-        return EngineAway(f"{settings.url}: the engine is not listened to: {error}", request_sent=True)
-    if isinstance(error, ovirtsdk4.AuthError):
-        said = str(error).partition(" : ")[2] or str(error)
+    if isinstance(error, LogInRefused):
         return EngineSetupError(
-            f"{settings.url}: the engine refuses {settings.username}: {said.rstrip('.')}."
+            f"{settings.url}: the engine refuses {settings.username}: {error.said}."
             " Correct username or password_file under [engine]"
         )
-    code, text = _curl_error(error)
-    return _set_up_wrongly(code, text, settings) or EngineAway(
-        f"{settings.url}: the engine does not answer: {text}", request_sent=code not in _UNSENT
-    )
+    if isinstance(error, Unanswered):
+        return _failure_without_answer(error.cause, str(error), settings)
+    return EngineAway(f"{settings.url}: the engine does not answer: {error}", request_sent=True)
 
 
-def _set_up_wrongly(code: int, text: str, settings: EngineSettings) -> EngineSetupError | None:
-    address = urlparse(settings.url or "")
-    if code == pycurl.E_COULDNT_RESOLVE_HOST:
-        return EngineSetupError(
-            f'{settings.url}: no host is named "{address.hostname}": correct url under [engine], or the DNS'
+def _failure_without_answer(cause: Cause, text: str, settings: EngineSettings) -> UserError:
+    if cause is Cause.BROKEN_OFF:
+        return EngineAway(f"{settings.url}: the engine is not listened to: {text}", request_sent=True)
+    if cause in (Cause.UNSENT, Cause.LOST):
+        return EngineAway(
+            f"{settings.url}: the engine does not answer: {text}", request_sent=cause is Cause.LOST
         )
-    if code in _TLS and "subject name" in text:
-        return EngineSetupError(
-            f"{settings.url}: the engine's certificate is for another name than {address.hostname}: write its"
-            " name into url under [engine]"
-        )
-    if code in _TLS:
-        return EngineSetupError(
-            f"{settings.url}: the engine's certificate is not trusted ({text}): set ca_file under [engine]"
-            f" to its CA, which it gives at {address.scheme}://{address.netloc}{_CA_PATH}"
-        )
-    if code in _TLS_FILE:
+    if cause is Cause.NO_ENGINE:
+        return _no_engine(settings)
+    if cause is Cause.NO_AUTHORITY:
         return EngineSetupError(f"[engine] ca_file: {settings.ca_file}: holds no CA certificate ({text})")
-    if code in _URL or (code == pycurl.E_SSL_CONNECT_ERROR and "version" in text):
-        return EngineSetupError(f"{settings.url}: {text}: correct url under [engine]")
-    return None
+    return EngineSetupError(f"{settings.url}: {_to_set_right(cause, text, settings)}")
+
+
+def _to_set_right(cause: Cause, text: str, settings: EngineSettings) -> str:
+    address = urlparse(settings.url or "")
+    if cause is Cause.UNKNOWN_HOST:
+        return f'no host is named "{address.hostname}": correct url under [engine], or the DNS'
+    if cause is Cause.OTHER_NAME:
+        return (
+            f"the engine's certificate is for another name than {address.hostname}: write its name into url"
+            " under [engine]"
+        )
+    if cause is Cause.EXPIRED:
+        return (
+            f"the engine's certificate is not valid now ({text}): renew it on the engine (`engine-setup"
+            " --offline` offers that), or correct this machine's clock"
+        )
+    if cause is Cause.UNTRUSTED:
+        return (
+            f"the engine's certificate is not trusted ({text}): set ca_file under [engine] to its CA, which"
+            f" it gives at {address.scheme}://{address.netloc}{_CA_PATH}"
+        )
+    return f"{text}: correct url under [engine]"
 
 
 def _no_engine(settings: EngineSettings) -> EngineSetupError:
@@ -168,12 +171,3 @@ def _no_engine(settings: EngineSettings) -> EngineSetupError:
         f"{settings.url}: what answers there is not an oVirt engine's API: correct url under [engine];"
         " it ends in /ovirt-engine/api"
     )
-
-
-def _curl_error(error: Exception) -> tuple[int, str]:
-    """Find curl's number and text: the SDK keeps them in the cause, or prints them into its own text."""
-    for candidate in (error, error.__cause__, error.__context__):
-        if isinstance(candidate, pycurl.error) and len(candidate.args) >= 2:
-            return int(candidate.args[0]), str(candidate.args[1])
-    printed = re.search(r"\(<.*?>, (\d+), (['\"])(.*?)\2\)", str(error))
-    return (int(printed[1]), printed[3]) if printed else (0, str(error))

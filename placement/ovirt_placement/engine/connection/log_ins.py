@@ -19,8 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import ovirtsdk4
-
 from ovirt_service.back_off import BackOff
 from ovirt_service.digests import digest_name, former_name, take_over
 
@@ -35,6 +33,15 @@ _NAME_SIZE: Final = 12
 _NOT_OF_THE_PASSWORD: Final = ("server_error", "temporarily_unavailable")
 
 _Clock = Callable[[], float]
+
+
+class LogInRefused(Exception):
+    """The engine refuses to log us in: its word for the reason, such as `access_denied`, and its sentence."""
+
+    def __init__(self, kind: str, said: str) -> None:
+        super().__init__(f"{kind}: {said}")
+        self.kind = kind
+        self.said = said.rstrip(".")
 
 
 class _Refusal(NamedTuple):
@@ -59,17 +66,17 @@ class LogIns:
     def trying(self, mark: str) -> Iterator[None]:
         """Log in within this, with the password of this mark.
 
-        Raises `ovirtsdk4.AuthError` without a log-in if the engine has refused that password lately.
+        Raises `LogInRefused` without a log-in if the engine has refused that password lately.
         """
         self._check(mark)
         with contextlib.nullcontext() if mark == self._accepted else self._alone():
             self._check(mark)
             try:
                 yield
-            except ovirtsdk4.AuthError as error:
+            except LogInRefused as refused:
                 self._accepted = ""
-                if not any(word in str(error) for word in _NOT_OF_THE_PASSWORD):
-                    self._remember(mark, _said(str(error)))
+                if refused.kind not in _NOT_OF_THE_PASSWORD:
+                    self._remember(mark, refused.said)
                 raise
             if mark != self._accepted:
                 self._accepted = mark
@@ -82,9 +89,10 @@ class LogIns:
             return
         rest = last.at + _BACK_OFF.pause_after(last.refusals) - self._clock()
         if rest > 0:
-            raise ovirtsdk4.AuthError(
-                f"log-in refused : {last.said}; so that it does not lock the account, it is asked again in"
-                f" {rest / 60:.0f} min, or once the password is written again"
+            raise LogInRefused(
+                "not_tried",
+                f"{last.said}; so that it does not lock the account, it is asked again in {rest / 60:.0f}"
+                " min, or once the password is written again",
             )
 
     def _remember(self, mark: str, said: str) -> None:
@@ -153,7 +161,3 @@ def _locked(lock: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _said(text: str) -> str:
-    return (text.partition(" : ")[2] or text).rstrip(".")

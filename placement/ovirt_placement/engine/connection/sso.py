@@ -1,140 +1,100 @@
-"""The SDK's connection, with limits on what it waits for, and with changes that are sent only once."""
+"""Logs in to the engine's single sign-on, and out. The token is for the SDK, which does all else.
+
+Source: what the engine's own SDK sends, and the engine's OAuthTokenServlet and its SsoLogoutServlet.
+"""
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlsplit
 
 import ovirtsdk4
-import pycurl
 
-from ovirt_placement.engine.connection import sending, waiting
-from ovirt_placement.engine.connection.high_sockets import HighSockets
-from ovirt_placement.engine.connection.log_ins import LogIns
+from ovirt_placement.engine.connection.exchanges import Trust, post
+from ovirt_placement.engine.connection.log_ins import LogInRefused, LogIns
 from ovirt_placement.engine.connection.password import Password
-from ovirt_placement.engine.connection.transfers import OF_LOG_INS, Limits, Transfer
+from ovirt_placement.engine.connection.unanswered import Cause, Unanswered
 
 #: A web server answers these for an engine that starts or stops.
 AWAY_STATUSES = frozenset({502, 503, 504})
-#: The engine forgets a session by itself: nobody waits longer for that.
-_LOG_OUT_MILLISECONDS: Final = 500
+_LOG_IN: Final = "/ovirt-engine/sso/oauth/token"
+_LOG_OUT: Final = "/ovirt-engine/services/sso-logout"
+_SCOPE: Final = "ovirt-app-api"
+#: The engine forgets a session by itself: nobody waits longer to end it.
+_LOG_OUT_SECONDS: Final = 0.5
 
 
-class NotAnEngine(Exception):
-    """What answered is no engine: its log-in is not that of an engine, or its answer breaks HTTP's rules."""
-
-
-class BrokenOff(ovirtsdk4.Error):  # type: ignore[misc] # the SDK has no types
-    """We broke an answer off: it was too large, or nobody waits for it any more."""
-
-
-class SdkConnection(ovirtsdk4.Connection):  # type: ignore[misc]
-    """As its base, but within limits of time and size, and see `send` and `_get_access_token`."""
-
-    #: What the base waits with.
-    _multi: Any
+class SingleSignOn:
+    """The single sign-on of one engine, for one account; for any thread."""
 
     def __init__(
         self,
-        *,
+        url: str,
+        username: str,
         password: Callable[[], Password],
+        *,
         log_ins: LogIns,
         ended: Callable[[], bool],
-        limits: Limits,
-        **settings: Any,
+        trust: Trust,
+        timeout: float,
     ) -> None:
         """`password` reads it, for each log-in again; `ended` breaks off what is under way."""
-        super().__init__(**settings)
-        self._multi = HighSockets(self._multi)
+        parts = urlsplit(url)
+        self._root = f"{parts.scheme}://{parts.netloc}"
+        self._username = username
         self._read_password = password
         self._log_ins = log_ins
         self._ended = ended
-        self._limits = limits
-        self._transfer = Transfer(ended, limits)
+        self._trust = trust
+        self._timeout = timeout
 
-    def send(self, request: Any) -> Any:
-        """Send a request, unless what `sending.checked` asks for says no."""
-        context = super().send(request)
-        sending.check()
-        return context
+    def log_in(self) -> str:
+        """Give a new token.
 
-    def _Connection__send(self, request: Any) -> Any:  # noqa: N802 - the base's own, which it calls after a 401, too
-        """Send what changes something over a connection of its own.
-
-        When a kept connection breaks before the answer, curl sends the request again by itself, though the
-        engine may have carried it out: a migration or a policy's unit would be asked for twice.
+        Raises `LogInRefused`, also without asking if the engine has refused the password lately,
+        `Unanswered`, and `UserError` if the password cannot be read.
         """
-        context = super()._Connection__send(request)
-        curl, body, headers, _ = context
-        self._transfer = Transfer(self._ended, self._limits)
-        self._transfer.take_over(curl, body, headers)
-        if request.method != "GET":
-            curl.setopt(pycurl.FRESH_CONNECT, 1)
-        if (longest := waiting.longest()) is not None:
-            curl.setopt(pycurl.TIMEOUT_MS, round(1000 * min(longest, self._timeout)))
-        return context
-
-    def wait(self, context: Any, failed_auth: bool = False) -> Any:
-        """Wait for the answer; raises `BrokenOff` if we did not take it in."""
-        try:
-            return super().wait(context, failed_auth)
-        except ovirtsdk4.Error:
-            if self._transfer.broken_off:
-                raise BrokenOff(self._transfer.broken_off) from None
-            raise
-        except UnicodeDecodeError:
-            raise NotAnEngine("the headers of an answer are not ASCII") from None
-
-    def _get_access_token(self) -> Any:
-        """Log in, also after a 401: what was refused for it is sent again right afterwards."""
         password = self._read_password()
-        self._password = password.text
+        form = {
+            "grant_type": "password",
+            "scope": _SCOPE,
+            "username": self._username,
+            "password": password.text,
+        }
         with self._log_ins.trying(password.mark):
-            try:
-                token = super()._get_access_token()
-            except (KeyError, IndexError, TypeError):
-                raise NotAnEngine("the log-in was answered without a token") from None
-        sending.check()
+            answer = self._ask(_LOG_IN, form, self._timeout, self._ended)
+            if "error" in answer:
+                raise _refusal(answer)
+            token = answer.get("access_token")
+            if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+                raise Unanswered(Cause.NO_ENGINE, "the log-in was answered without a token")
         return token
 
-    def _get_sso_response(self, url: str, params: Any = "") -> Any:
-        """Ask the engine's single sign-on: for a token, or to forget one."""
-        logging_out = url == self._sso_revoke_url
-        body, transfer = io.BytesIO(), Transfer(_never if logging_out else self._ended, OF_LOG_INS)
-        curl = pycurl.Curl()
+    def log_out(self, token: str) -> None:
+        """Have the engine forget a token; raises `Unanswered` if it does not say so soon."""
+        self._ask(_LOG_OUT, {"scope": _SCOPE, "token": token}, _LOG_OUT_SECONDS, lambda: False)
+
+    def _ask(
+        self, path: str, form: dict[str, str], seconds: float, ended: Callable[[], bool]
+    ) -> dict[str, Any]:
+        headers = {"Accept": "application/json", "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}"}
+        answer = post(self._root + path, form, headers, trust=self._trust, seconds=seconds, ended=ended)
+        if answer.status in AWAY_STATUSES:
+            raise Unanswered(Cause.UNSENT, f"HTTP status {answer.status}")
         try:
-            curl.setopt(pycurl.URL, url)
-            curl.setopt(pycurl.POST, 1)
-            curl.setopt(pycurl.COPYPOSTFIELDS, urlencode(params))
-            curl.setopt(pycurl.HTTPHEADER, ["Accept: application/json"])
-            curl.setopt(pycurl.USERAGENT, f"PythonSDK/{ovirtsdk4.get_version()}")
-            if logging_out:
-                curl.setopt(pycurl.TIMEOUT_MS, _LOG_OUT_MILLISECONDS)
-            else:
-                curl.setopt(pycurl.TIMEOUT, self._timeout)
-            curl.setopt(pycurl.SSL_VERIFYPEER, 0 if self._insecure else 1)
-            curl.setopt(pycurl.SSL_VERIFYHOST, 0 if self._insecure else 2)
-            if self._ca_file is not None:
-                curl.setopt(pycurl.CAINFO, self._ca_file)
-            transfer.take_over(curl, body, io.BytesIO())
-            curl.perform()
-            status = curl.getinfo(pycurl.HTTP_CODE)
-        except pycurl.error:
-            if transfer.broken_off:
-                raise BrokenOff(transfer.broken_off) from None
-            raise
-        finally:
-            curl.close()
-        if status in AWAY_STATUSES:
-            raise pycurl.error(pycurl.E_COULDNT_CONNECT, f"HTTP status {status}")
-        try:
-            return json.loads(body.getvalue())
+            said = json.loads(answer.body)
         except (ValueError, RecursionError):
-            raise NotAnEngine("the log-in was not answered with JSON") from None
+            raise Unanswered(Cause.NO_ENGINE, "the log-in was not answered with JSON") from None
+        said = said[0] if isinstance(said, list) and said else said
+        if not isinstance(said, dict):
+            raise Unanswered(Cause.NO_ENGINE, "the log-in was answered with JSON that is no object")
+        return said
 
 
-def _never() -> bool:
-    return False
+def _refusal(answer: dict[str, Any]) -> LogInRefused:
+    """Read both spellings: OAuth's, and the one that the engine has for the scope of its API."""
+    if "error_description" in answer:
+        return LogInRefused(str(answer["error"]), str(answer["error_description"]))
+    return LogInRefused(str(answer.get("error_code")), str(answer["error"]))

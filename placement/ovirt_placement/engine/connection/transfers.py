@@ -25,8 +25,6 @@ class Limits(NamedTuple):
 
 #: Ten thousand VMs with all that hangs on them are 4 MiB on their way, and 90 MiB unpacked.
 OF_ANSWERS: Final = Limits(128 * _MIB, 512 * _MIB)
-#: It is answered with a few hundred bytes.
-OF_LOG_INS: Final = Limits(_MIB, _MIB)
 
 
 class Transfer:

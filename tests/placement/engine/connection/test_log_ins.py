@@ -9,18 +9,17 @@ import threading
 from itertools import pairwise
 from pathlib import Path
 
-import ovirtsdk4
 import pytest
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection import log_ins
 from ovirt_placement.engine.connection.client import EngineConnection, EngineSetupError
-from ovirt_placement.engine.connection.log_ins import LogIns
+from ovirt_placement.engine.connection.log_ins import LogInRefused, LogIns
 from ovirt_service.digests import digest_name
 from tests.configuration import write_password
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
-REFUSED = "Error during SSO authentication access_denied : Cannot authenticate user."
+REFUSED = LogInRefused("access_denied", "Cannot authenticate user.")
 
 
 def settings(server: EngineServer, folder: Path, password: str) -> EngineSettings:
@@ -87,14 +86,14 @@ def test_a_session_that_ends_is_renewed_with_the_password_of_that_moment(tmp_pat
         assert server.logins == 2
 
 
-def refuse(log_ins: LogIns, text: str = REFUSED) -> bool:
+def refuse(log_ins: LogIns, refusal: LogInRefused = REFUSED) -> bool:
     """Try a log-in that is refused; whether it was tried."""
     tried = False
     try:
         with log_ins.trying("mark"):
             tried = True
-            raise ovirtsdk4.AuthError(text)
-    except ovirtsdk4.AuthError:
+            raise refusal
+    except LogInRefused:
         return tried
 
 
@@ -128,7 +127,7 @@ def test_a_log_in_that_is_right_begins_anew(tmp_path: Path) -> None:
 def test_a_trouble_of_the_engines_own_is_no_refusal(tmp_path: Path) -> None:
     log_ins = LogIns(str(tmp_path), "user")
     for _ in range(3):
-        assert refuse(log_ins, "Error during SSO authentication server_error : Internal Server Error")
+        assert refuse(log_ins, LogInRefused("server_error", "Internal Server Error"))
 
 
 def test_other_accounts_and_engines_are_others(tmp_path: Path) -> None:

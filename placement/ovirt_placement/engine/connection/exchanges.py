@@ -1,0 +1,196 @@
+"""One request by `requests` that ends in time, whatever the other side does, and trusts whom curl trusts.
+
+The time that requests is given is for each piece of an answer: one that trickles in, or a name that is looked
+up, takes as long as it likes. So a thread of its own asks, and the one that waits for it breaks it off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from ovirt_placement.engine.connection.http_proxies import proxy_of
+from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_requests
+from ovirt_service.exhaustion import guarded
+
+#: Bytes that an answer of the single sign-on may have; it has a few hundred.
+_MOST: Final = 2**20
+_PIECE: Final = 2**16
+#: How often it is looked whether anybody waits still.
+_LOOK_SECONDS: Final = 0.1
+
+# The connection itself warns of an engine whose certificate is not checked, and once.
+urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+
+
+class Answer(NamedTuple):
+    """The status of HTTP, and the body."""
+
+    status: int
+    body: bytes
+
+
+class Trust(NamedTuple):
+    """Whose certificates count: those of one CA, else the system's; or anybody's."""
+
+    ca_file: str | None
+    insecure: bool
+
+    def context(self) -> ssl.SSLContext:
+        """Read the CA's file; raises `Unanswered` if there is none in it."""
+        try:
+            context = ssl.create_default_context(cafile=None if self.insecure else self.ca_file)
+        except OSError as error:
+            raise Unanswered(Cause.NO_AUTHORITY, error.strerror or str(error)) from None
+        # As curl verifies: an engine's CA may lack what Python from 3.13 on asks for, and the file may hold
+        # the certificate of the engine alone.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def post(
+    url: str,
+    form: Mapping[str, str],
+    headers: Mapping[str, str],
+    *,
+    trust: Trust,
+    seconds: float,
+    ended: Callable[[], bool],
+) -> Answer:
+    """Send a form and take the answer in; a redirection is an answer as any.
+
+    Raises `Unanswered`, also after so many seconds, and soon after `ended` says that nobody waits any more.
+    """
+    adapter = _Adapter(trust.context() if url.startswith("https:") else None)
+    session = _Session(adapter, verify=not trust.insecure)
+    outcomes: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            outcomes.put(_exchange(session, url, form, headers, seconds))
+        except Exception as error:  # it is raised where the answer is awaited
+            outcomes.put(error)
+
+    guarded(threading.Thread(target=ask, name="log-in", daemon=True).start)
+    try:
+        outcome = _awaited(outcomes, seconds, ended)
+    finally:
+        adapter.break_off()
+    if isinstance(outcome, requests.RequestException):
+        raise of_requests(outcome) from None
+    if isinstance(outcome, ValueError):
+        raise Unanswered(Cause.NO_ENGINE, f"the answer breaks HTTP's rules: {outcome}") from None
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _awaited(
+    outcomes: queue.SimpleQueue[Answer | Exception], seconds: float, ended: Callable[[], bool]
+) -> Answer | Exception:
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return outcomes.get(timeout=max(0.0, min(_LOOK_SECONDS, until - time.monotonic())))
+        except queue.Empty:
+            if ended():
+                raise Unanswered(Cause.BROKEN_OFF, "nobody waits for its answer any more") from None
+            if time.monotonic() >= until:
+                raise Unanswered(Cause.LOST, f"no answer within {seconds:g} s") from None
+
+
+def _exchange(
+    session: requests.Session, url: str, form: Mapping[str, str], headers: Mapping[str, str], seconds: float
+) -> Answer:
+    proxy = proxy_of(url, os.environ)
+    with (
+        session,
+        session.post(
+            url,
+            data=form,
+            # What is not packed cannot unpack to more than was sent.
+            headers={**headers, "Accept-Encoding": "identity"},
+            proxies={"http": proxy, "https": proxy} if proxy else {},
+            timeout=seconds,
+            stream=True,
+        ) as answer,
+    ):
+        body = b""
+        for piece in answer.iter_content(_PIECE):
+            body += piece
+            if len(body) > _MOST:
+                raise Unanswered(Cause.BROKEN_OFF, f"its answer is larger than {_MOST // 2**20} MiB")
+        return Answer(answer.status_code, body)
+
+
+class _Session(requests.Session):
+    """Knows what it is given, no .netrc and no variables with proxies and CAs; follows no redirection."""
+
+    def __init__(self, adapter: _Adapter, *, verify: bool) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.verify = verify
+        self.mount("https://", adapter)
+        self.mount("http://", adapter)
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """Say that there is none: the base would read all of the answer, and what it names."""
+
+
+class _Adapter(HTTPAdapter):
+    """Verifies with a context that it is given, and can break off what is under way."""
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        self._context = context
+        self._sockets: list[socket.socket] = []
+        super().__init__()
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        super().init_poolmanager(*arguments, ssl_context=self._context, **named)
+
+    def proxy_manager_for(self, *arguments: Any, **named: Any) -> Any:
+        return super().proxy_manager_for(*arguments, ssl_context=self._context, **named)
+
+    def cert_verify(self, *arguments: Any, **named: Any) -> None:
+        """Add no CAs to those of the context, as the base would."""
+
+    def get_connection_with_tls_context(self, *arguments: Any, **named: Any) -> Any:
+        """Remember the sockets of the pool that the base has: an answer keeps them to itself."""
+        pool: Any = super().get_connection_with_tls_context(*arguments, **named)
+        make = pool.ConnectionCls
+
+        def remembered(*arguments: Any, **named: Any) -> Any:
+            connection = make(*arguments, **named)
+            connect = connection.connect
+
+            def connected() -> None:
+                connect()
+                self._sockets.append(connection.sock)
+
+            connection.connect = connected
+            return connection
+
+        pool.ConnectionCls = remembered
+        return pool
+
+    def break_off(self) -> None:
+        """End what is under way, for the thread that asks; for any thread."""
+        for connected in self._sockets:
+            with contextlib.suppress(OSError):
+                # Not the method of TLS's, which another thread cannot call while it reads.
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)

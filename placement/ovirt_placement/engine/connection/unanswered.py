@@ -1,0 +1,133 @@
+"""Why a request got no answer: the same words for pycurl, which the SDK asks with, and for requests."""
+
+from __future__ import annotations
+
+import enum
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Final
+
+import pycurl
+import requests
+import urllib3
+
+from ovirt_service.legible import unbroken
+
+
+class Cause(enum.Enum):
+    """What kept the answer away."""
+
+    #: No address belongs to the name of the host.
+    UNKNOWN_HOST = enum.auto()
+    #: The certificate is for another name than that in the URL.
+    OTHER_NAME = enum.auto()
+    #: The certificate has expired, or is not valid yet.
+    EXPIRED = enum.auto()
+    #: None of the CAs that count has signed the certificate.
+    UNTRUSTED = enum.auto()
+    #: The file of the CA holds none.
+    NO_AUTHORITY = enum.auto()
+    #: Nothing that speaks as the URL says can be there.
+    BAD_URL = enum.auto()
+    #: The request cannot have reached the engine.
+    UNSENT = enum.auto()
+    #: The request may have reached the engine.
+    LOST = enum.auto()
+    #: What answers is no engine: its log-in is not that of an engine, or its answer breaks HTTP's rules.
+    NO_ENGINE = enum.auto()
+    #: We broke the answer off: it was too large, or nobody waits for it any more.
+    BROKEN_OFF = enum.auto()
+
+
+class Unanswered(Exception):
+    """A request got no answer that was taken in; the text says what happened, without the address."""
+
+    def __init__(self, cause: Cause, text: str) -> None:
+        super().__init__(text)
+        self.cause = cause
+
+
+#: X509_V_ERR_* of OpenSSL's: not yet valid, expired; another host name, another address.
+_NOT_VALID_NOW: Final = frozenset({9, 10})
+_OTHER_NAME: Final = frozenset({62, 64})
+#: What OpenSSL calls an answer that is no TLS, or TLS of no version that it speaks.
+_NO_TLS: Final = ("VERSION", "RECORD_LAYER", "PACKET_LENGTH", "HTTP_REQUEST")
+
+#: What says that the way there is through a proxy, and fails.
+_OF_PROXIES: Final = (
+    requests.exceptions.ProxyError,
+    requests.exceptions.InvalidProxyURL,
+    urllib3.exceptions.ProxySchemeUnknown,
+)
+
+_OF_CURL: Final = {
+    pycurl.E_COULDNT_RESOLVE_HOST: Cause.UNKNOWN_HOST,
+    pycurl.E_PEER_FAILED_VERIFICATION: Cause.UNTRUSTED,
+    pycurl.E_SSL_ISSUER_ERROR: Cause.UNTRUSTED,
+    pycurl.E_SSL_CACERT_BADFILE: Cause.NO_AUTHORITY,
+    pycurl.E_SSL_CERTPROBLEM: Cause.NO_AUTHORITY,
+    pycurl.E_URL_MALFORMAT: Cause.BAD_URL,
+    pycurl.E_UNSUPPORTED_PROTOCOL: Cause.BAD_URL,
+    pycurl.E_COULDNT_CONNECT: Cause.UNSENT,
+    pycurl.E_COULDNT_RESOLVE_PROXY: Cause.UNSENT,
+}
+
+
+def of_curl(error: pycurl.error) -> Unanswered:
+    """Sort an error of curl's by its number, and by its text where that says more."""
+    number, text = error.args if len(error.args) == 2 else (0, str(error))
+    cause = _OF_CURL.get(number, Cause.LOST)
+    if cause is Cause.UNTRUSTED and "subject name" in text:
+        cause = Cause.OTHER_NAME
+    elif cause is Cause.UNTRUSTED and ("expired" in text or "not yet valid" in text):
+        cause = Cause.EXPIRED
+    elif number == pycurl.E_SSL_CONNECT_ERROR and "version" in text:
+        cause = Cause.BAD_URL
+    return Unanswered(cause, str(text))
+
+
+def of_requests(error: requests.RequestException) -> Unanswered:
+    """Sort an error of requests', which keeps what happened somewhere among its causes."""
+    causes = [*_causes(error)]
+    inner = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
+    text = unbroken((inner.strerror if inner is not None else None) or str(causes[-1]))
+    if any(isinstance(cause, _OF_PROXIES) for cause in causes):
+        return Unanswered(Cause.UNSENT, f"the way there is through an HTTP proxy, and that fails: {text}")
+    if isinstance(inner, ssl.SSLError):
+        return _of_tls(inner)
+    if isinstance(inner, socket.gaierror):
+        return Unanswered(Cause.UNKNOWN_HOST, text)
+    if isinstance(error, ValueError):  # requests has several kinds of URLs that are none
+        return Unanswered(Cause.BAD_URL, text)
+    if any(isinstance(cause, urllib3.exceptions.NewConnectionError) for cause in causes):
+        return Unanswered(Cause.UNSENT, text)
+    if isinstance(error, requests.ConnectTimeout):
+        return Unanswered(Cause.UNSENT, "the connection takes too long")
+    return Unanswered(
+        Cause.LOST, "the answer takes too long" if isinstance(error, requests.Timeout) else text
+    )
+
+
+def _of_tls(error: ssl.SSLError) -> Unanswered:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in _OTHER_NAME:
+            return Unanswered(Cause.OTHER_NAME, error.verify_message)
+        valid = error.verify_code not in _NOT_VALID_NOW
+        return Unanswered(Cause.UNTRUSTED if valid else Cause.EXPIRED, error.verify_message)
+    reason = error.reason or str(error)
+    no_tls = any(word in reason for word in _NO_TLS)
+    return Unanswered(Cause.BAD_URL if no_tls else Cause.LOST, reason.replace("_", " ").lower())
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and all that lies within it, the nearest first."""
+    found, waiting = set[int](), [error]
+    while waiting:
+        cause = waiting.pop(0)
+        if id(cause) in found:
+            continue
+        found.add(id(cause))
+        yield cause
+        inner = (*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__)
+        waiting += [each for each in inner if isinstance(each, BaseException)]

@@ -1,0 +1,176 @@
+"""Whatever answers a log-in, it ends in time, holds nothing, and users read what they can do about it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
+from ovirt_service.errors import UserError
+from tests.placement.engine_server import API
+
+#: That of no other test: a refused one is remembered, and ports are used again.
+PASSWORD = "of a locked account"
+LOCKED = "Cannot authenticate user 'admin@internal': The account is locked. Try again in 59 minutes."
+
+
+class Answering:
+    """Answers each connection with the same pieces, and counts the requests."""
+
+    def __init__(self, pieces: Callable[[], Iterator[bytes]]) -> None:
+        self._pieces = pieces
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.requests: list[bytes] = []
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                with connection, suppress(ConnectionError):
+                    self.requests.append(connection.recv(65536))
+                    for piece in self._pieces():
+                        connection.sendall(piece)
+
+
+@contextmanager
+def answered(
+    pieces: Callable[[], Iterator[bytes]], timeout: float = 30
+) -> Iterator[tuple[Answering, EngineConnection]]:
+    server = Answering(pieces)
+    known = EngineSettings(
+        url=f"http://127.0.0.1:{server.port}{API}", username="admin@internal", timeout_seconds=timeout
+    )
+    try:
+        with EngineConnection(known, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+            yield server, connection
+    finally:
+        server.close()
+
+
+def response(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    lines = (f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body)}", "Connection: close", "", "")
+    return "\r\n".join(lines).encode() + body
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"error_code": "access_denied", "error": LOCKED},
+        {"error": "access_denied", "error_description": LOCKED},
+        [{"error_code": "access_denied", "error": LOCKED}],
+    ],
+)
+def test_a_locked_account_is_named_as_the_engine_does_and_not_tried_again(said: object) -> None:
+    answer = response(json.dumps(said).encode(), "400 Bad Request")
+    with answered(lambda: iter([answer])) as (server, connection):
+        for _ in range(3):
+            with pytest.raises(EngineSetupError, match=r"refuses admin@internal: .*The account is locked"):
+                connection.get("/vms")
+        assert len(server.requests) == 1
+
+
+def test_a_netrc_says_nothing_of_who_we_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login other password other\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with answered(lambda: iter([response(b"{}")])) as (server, connection):
+        with pytest.raises(EngineSetupError):
+            connection.get("/vms")
+        (request,) = server.requests
+    assert b"accept: application/json" in request.lower()
+    assert b"authorization" not in request.lower()
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Moved", "308 Moved"])
+def test_a_password_follows_no_redirection(status: str) -> None:
+    answer = response(b"", status, "Location: /elsewhere")
+    with answered(lambda: iter([answer])) as (server, connection):
+        with pytest.raises(EngineSetupError, match="not an oVirt engine's API"):
+            connection.get("/vms")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[]", b"{}", b"null", b"7", b'"error"', b'["error"]', b"[" * 100_000, b"\xff\xfe",
+     b'{"access_token": 7}', b'{"access_token": "a\\r\\nb"}', '{"access_token": "ä"}'.encode()],
+)  # fmt: skip
+def test_an_answer_without_a_token_is_no_engines(body: bytes) -> None:
+    answer = response(body)
+    with (
+        answered(lambda: iter([answer])) as (_, connection),
+        pytest.raises(EngineSetupError, match="not an oVirt engine's API"),
+    ):
+        connection.get("/vms")
+
+
+def endless() -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n\r\n"
+    yield from repeat(b" " * 65536)
+
+
+def test_an_answer_that_is_too_large_is_broken_off() -> None:
+    with answered(endless) as (_, connection), pytest.raises(EngineAway, match="larger than 1 MiB"):
+        connection.get("/vms")
+
+
+@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_an_answer_that_trickles_in_is_broken_off_in_time(beginning: bytes) -> None:
+    over = threading.Event()
+
+    def trickling() -> Iterator[bytes]:
+        yield beginning
+        while not over.wait(0.05):
+            yield b"x"
+
+    began = time.monotonic()
+    with answered(trickling, timeout=1) as (_, connection):
+        with pytest.raises(EngineAway, match="no answer within 1 s"):
+            connection.get("/vms")
+        # Nothing of it is left: neither who asks, nor, for the other side, whom it could answer.
+        for thread in threading.enumerate():
+            if thread.name == "log-in":
+                thread.join(30)
+                assert not thread.is_alive()
+    over.set()
+    assert time.monotonic() - began < 20
+
+
+@settings(max_examples=200)
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.binary(max_size=200).map(lambda junk: b"HTTP/1.1 200 OK\r\n" + junk),
+        st.binary(max_size=60).map(
+            lambda junk: b"HTTP/1.1 200 OK\r\nContent-Length: " + junk + b"\r\n\r\n{}"
+        ),
+        st.binary(max_size=60).map(
+            lambda junk: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + junk + b"\r\n{}"
+        ),
+        st.binary(max_size=60).map(lambda junk: response(junk, "200 OK", "Content-Encoding: gzip")),
+        st.binary(max_size=60).map(lambda junk: b"HTTP/1.1 302 Found\r\nLocation: " + junk + b"\r\n\r\n"),
+    )
+)
+def test_junk_is_an_error_that_is_sorted(junk: bytes) -> None:
+    with answered(lambda: iter([junk])) as (_, connection), pytest.raises(UserError):
+        connection.get("/vms")

@@ -1,0 +1,240 @@
+"""The log-in at a simulated engine's single sign-on: what it takes and refuses, and what users then read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineSetupError
+from ovirt_placement.engine.writing.events import add_event
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import PROMPT
+from ovirt_simulator.http.disturbances import Disturbance
+from ovirt_simulator.http.server import Certificate, Server, serve
+from tests.builders import cluster, snapshot
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LOG_IN = "/sso/oauth/token"
+
+
+@contextmanager
+def simulated(certificate: Certificate | None = None) -> Iterator[Server]:
+    engine = Engine.from_snapshot(snapshot(cluster("c")), clock=START, settings=PROMPT)
+    server = serve(engine, certificate=certificate)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with simulated() as made:
+        yield made
+
+
+@contextmanager
+def connected(
+    url: str, username: str = "admin@internal", password: str = "password", **settings: Any
+) -> Iterator[EngineConnection]:
+    known = EngineSettings(url=url, username=username, **settings)
+    with EngineConnection(known, {"OVIRT_PASSWORD": password}) as connection:
+        yield connection
+
+
+class Authority:
+    """A CA, and what it issues, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ca, self._folder = trustme.CA(), folder
+        self.file = folder / "ca.pem"
+        self._ca.cert_pem.write_to_path(self.file)
+
+    def certificate(self, *names: str, **properties: Any) -> Certificate:
+        issued = self._ca.issue_cert(*names, **properties)
+        files = Certificate(self._folder / "chain.pem", self._folder / "key.pem")
+        issued.private_key_pem.write_to_path(files.private_key)
+        files.chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+        return files
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("username", "password", "said"),
+    [
+        ("admin@internal", "wrong", "Cannot authenticate user 'admin@internal': Unable to log in"),
+        ("nobody@internal", "password", "Cannot authenticate user 'nobody@internal': Unable to log in"),
+        ("admin@elsewhere", "password", "No valid profile found in credentials"),
+        ("admin", "password", "No profile found in credentials"),
+    ],
+)
+def test_whom_the_engine_refuses_reads_its_sentence(
+    server: Server, username: str, password: str, said: str
+) -> None:
+    with connected(server.api_url, username, password) as connection:
+        for told in (said, f"{said}.*; so that it does not lock the account, it is asked again in 5 min"):
+            with pytest.raises(
+                EngineSetupError, match=f"the engine refuses {username}: {told}.*password_file"
+            ):
+                connection.get("/vms")
+
+
+@pytest.mark.parametrize("password", ["a&b=c d+e%20", "§ äöü 漢字", '"\\{}#?;,', " "])
+def test_a_password_arrives_as_it_is(password: str) -> None:
+    engine = Engine.from_snapshot(snapshot(cluster("c")), clock=START, settings=PROMPT)
+    server = serve(engine, password=password)
+    with connected(server.api_url, password=password) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+    server.close()
+
+
+def test_over_tls_all_is_done_that_is_done_without(authority: Authority) -> None:
+    with (
+        simulated(authority.certificate("127.0.0.1")) as server,
+        connected(server.api_url, ca_file=authority.file) as connection,
+    ):
+        assert b"<clusters>" in connection.get("/clusters")
+        assert server.tokens.revoke_all() == 1
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_a_file_with_the_engines_certificate_alone_is_trusted(authority: Authority) -> None:
+    certificate = authority.certificate("127.0.0.1")
+    with (
+        simulated(certificate) as server,
+        connected(server.api_url, ca_file=certificate.chain) as connection,
+    ):
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+@pytest.mark.parametrize(("since", "until"), [(-9, -1), (1, 9)])
+def test_a_certificate_out_of_its_time_is_named_as_that(authority: Authority, since: int, until: int) -> None:
+    now = datetime.now(UTC)
+    certificate = authority.certificate(
+        "127.0.0.1", not_before=now + timedelta(days=since), not_after=now + timedelta(days=until)
+    )
+    with (
+        simulated(certificate) as server,
+        connected(server.api_url, ca_file=authority.file) as connection,
+        pytest.raises(EngineSetupError, match=r"not valid now \(certificate .*\): renew it on the engine"),
+    ):
+        connection.get("/clusters")
+
+
+def test_no_variable_adds_an_authority(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.setenv(name, str(authority.file))
+    with (
+        simulated(authority.certificate("127.0.0.1")) as server,
+        connected(server.api_url) as connection,
+        pytest.raises(EngineSetupError, match="not trusted"),
+    ):
+        connection.get("/clusters")
+
+
+def test_a_token_that_the_engine_forgets_is_renewed_once_for_each_session(server: Server) -> None:
+    with connected(server.api_url) as connection:
+        connection.get("/clusters")
+        for _ in range(3):
+            assert server.tokens.revoke_all() == 1
+            assert b"<clusters>" in connection.get("/clusters")
+    assert server.tokens.revoke_all() == 0  # it has logged out
+
+
+def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: Server) -> None:
+    with connected(server.api_url) as connection:
+        connection.get("/clusters")
+        server.tokens.revoke_all()
+        before = connection.get("/events").count(b"<event ")
+        server.tokens.revoke_all()
+        assert add_event(connection, number=7, severity="normal", description="text")
+        assert connection.get("/events").count(b"<event ") == before + 1
+
+
+def test_a_log_in_that_is_slow_is_waited_for_as_long_as_is_set(server: Server) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
+    began = time.monotonic()
+    with (
+        connected(server.api_url, timeout_seconds=1) as connection,
+        pytest.raises(EngineAway, match="does not answer: no answer within 1 s"),
+    ):
+        connection.get("/clusters")
+    assert time.monotonic() - began < 20
+    server.disturbances.clear()
+    with connected(server.api_url) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_the_end_breaks_a_log_in_off(server: Server) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
+    errors: list[str] = []
+    known = EngineSettings(url=server.api_url, username="admin@internal")
+    connection = EngineConnection(known, {"OVIRT_PASSWORD": "password"})
+
+    def ask() -> None:
+        try:
+            connection.get("/clusters")
+        except EngineAway as error:
+            errors.append(str(error))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while server.disturbances.waiting:
+        asking.join(0.01)
+    connection.close()
+    asking.join(30)
+    server.disturbances.clear()
+    assert "nobody waits" in errors[0]
+
+
+@pytest.mark.parametrize("drop", ["request", "answer"])
+def test_a_log_in_whose_answer_is_lost_may_be_tried_again(server: Server, drop: Any) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, drop=drop))
+    with connected(server.api_url) as connection:
+        with pytest.raises(EngineAway, match="does not answer"):
+            connection.get("/clusters")
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_web_server_whose_engine_is_away_refuses_no_password(server: Server, status: int) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, status=status))
+    with connected(server.api_url) as connection:
+        with pytest.raises(EngineAway, match=f"HTTP status {status}"):
+            connection.get("/clusters")
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_of_an_unchecked_certificate_our_own_warning_is_all_that_is_said(authority: Authority) -> None:
+    code = (
+        "from ovirt_placement.config import EngineSettings\n"
+        "from ovirt_placement.engine.connection.client import EngineConnection\n"
+        "import sys\n"
+        "asked = EngineSettings(url=sys.argv[1], username='admin@internal', insecure=True)\n"
+        "with EngineConnection(asked, {'OVIRT_PASSWORD': 'password'}) as connection:\n"
+        "    connection.get('/clusters')\n"
+    )
+    with simulated(authority.certificate("engine.invalid")) as server:
+        asked = subprocess.run(
+            [sys.executable, "-c", code, server.api_url],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    assert asked.stderr == ""
