@@ -6,9 +6,9 @@ import random
 
 from ovirt_placement.model import (
     AffinityGroup,
+    AffinityRule,
     Cluster,
     Host,
-    Rule,
     SchedulingPolicy,
     Snapshot,
     Vm,
@@ -19,9 +19,9 @@ CLUSTER = "production"
 JOINS, STAYS_AWAY, HAS_NO_HOST = "shop-cache", "ledger-new", "audit-probe"
 
 _HOST_MEMORY_MB = 65_536
-_HARD_TOGETHER = Rule(enabled=True, positive=True, enforcing=True)
-_HARD_APART = Rule(enabled=True, positive=False, enforcing=True)
-_OFF = Rule(enabled=False, positive=False, enforcing=False)
+_HARD_TOGETHER = AffinityRule(enabled=True, positive=True, enforcing=True)
+_HARD_APART = AffinityRule(enabled=True, positive=False, enforcing=True)
+_OFF = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 def draw(seed: int) -> Snapshot:
@@ -139,7 +139,7 @@ def _memory_mb(vm: str) -> int:
     return 4096 if vm.startswith(("app-", "db-")) else 2048
 
 
-def _group(name: str, rule: Rule, vms: list[str]) -> AffinityGroup:
+def _group(name: str, rule: AffinityRule, vms: list[str]) -> AffinityGroup:
     return AffinityGroup(
         id=name,
         name=name,

@@ -11,10 +11,10 @@ from typing import Any
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
+    AffinityRule,
     Cluster,
     Host,
     Pending,
-    Rule,
     Snapshot,
     Vm,
 )
@@ -24,11 +24,11 @@ CLUSTER = "cluster1"
 VGA_MB = 16
 
 #: The rules of an affinity group; for hosts, "together" means on its hosts, "apart" off them.
-TOGETHER = Rule(enabled=True, positive=True, enforcing=True)
-APART = Rule(enabled=True, positive=False, enforcing=True)
-SOFT_TOGETHER = Rule(enabled=True, positive=True, enforcing=False)
-SOFT_APART = Rule(enabled=True, positive=False, enforcing=False)
-DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+TOGETHER = AffinityRule(enabled=True, positive=True, enforcing=True)
+APART = AffinityRule(enabled=True, positive=False, enforcing=True)
+SOFT_TOGETHER = AffinityRule(enabled=True, positive=True, enforcing=False)
+SOFT_APART = AffinityRule(enabled=True, positive=False, enforcing=False)
+DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 def cluster(cluster_id: str = CLUSTER, **fields: Any) -> Cluster:
@@ -85,10 +85,10 @@ def of_so_much(needs_mb: int, vcpus: int) -> dict[str, int]:
 
 def group(
     group_id: str,
-    rule: Rule = DISABLED,
+    rule: AffinityRule = DISABLED,
     vms: str = "",
     *,
-    hosts_rule: Rule = DISABLED,
+    hosts_rule: AffinityRule = DISABLED,
     hosts: str = "",
     **fields: Any,
 ) -> AffinityGroup:

@@ -11,11 +11,11 @@ import msgspec
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
+    AffinityRule,
     Cluster,
     Host,
     Network,
     Nic,
-    Rule,
     Snapshot,
     Vm,
     VnicProfile,
@@ -24,7 +24,7 @@ from ovirt_placement.model import (
 from .core.network_commands import MANAGEMENT_NETWORK
 from .core.vm_memory import required_mb
 
-_DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+_DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 _GIB = 1024
 _VM_SIZES_MB = (1 * _GIB, 2 * _GIB, 2 * _GIB, 4 * _GIB, 4 * _GIB, 8 * _GIB)
 #: How much of the hosts' memory running VMs take: room for repairs and for one host that fails.
@@ -167,7 +167,9 @@ class _ClusterDraft:
     def _draw_group(self, number: int, members: list[str]) -> None:
         broken = self._dice.random() < self._sizes.broken
         positive = self._dice.random() < 0.5
-        rule = Rule(enabled=True, positive=positive, enforcing=self._dice.random() >= self._sizes.soft)
+        rule = AffinityRule(
+            enabled=True, positive=positive, enforcing=self._dice.random() >= self._sizes.soft
+        )
         by_hosts = self._dice.random() < 0.3
         some = self._dice.sample(self.hosts, max(1, len(self.hosts) // 4)) if by_hosts else []
         if by_hosts:

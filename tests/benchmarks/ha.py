@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.model import SchedulingPolicy, Snapshot
-from ovirt_placement.rules.failover.check import Question, Spread
+from ovirt_placement.rules.failover.check import CheckQuestion, Spread
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Outcome, Proven
 from ovirt_placement.rules.failover.starts import Starts
@@ -133,7 +133,7 @@ def _processor_seconds() -> dict[int, float]:
 
 
 def _judge(snapshot: Snapshot, failures: int, spread: Spread | None = None) -> Proven:
-    question = Question(snapshot, snapshot.clusters[0].id, False, STEPS)
+    question = CheckQuestion(snapshot, snapshot.clusters[0].id, False, STEPS)
     examiner = None if spread is None else spread(question)
     return judge_failures(snapshot, question.measure(), failures, STEPS, examiner=examiner)
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ovirt_placement.model import AffinityGroup, Cluster, Host, Rule, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Host, Snapshot, Vm
 from tests.builders import of_so_much
 
-_DISABLED = Rule(enabled=False, positive=False, enforcing=False)
-_APART = Rule(enabled=True, positive=False, enforcing=True)
-_ON_HOSTS = Rule(enabled=True, positive=True, enforcing=True)
+_DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
+_APART = AffinityRule(enabled=True, positive=False, enforcing=True)
+_ON_HOSTS = AffinityRule(enabled=True, positive=True, enforcing=True)
 _CLUSTER = "cluster"
 _VM_SIZES_MB = (768, 1024, 1536, 2048, 2304, 4096)
 #: Memory comes in pieces of this size.
@@ -135,8 +135,8 @@ def _group(
     name: str,
     vms: tuple[str, ...],
     *,
-    vms_rule: Rule = _DISABLED,
-    hosts_rule: Rule = _DISABLED,
+    vms_rule: AffinityRule = _DISABLED,
+    hosts_rule: AffinityRule = _DISABLED,
     hosts: tuple[str, ...] = (),
 ) -> AffinityGroup:
     return AffinityGroup(

@@ -10,13 +10,13 @@ from typing import Any
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_levels import NODE, STICKY
 from ovirt_placement.rules.placement_keys.compile import CompiledKey, compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, Failure
+from ovirt_placement.rules.placement_keys.decision import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.keys import validate
 from ovirt_placement.rules.placement_keys.rounds import thresholds
 from ovirt_placement.rules.placement_keys.score import Score
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from tests.conformance.vector import Vector
 from tests.placement.rules.placement_keys.nodes import NEW, Node, decide, node, world
@@ -39,13 +39,13 @@ def judge(vector: Vector) -> str | None:
     return None
 
 
-def settings_of(question: Mapping[str, Any]) -> Settings:
+def settings_of(question: Mapping[str, Any]) -> KeySettings:
     given = question.get("config", {})
     chosen: dict[str, Any] = {name: _exact(given[name]) for name in ("initial", "final") if name in given}
     chosen |= {name: given[name] for name in ("steps", "reserved_from_vms") if name in given}
     if "overhead_mib" in given:
         chosen["overhead_mb"] = given["overhead_mib"]
-    return Settings(**chosen)
+    return KeySettings(**chosen)
 
 
 def _thresholds(question: Mapping[str, Any]) -> Answer:
@@ -79,12 +79,12 @@ def _place(question: Mapping[str, Any]) -> Answer:
         names = [name for name in names if name != source]
     decision = decide(snapshot, names, settings_of(question))
     return _steps(decision) | {
-        "failed": decision.failed if names else Failure.CONSTRAINT,
+        "failed": decision.failed if names else KeyFailure.CONSTRAINT,
         "sticky_after": {host: _sticky_after(snapshot, host, source) for host in decision.choice},
     }
 
 
-def _steps(decision: Decision) -> dict[str, Any]:
+def _steps(decision: KeyDecision) -> dict[str, Any]:
     scored = {one.host: one.system for one in decision.hosts if one.system is not None}
     wanted = {
         one.host: one.customer
@@ -105,7 +105,7 @@ def _steps(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _special(decision: Decision) -> dict[str, dict[str, Fraction]]:
+def _special(decision: KeyDecision) -> dict[str, dict[str, Fraction]]:
     """What each host asked about computes for its own keys."""
     judged = decision.judgement
     if judged is None:

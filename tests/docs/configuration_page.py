@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
 from ovirt_scheduler_proxy.settings import Settings
@@ -87,7 +87,7 @@ def _kind(kind: Any) -> str:
         return f"list of {_kind(inner[0])}"
     if origin is not None:  # a mapping
         return f"{_kind(inner[1])}, by name"
-    if kind is Kind:
+    if kind is NoticeKind:
         return "[kind](reference-events.md#what-the-enforcer-tells)"
     if issubclass(kind, Enum):
         return " or ".join(f"`{one.value}`" for one in kind)

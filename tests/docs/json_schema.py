@@ -14,7 +14,7 @@ from ovirt_enforcer.policy_simulation.data import Simulations
 from ovirt_placement.answers import catalogue
 from ovirt_placement.answers.plans.records import Plans
 from ovirt_placement.store.approvals import WaitingPlan
-from ovirt_placement.store.history import Migration
+from ovirt_placement.store.history import RecordedMigration
 from ovirt_placement.store.pauses import Pause
 from ovirt_scheduler_proxy.checking import ProxyCheck
 from tests.docs.field_comments import comments
@@ -26,7 +26,7 @@ OTHERS = (
     RoomFound,
     Simulations,
     PlanDecided,
-    Migration,
+    RecordedMigration,
     WhyNot,
     WaitingPlan,
     Pause,
@@ -41,7 +41,7 @@ def schema() -> dict[str, Any]:
         _describe(found["$defs"].get(kind.__name__, {}), kind)
     found["title"] = "What ovirt-placement, ovirt-enforcer and ovirt-scheduler-proxy print with --json"
     found["$defs"] |= {
-        "History": _list_of(PlanDecided, Migration),
+        "History": _list_of(PlanDecided, RecordedMigration),
         "WaitingPlans": _list_of(WaitingPlan),
         "Pauses": _list_of(Pause),
     }

@@ -9,8 +9,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
-from ovirt_enforcer.service.metrics import Metrics as EnforcerMetrics
-from ovirt_placement.inventory.service.metrics import Metrics as InventoryMetrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics as EnforcerMetrics
+from ovirt_placement.inventory.service.metrics import InventoryMetrics as InventoryMetrics
 from ovirt_scheduler_proxy.operation.metrics import Metrics as ProxyMetrics
 
 HEAD = """\

@@ -9,7 +9,7 @@ import pytest
 
 from ovirt_enforcer.cli import main
 from ovirt_enforcer.gates.catalogue import GATES
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.settings import EnforcerSettings
 from tests.paths import CHECKOUT
 
@@ -51,7 +51,7 @@ def test_every_gate_has_its_row() -> None:
 
 
 def test_every_metric_has_its_row() -> None:
-    families = {family.name: family.type for family in Metrics().registry.collect()}
+    families = {family.name: family.type for family in EnforcerMetrics().registry.collect()}
     ours = {
         name.removeprefix("ovirt_placement_enforcer_") + ("_total" if kind == "counter" else "")
         for name, kind in families.items()

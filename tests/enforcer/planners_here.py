@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ovirt_enforcer.service.planners import Planning, Question, plan_of
+from ovirt_enforcer.service.planners import Planning, PlanQuestion, plan_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 
@@ -12,7 +12,7 @@ from ovirt_placement.planning.plan import Plan
 class PlannersHere:
     """Stands for `PlannersBeside`."""
 
-    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
         return _Made(plan_of(snapshot, question))
 
 

@@ -13,7 +13,7 @@ from ovirt_placement.rules.affinity.conflicts import find_conflicts
 from ovirt_placement.rules.affinity.unified_groups import unify
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.load import even_distribution
-from ovirt_placement.rules.load.even_distribution import Limits
+from ovirt_placement.rules.load.even_distribution import LoadLimits
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.verdict import Request
 from tests.engine.question import Question
@@ -103,8 +103,8 @@ def even_distribution_move(question: Question) -> dict[str, Any] | None:
     def number(name: str, default: int) -> int:
         return whole_number(parameters, name, default)
 
-    default = Limits()
-    limits = Limits(
+    default = LoadLimits()
+    limits = LoadLimits(
         high_utilization=number("HighUtilization", default.high_utilization),
         max_free_memory_for_over_utilized=number("MaxFreeMemoryForOverUtilized", 0),
         min_free_memory_for_under_utilized=number("MinFreeMemoryForUnderUtilized", 0),

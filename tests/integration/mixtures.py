@@ -126,12 +126,12 @@ def _fresh(parts: Parts, many: int, *, keys: str = "") -> list[str]:
     return [vm.id for vm in vms]
 
 
-def _group(parts: Parts, rule: build.Rule, vms: Iterable[str]) -> None:
+def _group(parts: Parts, rule: build.AffinityRule, vms: Iterable[str]) -> None:
     priority = parts.dice.choice([1.0, 1.0, 2.0, 5.0])
     parts.groups.append(build.group(parts.new(), rule, " ".join(vms), priority=priority))
 
 
-def _plain(rule: build.Rule, most: int) -> Callable[[Parts], None]:
+def _plain(rule: build.AffinityRule, most: int) -> Callable[[Parts], None]:
     """Groups of one kind; now and then a member of a soft one is in another one, too."""
 
     def add(parts: Parts) -> None:

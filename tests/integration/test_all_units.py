@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.model import Rule, SchedulingPolicy, Snapshot
+from ovirt_placement.model import AffinityRule, SchedulingPolicy, Snapshot
 from tests import builders as build
 from tests.builders import SOFT_APART, SOFT_TOGETHER, TOGETHER
 from tests.integration.world import World, running
@@ -30,7 +30,11 @@ pytestmark = pytest.mark.xdist_group("all-units")
 
 
 def small_cluster(
-    name: str, rule: Rule, hosts: list[dict[str, object]], vms: list[dict[str, object]], **policy: object
+    name: str,
+    rule: AffinityRule,
+    hosts: list[dict[str, object]],
+    vms: list[dict[str, object]],
+    **policy: object,
 ) -> list[build.Part]:
     """A cluster with its hosts (NAME-h1 ...), its VMs (NAME-a, NAME-b) and one group of these."""
     names = [f"{name}-{letter}" for letter, _ in zip("abcd", vms, strict=False)]

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.answers.groups.check import Judgement, judge
+from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
@@ -86,7 +86,7 @@ def test_each_group_that_is_named_clashes_with_it(state: Snapshot, group: Affini
         )
 
 
-def named_beside(judgement: Judgement) -> set[str]:
+def named_beside(judgement: GroupJudgement) -> set[str]:
     """The groups that refusals name together with the new one."""
     ours = (text for text in judgement.unchecked if "(groups new, " in text)
     return {name for text in ours for name in re.findall(r"\(groups new, ([^;]*);", text)[0].split(", ")}

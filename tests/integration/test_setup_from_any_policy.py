@@ -17,9 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.setup.choice import Choice
+from ovirt_placement.answers.setup.choice import UnitChoice
 from ovirt_placement.answers.setup.former import made_like
-from ovirt_placement.answers.setup.plan import Plan, plan
+from ovirt_placement.answers.setup.plan import SetupPlan, plan
 from ovirt_placement.answers.setup.reading import read_overview, read_seen
 from ovirt_placement.answers.setup.undo import undo
 from ovirt_placement.config import EngineSettings
@@ -144,19 +144,19 @@ class World:
         (red,) = (each for each in self.engine.queries.clusters() if each.id == "c2")
         return red.policy_id
 
-    def plan(self, choice: Choice) -> Plan:
+    def plan(self, choice: UnitChoice) -> SetupPlan:
         overview = read_overview(self._connection)
         users = [user for user in overview.users if user.id == "c2"]
         return plan(read_seen(self._connection, overview, choice.policy, users), choice)
 
-    def plan_undo(self, name: str) -> Plan:
+    def plan_undo(self, name: str) -> SetupPlan:
         overview = read_overview(self._connection)
         head = overview.named(name)
         if head is None:
-            return Plan((), ())
+            return SetupPlan((), ())
         return undo(overview, policies.read_content(self._connection, head))
 
-    def carry_out(self, look: Callable[[], Plan], ends: list[int]) -> None:
+    def carry_out(self, look: Callable[[], SetupPlan], ends: list[int]) -> None:
         """Run it over and over, each time but the last only so far."""
         for end in (*ends, None):
             for request in look().requests[:end]:
@@ -212,7 +212,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     description = data.draw(st.sampled_from(["", made_like("none"), made_like("evenly_distributed")]))
     name = some_policy(world, data, description, with_ours=True)
     factors = some_factors(data)
-    choice = Choice(name, factors=factors)
+    choice = UnitChoice(name, factors=factors)
     world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
     assert world.plan(choice).requests == ()
     policy = world.told(name)
@@ -241,12 +241,12 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
     world.engine.policies.update_cluster("c2", policy_id=former)
     form = data.draw(st.sampled_from(Form))
     factors = some_factors(data, of_ours_only=form is not Form.PRESENT)
-    choice = Choice(name, factors=factors)
+    choice = UnitChoice(name, factors=factors)
     world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
     if form is not Form.PRESENT:
         world.make_as_earlier_release_did(name)
     if form is Form.MIGRATED:
-        later = Choice(name, factors=some_factors(data))
+        later = UnitChoice(name, factors=some_factors(data))
         world.carry_out(lambda: world.plan(later), data.draw(ENDS))
     world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
 

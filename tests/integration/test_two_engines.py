@@ -12,7 +12,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config, load
-from ovirt_placement.model import Rule, Snapshot
+from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.store.intents import IntentState, Store
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
@@ -26,7 +26,7 @@ PAIR = ("first", "second")
 ENFORCING = '[enforcer]\nmode = "enforce"\ninterval_seconds = 1\npoll_seconds = 0.2\n'
 
 
-def state(rule: Rule, second: str) -> Snapshot:
+def state(rule: AffinityRule, second: str) -> Snapshot:
     """One VM on the first host, its peer on that or another, and a rule that this breaks."""
     return build.snapshot(
         *(build.host(host) for host in ("h1", "h2")),

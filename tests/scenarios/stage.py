@@ -23,7 +23,7 @@ from ovirt_enforcer.migrating.executor import Executor
 from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.recording import Recorder
@@ -187,7 +187,7 @@ def daemon_of(
     assert isinstance(history, HistoryStore)
     assert isinstance(leases, LeaseStore)
     assert isinstance(approvals, ApprovalStore)
-    metrics = Metrics(clock)
+    metrics = EnforcerMetrics(clock)
     recorder = Recorder(history, metrics)
     leader = Leader(leases, "the only one", LEASE_SECONDS, clock)
     memory = Memory(

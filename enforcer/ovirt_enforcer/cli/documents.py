@@ -9,7 +9,7 @@ import msgspec
 from ovirt_placement.answers.plans.records import ClusterPlan, Plans
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.history import HeldStep, Migration
+from ovirt_placement.store.history import HeldStep, RecordedMigration
 
 
 class RefusingHost(Record, frozen=True, omit_defaults=False):
@@ -46,7 +46,7 @@ class PlansBack(Plans, frozen=True, kw_only=True, omit_defaults=False):
     kept: tuple[KeptVm, ...]
 
 
-class MeasuredMigration(Migration, frozen=True, kw_only=True):
+class MeasuredMigration(RecordedMigration, frozen=True, kw_only=True):
     """A migration of a plan."""
 
     #: From before it was asked for until its state was last changed.

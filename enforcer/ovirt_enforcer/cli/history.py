@@ -13,7 +13,7 @@ from ovirt_enforcer.history.text import migration_text, plan_text
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
-from ovirt_placement.store.history import HistoryStore, Migration, PlanRecord
+from ovirt_placement.store.history import HistoryStore, PlanRecord, RecordedMigration
 
 _DAY_SECONDS = 24 * 3600.0
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(args: argparse.Namespace) -> tuple[tuple[PlanRecord, ...], tuple[Migration, ...]]:
+def _read(args: argparse.Namespace) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...]]:
     with opened(HistoryStore, args, create=False) as store:
         plans = store.plans(since_seconds=args.since)
         unplanned = store.unplanned(since_seconds=args.since)

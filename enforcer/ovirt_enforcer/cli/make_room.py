@@ -14,7 +14,7 @@ from ovirt_placement.cli.question import read_state, show_json
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, named_host, named_vm
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.make_room import Room, make_room
+from ovirt_placement.planning.make_room import RoomPlan, make_room
 from ovirt_placement.rules.sentences import sentence
 from ovirt_service.errors import UserError
 
@@ -82,7 +82,7 @@ def _lines(found: RoomFound) -> list[str]:
     return [f"VM {name} can start on host {found.host.name} {after}", *steps_text(plan.steps)]
 
 
-def _found(room: Room, snapshot: Snapshot) -> RoomFound:
+def _found(room: RoomPlan, snapshot: Snapshot) -> RoomFound:
     return RoomFound(
         vm=named_vm(room.vm, snapshot),
         host=None if room.host is None else named_host(room.host, snapshot),

@@ -7,7 +7,7 @@ import argparse
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.policy_simulation import report
-from ovirt_enforcer.policy_simulation.course import Outcome
+from ovirt_enforcer.policy_simulation.course import SimulationOutcome
 from ovirt_enforcer.policy_simulation.data import simulations_data
 from ovirt_enforcer.policy_simulation.simulation import simulate
 from ovirt_placement.cli.arguments import add_command
@@ -67,6 +67,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(report.text(one, found.snapshot) for one in simulations))
     outcomes = {one.outcome for one in simulations}
-    if Outcome.LOOP in outcomes:
+    if SimulationOutcome.LOOP in outcomes:
         return LOOP
-    return NOT_SETTLED if Outcome.UNSETTLED in outcomes else 0
+    return NOT_SETTLED if SimulationOutcome.UNSETTLED in outcomes else 0

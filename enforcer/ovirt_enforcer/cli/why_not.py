@@ -7,7 +7,7 @@ import argparse
 from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.cli.asking_engine import of_engine
 from ovirt_enforcer.cli.question import Asked
-from ovirt_enforcer.history.why_not import Known, text, why_not
+from ovirt_enforcer.history.why_not import KnownHistory, text, why_not
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> Known:
+def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> KnownHistory:
     with opened(HistoryStore, args, create=False) as history:
         plans = [plan for plan in history.plans(since_seconds=_DAY_SECONDS) if plan.cluster == vm.cluster]
     with opened(Store, args, create=False) as store:
@@ -60,7 +60,7 @@ def _known(found: Asked, args: argparse.Namespace, vm: Vm) -> Known:
         ended = store.history(within_seconds=_DAY_SECONDS, vm=vm.id)
     with opened(LeaseStore, args, create=False) as leases:
         lease = leases.read()
-    return Known(
+    return KnownHistory(
         snapshot=found.snapshot,
         frozen=found.frozen,
         held_groups=found.spared,

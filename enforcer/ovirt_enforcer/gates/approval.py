@@ -15,7 +15,7 @@ from ovirt_enforcer.gates.history import HOUR_SECONDS, begun_ago
 from ovirt_enforcer.gates.modes import why_as_strict
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.planning.plan import Plan, Step
-from ovirt_placement.store.approvals import Approval, Move
+from ovirt_placement.store.approvals import Approval, ApprovedMove
 
 #: What waits is approved of by this.
 COMMAND: Final = "ovirt-enforcer approve"
@@ -46,16 +46,16 @@ class ApprovalGate(Gate):
         return settings.approval_hours * HOUR_SECONDS
 
 
-def moves(plan: Plan) -> tuple[Move, ...]:
+def moves(plan: Plan) -> tuple[ApprovedMove, ...]:
     """What a plan does, as it is approved of."""
     return tuple(map(_move, plan.steps))
 
 
-def _move(step: Step) -> Move:
-    return Move(step.vms, step.sources, step.target)
+def _move(step: Step) -> ApprovedMove:
+    return ApprovedMove(step.vms, step.sources, step.target)
 
 
-def _left(planned: Iterable[Move], approval: Approval, facts: Facts) -> frozenset[Move]:
+def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> frozenset[ApprovedMove]:
     """Those moves that were not asked for since the approval."""
     used = {
         (intent.vm, intent.source, intent.target)
@@ -65,5 +65,5 @@ def _left(planned: Iterable[Move], approval: Approval, facts: Facts) -> frozense
     return frozenset(move for move in planned if not _used(move, used))
 
 
-def _used(move: Move, used: set[tuple[str, str | None, str]]) -> bool:
+def _used(move: ApprovedMove, used: set[tuple[str, str | None, str]]) -> bool:
     return any((vm, source, move.target) in used for vm, source in zip(move.vms, move.sources, strict=True))

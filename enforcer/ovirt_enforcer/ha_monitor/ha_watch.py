@@ -14,7 +14,7 @@ from ovirt_enforcer.ha_monitor.announcing import due
 from ovirt_enforcer.ha_monitor.judging import judge_encoded
 from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
-from ovirt_enforcer.ha_monitor.verdict import Verdict, off, unknown
+from ovirt_enforcer.ha_monitor.verdict import ReservationVerdict, off, unknown
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.subprocess_call import Call, CallFailed
 from ovirt_placement.config import HaSettings
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WatchLimits:
     """What the watch goes by, in seconds."""
 
     #: For so long a good state, and one that is not known, must have held before it is reported.
@@ -55,7 +55,7 @@ class _Reading:
 class _Standing:
     """The verdict on a cluster, and since when its state is the same."""
 
-    verdict: Verdict
+    verdict: ReservationVerdict
     since: float
 
 
@@ -70,7 +70,7 @@ class HaMonitor:
         ledger: Ledger,
         metrics: HaMetrics,
         settings: HaSettings,
-        limits: Limits,
+        limits: WatchLimits,
         *,
         clock: Callable[[], float],
         epoch: Callable[[], int],
@@ -88,7 +88,7 @@ class HaMonitor:
         #: What was read last and is not judged yet, and what is being judged, since when.
         self._next: _Reading | None = None
         self._judged: _Reading | None = None
-        self._call: Call[tuple[Verdict, ...]] | None = None
+        self._call: Call[tuple[ReservationVerdict, ...]] | None = None
         self._began = 0.0
         self._rested = 0.0
         #: Of the engine, as they were read last.
@@ -157,7 +157,7 @@ class HaMonitor:
         self._rested = self._clock() + _REST * busy
         self._take(reading, verdicts)
 
-    def _take(self, reading: _Reading, verdicts: Iterable[Verdict]) -> None:
+    def _take(self, reading: _Reading, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on all clusters that are watched; those of another epoch say nothing any more."""
         if reading.epoch != self._epoch():
             return
@@ -169,7 +169,7 @@ class HaMonitor:
             found.setdefault(cluster, off(cluster, name))
         self._standing = {cluster: self._stands(verdict) for cluster, verdict in found.items()}
 
-    def _stands(self, verdict: Verdict) -> _Standing:
+    def _stands(self, verdict: ReservationVerdict) -> _Standing:
         before = self._standing.get(verdict.cluster)
         if before is None or before.verdict.state is not verdict.state:
             return _Standing(verdict, self._clock())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ovirt_enforcer.ha_monitor.verdict import Verdict, unknown, verdict_of
+from ovirt_enforcer.ha_monitor.verdict import ReservationVerdict, unknown, verdict_of
 from ovirt_placement.answers.ha_check_domains import configured_domains
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot
@@ -15,13 +15,15 @@ from ovirt_placement.rules.failover.check import check
 from ovirt_service.errors import UserError
 
 
-def judge_encoded(snapshot: bytes, clusters: Sequence[str], settings: HaSettings) -> tuple[Verdict, ...]:
+def judge_encoded(
+    snapshot: bytes, clusters: Sequence[str], settings: HaSettings
+) -> tuple[ReservationVerdict, ...]:
     """Judge these clusters of a snapshot that was encoded with msgpack."""
     decoded = msgspec.msgpack.decode(snapshot, type=Snapshot)
     return tuple(judge(decoded, cluster, settings) for cluster in clusters)
 
 
-def judge(snapshot: Snapshot, cluster: str, settings: HaSettings) -> Verdict:
+def judge(snapshot: Snapshot, cluster: str, settings: HaSettings) -> ReservationVerdict:
     """Judge every set of as many hosts as the cluster is set to, and every failure domain by itself."""
     began = time.monotonic()
     try:

@@ -14,8 +14,8 @@ from typing import Final
 
 from ovirt_enforcer import audit
 from ovirt_enforcer.ha_monitor.announcing import Announced
-from ovirt_enforcer.ha_monitor.verdict import Verdict
-from ovirt_enforcer.notifications.kinds import ABOUT, Kind, Severity
+from ovirt_enforcer.ha_monitor.verdict import ReservationVerdict
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind, Severity
 from ovirt_enforcer.notifications.notice import Notice, Receipt, draw_number
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.store.ha_announcements import Announcement, HaAnnouncementStore
@@ -64,7 +64,7 @@ class Ledger:
         """What was said of a cluster, the oldest first."""
         announcements, since_read = self._announcements(), self._clock() - self._known.at
         return tuple(
-            Announced(Kind(one.kind), one.age_seconds + since_read)
+            Announced(NoticeKind(one.kind), one.age_seconds + since_read)
             for one in announcements
             if one.cluster == cluster
         )
@@ -73,13 +73,15 @@ class Ledger:
         """The names of clusters of which something was said that is not taken back, by their ids."""
         last = {one.cluster: one for one in self._announcements()}
         return {
-            cluster: one.facts["cluster"] for cluster, one in last.items() if one.kind != Kind.HA_ALL_CLEAR
+            cluster: one.facts["cluster"]
+            for cluster, one in last.items()
+            if one.kind != NoticeKind.HA_ALL_CLEAR
         }
 
-    def write(self, kind: Kind, verdict: Verdict) -> None:
+    def write(self, kind: NoticeKind, verdict: ReservationVerdict) -> None:
         """Write down that this is to be said."""
         number, known = draw_number(), self._current()
-        settles = kind is not Kind.HA_UNKNOWN
+        settles = kind is not NoticeKind.HA_UNKNOWN
         self._store.announce(
             number=number, cluster=verdict.cluster, kind=kind, facts=verdict.facts, settles=settles
         )
@@ -105,7 +107,7 @@ class Ledger:
 
     def _notice(self, one: Announcement, clusters: Set[str]) -> Notice:
         return Notice(
-            Kind(one.kind),
+            NoticeKind(one.kind),
             one.facts,
             cluster=one.cluster if one.cluster in clusters else None,
             number=one.number,

@@ -8,11 +8,11 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from ovirt_enforcer.ha_monitor.verdict import State, Verdict
+from ovirt_enforcer.ha_monitor.verdict import ReservationState, ReservationVerdict
 
 _PREFIX: Final = "ovirt_placement_enforcer_ha"
 #: What is not known is neither one nor the other, and no comparison holds of it.
-_SAFE: Final = {State.SAFE: 1.0, State.UNSAFE: 0.0}
+_SAFE: Final = {ReservationState.SAFE: 1.0, ReservationState.UNSAFE: 0.0}
 
 
 class HaMetrics:
@@ -45,7 +45,7 @@ class HaMetrics:
         )
         self._told: set[str] = set()
 
-    def judged(self, verdicts: Collection[Verdict]) -> None:
+    def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
         """Tell of these clusters, and no more of others."""
         gauges = (self._safe, self._homeless, self._survived, self._seconds)
         for gone in self._told - {verdict.name for verdict in verdicts}:
@@ -53,7 +53,7 @@ class HaMetrics:
                 gauge.remove(gone)
         self._told = {verdict.name for verdict in verdicts}
         for one in verdicts:
-            known = one.state is not State.UNKNOWN
+            known = one.state is not ReservationState.UNKNOWN
             values = (
                 _SAFE.get(one.state, math.nan),
                 one.vms_without_home if known else math.nan,

@@ -18,7 +18,7 @@ _MOST_LOSSES: Final = 3
 _MOST_VMS: Final = 10
 
 
-class State(StrEnum):
+class ReservationState(StrEnum):
     SAFE = "safe"
     UNSAFE = "unsafe"
     UNKNOWN = "unknown"
@@ -26,13 +26,13 @@ class State(StrEnum):
     OFF = "off"
 
 
-class Verdict(Record, frozen=True, kw_only=True):
+class ReservationVerdict(Record, frozen=True, kw_only=True):
     """What is to be said of a cluster's HA reservation."""
 
     cluster: str
     #: The cluster's name.
     name: str
-    state: State
+    state: ReservationState
     #: What sentences are made of.
     facts: Mapping[str, str]
     #: How many hosts may fail at once, whichever they are; at most as many as the cluster asks for.
@@ -45,18 +45,18 @@ class Verdict(Record, frozen=True, kw_only=True):
 
 def verdict_of(
     snapshot: Snapshot, cluster: str, of_hosts: HaCheck, of_domains: HaCheck | None, seconds: float
-) -> Verdict:
+) -> ReservationVerdict:
     """Put together what is proven about hosts, and about whole failure domains where there are any."""
     checks: list[Proven] = [of_hosts] if of_domains is None else [of_hosts, of_domains]
     losses = [loss for one in checks for loss in one.losses]
     if losses:
-        state = State.UNSAFE
+        state = ReservationState.UNSAFE
     elif all(one.safe for one in checks):
-        state = State.SAFE
+        state = ReservationState.SAFE
     else:
-        state = State.UNKNOWN
+        state = ReservationState.UNKNOWN
     name = snapshot.cluster_by_id[cluster].name
-    return Verdict(
+    return ReservationVerdict(
         cluster=cluster,
         name=name,
         state=state,
@@ -67,31 +67,31 @@ def verdict_of(
     )
 
 
-def unknown(snapshot: Snapshot, cluster: str, reason: str) -> Verdict:
+def unknown(snapshot: Snapshot, cluster: str, reason: str) -> ReservationVerdict:
     """What is to be said where no check was made, or came to its end."""
     name = snapshot.cluster_by_id[cluster].name
     facts = {"cluster": name, "reason": reason}
-    return Verdict(cluster=cluster, name=name, state=State.UNKNOWN, facts=facts)
+    return ReservationVerdict(cluster=cluster, name=name, state=ReservationState.UNKNOWN, facts=facts)
 
 
-def off(cluster: str, name: str) -> Verdict:
+def off(cluster: str, name: str) -> ReservationVerdict:
     """What is to be said of a cluster that is watched no more."""
     facts = {"cluster": name, "state": "it is switched off, and watched no more"}
-    return Verdict(cluster=cluster, name=name, state=State.OFF, facts=facts)
+    return ReservationVerdict(cluster=cluster, name=name, state=ReservationState.OFF, facts=facts)
 
 
 def _facts(
-    state: State,
+    state: ReservationState,
     snapshot: Snapshot,
     of_hosts: HaCheck,
     of_domains: HaCheck | None,
     losses: Sequence[Loss],
 ) -> Mapping[str, str]:
     failures = f"{of_hosts.failures} host" + "s" * (of_hosts.failures != 1)
-    if state is State.SAFE:
+    if state is ReservationState.SAFE:
         domains = "" if of_domains is None else ", or any failure domain"
         return {"state": f"all highly available VMs would be started again if any {failures}{domains} failed"}
-    if state is State.UNKNOWN:
+    if state is ReservationState.UNKNOWN:
         left = sum(one.unjudged + len(one.unknown) for one in (of_hosts, of_domains) if one is not None)
         return {"reason": f"{left} sets of failing hosts are not judged; see: ovirt-placement ha-check"}
     worst = max(losses, key=lambda loss: (_memory_mb(loss, snapshot), len(loss.homeless)))

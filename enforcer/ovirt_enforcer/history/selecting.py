@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.store.history import Migration, PlanRecord
+from ovirt_placement.store.history import PlanRecord, RecordedMigration
 
 #: A step of a plan, or a rule that is not repaired, as the plan's document has it.
 _Part = Mapping[str, Any]
@@ -35,7 +35,7 @@ def narrowed(record: PlanRecord, name: str) -> PlanRecord:
     )
 
 
-def migrations_about(migrations: Iterable[Migration], name: str) -> tuple[Migration, ...]:
+def migrations_about(migrations: Iterable[RecordedMigration], name: str) -> tuple[RecordedMigration, ...]:
     """Migrations of which no plan is known have ids alone."""
     return tuple(one for one in migrations if name in ("", one.vm))
 

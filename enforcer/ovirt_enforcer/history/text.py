@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ovirt_enforcer.history.selecting import remaining, steps, steps_about
-from ovirt_placement.store.history import HeldStep, Migration, PlanRecord
+from ovirt_placement.store.history import HeldStep, PlanRecord, RecordedMigration
 from ovirt_placement.store.intents import IntentState
 
 
@@ -22,7 +22,7 @@ def plan_text(record: PlanRecord, name: str = "") -> str:
     return "\n".join(lines)
 
 
-def migration_text(migration: Migration) -> str:
+def migration_text(migration: RecordedMigration) -> str:
     """A migration of which no plan is known."""
     return (
         f"{moment(migration.created)}  migration of {migration.vm} to {migration.target}: {_end(migration)}"
@@ -78,7 +78,7 @@ def _step_lines(record: PlanRecord, number: int) -> Iterator[str]:
             yield f"       {moment(migration.created)} {whose}{_end(migration)}"
 
 
-def _end(migration: Migration) -> str:
+def _end(migration: RecordedMigration) -> str:
     if migration.state is IntentState.DONE:
         end = f"done in {migration.seconds:.0f} s"
     elif migration.state is IntentState.FAILED:
@@ -88,7 +88,7 @@ def _end(migration: Migration) -> str:
     return f"{end}{_brought(migration)}"
 
 
-def _brought(migration: Migration) -> str:
+def _brought(migration: RecordedMigration) -> str:
     if migration.outcome is None or not migration.outcome.rules:
         return ""
     states = (f"{rule.name} {'holds' if rule.holds else 'is broken'}" for rule in migration.outcome.rules)

@@ -16,7 +16,7 @@ from ovirt_placement.store.intents import Intent, IntentState
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownHistory:
     """All that tells what keeps a VM where it is."""
 
     snapshot: Snapshot
@@ -52,7 +52,7 @@ class WhyNot(Record, frozen=True):
     rules: tuple[UnrepairedRule, ...]
 
 
-def why_not(vm: Vm, known: Known) -> WhyNot:
+def why_not(vm: Vm, known: KnownHistory) -> WhyNot:
     """Judge a VM by all that is known."""
     violations = [
         violation
@@ -84,7 +84,7 @@ def text(answer: WhyNot) -> str:
     return "\n".join(lines)
 
 
-def _because(vm: Vm, known: Known) -> Iterator[str]:
+def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:
     if not known.led:
         yield "no enforcer of this engine runs"
     for intent in known.under_way:
@@ -97,7 +97,7 @@ def _because(vm: Vm, known: Known) -> Iterator[str]:
             yield f"{moment(intent.updated)} to {_host(intent.target, known)}: {intent.reason}"
 
 
-def _broken_rule(violation: Violation, vm: Vm, known: Known) -> UnrepairedRule:
+def _broken_rule(violation: Violation, vm: Vm, known: KnownHistory) -> UnrepairedRule:
     names = " and ".join(group_name(group, known.snapshot) for group in violation.groups)
     return UnrepairedRule(
         rule=f"{names}: {violation.constraint.asks}",
@@ -107,7 +107,7 @@ def _broken_rule(violation: Violation, vm: Vm, known: Known) -> UnrepairedRule:
     )
 
 
-def _why_unrepaired(violation: Violation, known: Known) -> Iterator[str]:
+def _why_unrepaired(violation: Violation, known: KnownHistory) -> Iterator[str]:
     for group in violation.groups:
         if group in known.held_groups:
             yield known.held_groups[group]
@@ -163,5 +163,5 @@ def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
             yield from (f"plan {plan.id}: {reason}" for reason in because)
 
 
-def _host(host: str, known: Known) -> str:
+def _host(host: str, known: KnownHistory) -> str:
     return host_name(host, known.snapshot)

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class MigrationTask:
     """A step to carry out: what it is of, and what it was decided on."""
 
     admitted: Admitted
@@ -103,7 +103,7 @@ class Executor:
         """Learn the names of VMs and hosts."""
         self._transitions.look(snapshot)
 
-    def begin(self, task: Task) -> tuple[Intent, ...]:
+    def begin(self, task: MigrationTask) -> tuple[Intent, ...]:
         """Ask the engine for the migration of an admitted step; return its intents as they are afterwards.
 
         Where the engine takes long to answer, they are as they were prepared, and `answers` gives the rest.
@@ -155,7 +155,7 @@ class Executor:
                 self._dialogues.begin(key, _as_changed(dialogue))
         self._dialogues.wait()
 
-    def _request(self, task: Task, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
+    def _request(self, task: MigrationTask, intents: tuple[Intent, ...]) -> Dialogue[tuple[Intent, ...]]:
         step, record = task.admitted.step, self._transitions.record
         chosen = None if self._settings.target == "engine" else step.target
         sent = False
@@ -203,7 +203,7 @@ class Executor:
         else:
             self._transitions.record(intents, self._store.lose, str(obstacle))
 
-    def _check(self, task: Task) -> None:
+    def _check(self, task: MigrationTask) -> None:
         """Raise `LeaseLost`, `Stale`, `Paused` or `StoreAway` if a request must not be sent any more.
 
         A log-in and much else may have taken time since the intents were written.
@@ -214,7 +214,7 @@ class Executor:
             raise Stale("what was read of the engine has grown too old before the request could be sent")
         self._store.check_pauses(_paused_by(task))
 
-    def _prepare(self, task: Task) -> tuple[Intent, ...]:
+    def _prepare(self, task: MigrationTask) -> tuple[Intent, ...]:
         """Write down every VM of the step; the first one's correlation id goes to the engine."""
         correlation_id = uuid.uuid4().hex
         step, snapshot = task.admitted.step, task.snapshot
@@ -235,7 +235,7 @@ class Executor:
         return self._store.prepare(migrations, epoch=task.epoch, paused_by=_paused_by(task))
 
 
-def _paused_by(task: Task) -> tuple[str, str]:
+def _paused_by(task: MigrationTask) -> tuple[str, str]:
     """What was paused while the engine was away may have the cluster's name in place of its id."""
     cluster = task.snapshot.cluster_by_id[task.admitted.cluster]
     return cluster.id, cluster.name

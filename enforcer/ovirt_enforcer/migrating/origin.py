@@ -41,6 +41,6 @@ class Origins:
         took = max(0.0, intent.updated - intent.created)
         return max(0.0, others[-1].time - ours[-1].time - took)
 
-    def _begun(self, vm: str) -> list[events.Event]:
+    def _begun(self, vm: str) -> list[events.EngineEvent]:
         found = events.find_migration_events(self._connection, vm_id=vm)
         return [event for event in found if event.code in events.STARTED]

@@ -34,7 +34,7 @@ def _said(connection: EngineConnection, intent: Intent, codes: Collection[int]) 
     return said[-1].strip().removesuffix(".") if said else None
 
 
-def _events(connection: EngineConnection, intent: Intent) -> tuple[events.Event, ...]:
+def _events(connection: EngineConnection, intent: Intent) -> tuple[events.EngineEvent, ...]:
     return events.find_migration_events(connection, correlation_id=_request_id(intent), vm_id=intent.vm)
 
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import stamina
 
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
 from ovirt_service.saying import Complaint, Said
 
@@ -52,7 +52,7 @@ class Courier:
     def __init__(
         self,
         channel: Channel,
-        kinds: Collection[Kind],
+        kinds: Collection[NoticeKind],
         count: Callable[[str, str], None] = lambda channel, result: None,
         *,
         longest_seconds: float = _LONGEST_SECONDS,

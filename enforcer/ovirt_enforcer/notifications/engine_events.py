@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ovirt_enforcer.notifications.courier import NotDelivered, NumberTaken, Rejected
-from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, draw_number
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, connect
@@ -23,7 +23,9 @@ class EngineEvents:
 
     name = "engine"
 
-    def __init__(self, engine: EngineSettings, sentence: Callable[[Kind, Mapping[str, str]], str]) -> None:
+    def __init__(
+        self, engine: EngineSettings, sentence: Callable[[NoticeKind, Mapping[str, str]], str]
+    ) -> None:
         """It has a connection of its own: nobody waits for its requests. Raises `UserError`."""
         self._connection: EngineConnection = connect(engine)
         self._sentence = sentence

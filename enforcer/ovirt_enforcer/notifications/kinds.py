@@ -8,7 +8,7 @@ from string import Template
 from typing import Final, NamedTuple
 
 
-class Kind(StrEnum):
+class NoticeKind(StrEnum):
     RULE_BROKEN = "rule_broken"
     RULE_REPAIRED = "rule_repaired"
     PLAN_WAITS = "plan_waits"
@@ -45,30 +45,30 @@ def _about(severity: Severity, sentence: str, *more: str) -> About:
     return About(severity, sentence, frozenset(Template(sentence).get_identifiers()).union(more))
 
 
-ABOUT: Final[Mapping[Kind, About]] = {
-    Kind.RULE_BROKEN: _about(Severity.WARNING, "$rule in cluster $cluster is broken"),
-    Kind.RULE_REPAIRED: _about(Severity.NORMAL, "$rule in cluster $cluster holds again"),
-    Kind.PLAN_WAITS: _about(
+ABOUT: Final[Mapping[NoticeKind, About]] = {
+    NoticeKind.RULE_BROKEN: _about(Severity.WARNING, "$rule in cluster $cluster is broken"),
+    NoticeKind.RULE_REPAIRED: _about(Severity.NORMAL, "$rule in cluster $cluster holds again"),
+    NoticeKind.PLAN_WAITS: _about(
         Severity.WARNING, "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan"
     ),
-    Kind.MIGRATION_FAILED: _about(
+    NoticeKind.MIGRATION_FAILED: _about(
         Severity.WARNING, "migration of VM $vm to host $host failed: $reason", "cluster"
     ),
-    Kind.BREAKER_OPEN: _about(Severity.ERROR, "migrations in cluster $cluster wait: $reason"),
-    Kind.HA_ALERT: _about(
+    NoticeKind.BREAKER_OPEN: _about(Severity.ERROR, "migrations in cluster $cluster wait: $reason"),
+    NoticeKind.HA_ALERT: _about(
         Severity.ALERT,
         "cluster $cluster does not survive what its HA reservation is to survive: $losses",
         "vms_without_home",
         "missing_mb",
     ),
-    Kind.HA_ALL_CLEAR: _about(Severity.NORMAL, "HA reservation of cluster $cluster: $state"),
-    Kind.HA_UNKNOWN: _about(
+    NoticeKind.HA_ALL_CLEAR: _about(Severity.NORMAL, "HA reservation of cluster $cluster: $state"),
+    NoticeKind.HA_UNKNOWN: _about(
         Severity.WARNING,
         "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
     ),
-    Kind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
-    Kind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),
-    Kind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
+    NoticeKind.LEADER_CHANGED: _about(Severity.NORMAL, "enforcer $leader leads from now on, in epoch $epoch"),
+    NoticeKind.ENGINE_AWAY: _about(Severity.ERROR, "engine $engine is away: $reason"),
+    NoticeKind.ENGINE_BACK: _about(Severity.NORMAL, "engine $engine answers again"),
 }
 
 #: Of whatever there is to tell.

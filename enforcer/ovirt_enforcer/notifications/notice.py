@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 
 _LARGEST_NUMBER: Final = 0x7FFFFFFF
 
@@ -23,7 +23,7 @@ def draw_number() -> int:
 class Notice:
     """Something that happened, with the facts that sentences speak of."""
 
-    kind: Kind
+    kind: NoticeKind
     facts: Mapping[str, str]
     #: Ids, where the engine has what it is about.
     cluster: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ovirt_enforcer.notifications.courier import Courier
 from ovirt_enforcer.notifications.engine_events import EngineEvents
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
 from ovirt_enforcer.notifications.settings import NotificationSettings
 from ovirt_placement.config import EngineSettings
@@ -28,7 +28,7 @@ class Notifications:
         self._engine = engine
 
     def tell(
-        self, kind: Kind, *, cluster_id: str | None = None, vm_id: str | None = None, **facts: str
+        self, kind: NoticeKind, *, cluster_id: str | None = None, vm_id: str | None = None, **facts: str
     ) -> None:
         """Tell that something happened. The ids are those of what the engine is to show it with.
 
@@ -45,7 +45,7 @@ class Notifications:
             courier.take(notice, receipt)
         return receipt
 
-    def sentence(self, kind: Kind, facts: Mapping[str, str]) -> str:
+    def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
         """The words in which this is reported."""
         return self._settings.sentence(kind, self._complete(facts))
 

@@ -10,21 +10,21 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS, Kind
+from ovirt_enforcer.notifications.kinds import ABOUT, COMMON_FACTS, NoticeKind
 
-_HA: Final = (Kind.HA_ALERT, Kind.HA_ALL_CLEAR, Kind.HA_UNKNOWN)
+_HA: Final = (NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR, NoticeKind.HA_UNKNOWN)
 
 
 class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: What becomes an event of the engine.
-    kinds: tuple[Kind, ...] = (*_HA, Kind.BREAKER_OPEN, Kind.PLAN_WAITS)
+    kinds: tuple[NoticeKind, ...] = (*_HA, NoticeKind.BREAKER_OPEN, NoticeKind.PLAN_WAITS)
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Where Alertmanager takes alerts, as in http://HOST:9093/api/v2/alerts; empty: nowhere.
     url: Annotated[str, Meta(pattern=r"^(https?://\S+)?\Z")] = ""
     #: What is sent there.
-    kinds: tuple[Kind, ...] = tuple(Kind)
+    kinds: tuple[NoticeKind, ...] = tuple(NoticeKind)
     #: How long one request may take in all, with the answer.
     timeout_seconds: Annotated[float, Meta(gt=0)] = 10.0
     #: The CA that signed the receiver's certificate; without it those that the system trusts.
@@ -37,7 +37,7 @@ class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     engine: EngineEventSettings = EngineEventSettings()
     webhook: WebhookSettings = WebhookSettings()
     #: Sentences in place of our own, with $names for facts.
-    sentences: Mapping[Kind, str] = {}
+    sentences: Mapping[NoticeKind, str] = {}
 
     def __post_init__(self) -> None:
         """Find out now what could not be reported later."""
@@ -50,6 +50,6 @@ class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
                 if name not in known:
                     raise ValueError(f"sentence of {kind}: no ${name}: it has ${', $'.join(sorted(known))}")
 
-    def sentence(self, kind: Kind, facts: Mapping[str, str]) -> str:
+    def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
         """The sentence that tells these facts."""
         return Template(self.sentences.get(kind, ABOUT[kind].sentence)).substitute(facts)

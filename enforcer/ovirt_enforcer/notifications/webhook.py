@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ovirt_enforcer.notifications.courier import NotDelivered, Rejected
-from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.posting import NoAnswer, Poster
 from ovirt_enforcer.notifications.settings import WebhookSettings
@@ -32,18 +32,18 @@ class _Form(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-_FORMS: Final[Mapping[Kind, _Form]] = {
-    Kind.RULE_BROKEN: _Form("RuleBroken", _DAY_AND_MORE, labels=("cluster", "rule")),
-    Kind.RULE_REPAIRED: _Form(ends=("RuleBroken",), labels=("cluster", "rule")),
-    Kind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
-    Kind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
-    Kind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),
-    Kind.HA_ALERT: _Form("HaReservation", _DAY_AND_MORE, ("HaReservationUnknown",), ("cluster",)),
-    Kind.HA_ALL_CLEAR: _Form(ends=("HaReservation", "HaReservationUnknown"), labels=("cluster",)),
-    Kind.HA_UNKNOWN: _Form("HaReservationUnknown", _DAY_AND_MORE, labels=("cluster",)),
-    Kind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
-    Kind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
-    Kind.ENGINE_BACK: _Form(ends=("EngineAway",)),
+_FORMS: Final[Mapping[NoticeKind, _Form]] = {
+    NoticeKind.RULE_BROKEN: _Form("RuleBroken", _DAY_AND_MORE, labels=("cluster", "rule")),
+    NoticeKind.RULE_REPAIRED: _Form(ends=("RuleBroken",), labels=("cluster", "rule")),
+    NoticeKind.PLAN_WAITS: _Form("PlanWaits", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.MIGRATION_FAILED: _Form("MigrationFailed", _HOUR, labels=("cluster", "vm")),
+    NoticeKind.BREAKER_OPEN: _Form("BreakerOpen", _HOUR, labels=("cluster",)),
+    NoticeKind.HA_ALERT: _Form("HaReservation", _DAY_AND_MORE, ("HaReservationUnknown",), ("cluster",)),
+    NoticeKind.HA_ALL_CLEAR: _Form(ends=("HaReservation", "HaReservationUnknown"), labels=("cluster",)),
+    NoticeKind.HA_UNKNOWN: _Form("HaReservationUnknown", _DAY_AND_MORE, labels=("cluster",)),
+    NoticeKind.LEADER_CHANGED: _Form("LeaderChanged", _HOUR),
+    NoticeKind.ENGINE_AWAY: _Form("EngineAway", _DAY_AND_MORE),
+    NoticeKind.ENGINE_BACK: _Form(ends=("EngineAway",)),
 }
 #: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
 _SEVERITIES: Final = {form.begins: ABOUT[kind].severity for kind, form in _FORMS.items() if form.begins}
@@ -54,7 +54,9 @@ class Webhook:
 
     name = "webhook"
 
-    def __init__(self, settings: WebhookSettings, sentence: Callable[[Kind, Mapping[str, str]], str]) -> None:
+    def __init__(
+        self, settings: WebhookSettings, sentence: Callable[[NoticeKind, Mapping[str, str]], str]
+    ) -> None:
         """Raises `UserError` if a file that is named cannot be read."""
         self._url = settings.url
         self._sentence = sentence

@@ -13,7 +13,7 @@ from ovirt_enforcer.placement_key_records.bad_properties import BadProperties
 from ovirt_enforcer.placement_key_records.departures import Departures
 from ovirt_enforcer.placement_key_records.start_hosts import start_hosts
 from ovirt_enforcer.retry_state import RetryState
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.client.keys import with_keys
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.key_levels import NODE
@@ -40,7 +40,7 @@ class KeyRecorder:
         store: KeyStore,
         clock: Callable[[], float],
         longest_pause: float,
-        read_starts: Callable[[], Sequence[Event]] = tuple,
+        read_starts: Callable[[], Sequence[EngineEvent]] = tuple,
         suffices: Callable[[Snapshot], bool] = lambda keyed: True,
         epoch: Callable[[], int] = lambda: 0,
     ) -> None:

@@ -17,10 +17,10 @@ from ovirt_placement.answers.groups.lost import loss, losses, sentence
 from ovirt_placement.engine.writing.events import custom_id
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.memberships import (
-    Kind,
-    Lost,
+    LostMembership,
     Membership,
     MembershipChange,
+    MembershipKind,
     MembershipStore,
     Seen,
 )
@@ -100,7 +100,7 @@ class MembershipKeeper:
 
 def found_change(
     remembered: Mapping[str, Seen],
-    lost: tuple[Lost, ...],
+    lost: tuple[LostMembership, ...],
     snapshot: Snapshot,
     *,
     judged: Set[str],
@@ -131,20 +131,20 @@ def _present(snapshot: Snapshot) -> Iterator[Seen]:
     """The memberships that a reading shows, of whatever cluster the group is."""
     member_of: dict[str, list[Membership]] = defaultdict(list)
     for vm, groups in snapshot.groups_of_vm.items():
-        member_of[vm] += (Membership(Kind.GROUP, group.id, group.name) for group in groups)
+        member_of[vm] += (Membership(MembershipKind.GROUP, group.id, group.name) for group in groups)
     for label in snapshot.affinity_labels:
         for vm in label.vms:
-            member_of[vm].append(Membership(Kind.LABEL, label.id, label.name))
+            member_of[vm].append(Membership(MembershipKind.LABEL, label.id, label.name))
     for vm in sorted(member_of.keys() & snapshot.vm_by_id.keys()):
         cluster = snapshot.cluster_by_id[snapshot.vm_by_id[vm].cluster]
         yield Seen(vm, cluster.id, cluster.name, tuple(sorted(member_of[vm])))
 
 
-def _lost(before: Seen, after: Seen | None, snapshot: Snapshot) -> Iterator[Lost]:
+def _lost(before: Seen, after: Seen | None, snapshot: Snapshot) -> Iterator[LostMembership]:
     kept = set() if after is None else {one.id for one in after.member_of}
     for one in before.member_of:
         if one.id not in kept and _is_still_there(one, before.cluster, snapshot):
-            yield Lost(
+            yield LostMembership(
                 vm=before.vm,
                 vm_name=snapshot.vm_by_id[before.vm].name,
                 cluster=before.cluster,
@@ -157,11 +157,11 @@ def _lost(before: Seen, after: Seen | None, snapshot: Snapshot) -> Iterator[Lost
 
 def _is_still_there(one: Membership, cluster: str, snapshot: Snapshot) -> bool:
     """Whether somebody could want it back: a group may also have gone with the cluster that its VMs left."""
-    if one.kind is Kind.LABEL:
+    if one.kind is MembershipKind.LABEL:
         return one.id in snapshot.label_by_id
     return one.id in snapshot.group_by_id or cluster not in snapshot.cluster_by_id
 
 
-def _has_again(entry: Lost, after: Seen | None) -> bool:
+def _has_again(entry: LostMembership, after: Seen | None) -> bool:
     """Whether the VM is a member of something of that name: a group of another cluster has another id."""
     return after is not None and (entry.kind, entry.name) in {(one.kind, one.name) for one in after.member_of}

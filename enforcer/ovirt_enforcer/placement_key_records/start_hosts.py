@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Vm
 
 #: How much earlier than its run the engine may date the event that tells of it.
 _EARLIER_SECONDS = 10.0
 
 
-def start_hosts(vms: Iterable[Vm], starts: Iterable[Event]) -> dict[str, str]:
+def start_hosts(vms: Iterable[Vm], starts: Iterable[EngineEvent]) -> dict[str, str]:
     """Host ids by VM, from events of starts, oldest first; without VMs whose start is not among them.
 
     An event of an earlier run is not taken for one of the present run, whose own may not show yet.

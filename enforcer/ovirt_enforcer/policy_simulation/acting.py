@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ovirt_enforcer.policy_simulation.balancing import Balance
-from ovirt_enforcer.policy_simulation.course import Actor, Migration
+from ovirt_enforcer.policy_simulation.course import Actor, MigrationMade
 from ovirt_enforcer.policy_simulation.scene import Asking, Scene
 from ovirt_enforcer.policy_simulation.scheduling import Scheduler, takes_effect
 from ovirt_placement.answers.plans.records import reason
@@ -33,7 +33,7 @@ class EnforcerTurn:
     #: The broken rules of which it could repair none, when it last made a plan, by their groups.
     hopeless: frozenset[tuple[str, ...]] | None = None
 
-    def act(self, scene: Scene, deadline: Deadline) -> Iterator[Migration]:
+    def act(self, scene: Scene, deadline: Deadline) -> Iterator[MigrationMade]:
         """Carry out the plan for what is broken; nothing once the deadline is over."""
         wanted = self.wanted(scene)
         if not wanted and not self.options.keys:
@@ -62,13 +62,13 @@ class EnforcerTurn:
         )
 
     @staticmethod
-    def _carry_out(step: Step, scene: Scene) -> Iterator[Migration]:
+    def _carry_out(step: Step, scene: Scene) -> Iterator[MigrationMade]:
         because, cluster = reason(step, scene.snapshot), scene.snapshot.cluster_by_id
         asking = [one for one in scene.broken_of(step.vms) if {*one.constraint.groups} & {*step.groups}]
         scene.move(step.vms, step.target)
         units = _units(asking, cluster[scene.cluster])
         for vm, source in zip(step.vms, step.sources, strict=True):
-            yield Migration(
+            yield MigrationMade(
                 vm=vm,
                 source=source,
                 target=step.target,
@@ -85,7 +85,7 @@ class EngineTurn:
 
     scheduler: Scheduler
 
-    def act(self, scene: Scene, deadline: Deadline) -> Iterator[Migration]:
+    def act(self, scene: Scene, deadline: Deadline) -> Iterator[MigrationMade]:
         """Migrate a VM of a broken rule; the engine does so while the cluster is being upgraded, too."""
         snapshot = scene.snapshot
         for vm, hard in _in_turn(scene):
@@ -116,7 +116,7 @@ class BalanceTurn:
     balance: Balance
     scheduler: Scheduler
 
-    def act(self, scene: Scene, deadline: Deadline) -> Iterator[Migration]:
+    def act(self, scene: Scene, deadline: Deadline) -> Iterator[MigrationMade]:
         """Ask the balance once."""
         snapshot, hosts = scene.snapshot, scene.hosts
         move = None if deadline.over else self.balance.ask(snapshot, scene.cluster, hosts)
@@ -127,7 +127,7 @@ class BalanceTurn:
         if target is not None and vm.host is not None:
             because = self.balance.reason(snapshot, vm, hosts)
             scene.move((vm.id,), target)
-            yield Migration(
+            yield MigrationMade(
                 vm=vm.id,
                 source=vm.host,
                 target=target,
@@ -152,7 +152,7 @@ def _in_turn(scene: Scene) -> Iterator[tuple[str, bool]]:
                 yield vm, hard
 
 
-def _enforced(scene: Scene, vm: str, target: str, *, hard: bool) -> Iterator[Migration]:
+def _enforced(scene: Scene, vm: str, target: str, *, hard: bool) -> Iterator[MigrationMade]:
     snapshot = scene.snapshot
     asking = [
         one
@@ -161,7 +161,7 @@ def _enforced(scene: Scene, vm: str, target: str, *, hard: bool) -> Iterator[Mig
     ]
     source = snapshot.vm_by_id[vm].host or ""
     scene.move((vm,), target)
-    yield Migration(
+    yield MigrationMade(
         vm=vm,
         source=source,
         target=target,

@@ -10,9 +10,9 @@ from ovirt_placement.model.names import host_name
 from ovirt_placement.rules.ha import balance as ha
 from ovirt_placement.rules.ha import balance_policy
 from ovirt_placement.rules.load import even_distribution
-from ovirt_placement.rules.load.even_distribution import Limits, limits_of
+from ovirt_placement.rules.load.even_distribution import LoadLimits, limits_of
 from ovirt_placement.rules.parameters import decimal_number, whole_number
-from ovirt_placement.rules.verdict import BalanceRequest, Move
+from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest
 
 _OURS = balance_policy.RULE.name
 _EVEN = "OptimalForEvenDistribution"
@@ -27,7 +27,7 @@ class Balance:
     unit: str
     parameters: Mapping[str, str]
 
-    def ask(self, snapshot: Snapshot, cluster: str, hosts: tuple[str, ...]) -> Move | None:
+    def ask(self, snapshot: Snapshot, cluster: str, hosts: tuple[str, ...]) -> BalanceMove | None:
         """The VM that it gives away now, and where to; hosts count as having been busy for long."""
         if self.unit == _OURS:
             return balance_policy.balance(snapshot, BalanceRequest(hosts, self.parameters))
@@ -63,15 +63,15 @@ class Balance:
         return whole_number(self.parameters, "ha_balance_over_utilization", ha.OVER_UTILIZATION)
 
     @property
-    def _limits(self) -> Limits:
+    def _limits(self) -> LoadLimits:
         if self.unit == _OURS:
             return limits_of(self.parameters)
-        default = Limits()
+        default = LoadLimits()
 
         def number(name: str, otherwise: int) -> int:
             return whole_number(self.parameters, name, otherwise)
 
-        return Limits(
+        return LoadLimits(
             high_utilization=number(_HIGH, default.high_utilization),
             max_free_memory_for_over_utilized=number("MaxFreeMemoryForOverUtilized", 0),
             min_free_memory_for_under_utilized=number("MinFreeMemoryForUnderUtilized", 0),

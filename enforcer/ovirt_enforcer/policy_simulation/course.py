@@ -15,7 +15,7 @@ class Actor(StrEnum):
     BALANCE = "balance"  # the balance of the cluster's scheduling policy
 
 
-class Migration(Struct, frozen=True):
+class MigrationMade(Struct, frozen=True):
     """One VM that somebody moves. Everything is given as ids."""
 
     vm: str
@@ -30,7 +30,7 @@ class Migration(Struct, frozen=True):
     because: str
 
 
-class Outcome(StrEnum):
+class SimulationOutcome(StrEnum):
     """How a simulation ended."""
 
     SETTLED = "settled"  # nobody moves anything any more
@@ -41,7 +41,7 @@ class Outcome(StrEnum):
 class Loop(Struct, frozen=True):
     """Migrations that bring every VM back to where it was, and so go on for ever."""
 
-    migrations: tuple[Migration, ...]
+    migrations: tuple[MigrationMade, ...]
     #: The affinity groups, or legacy labels, that make it.
     groups: tuple[str, ...]
     #: The policy units that ask for its migrations.
@@ -54,7 +54,7 @@ class Simulation(Struct, frozen=True):
     """What all who move VMs of a cluster make of it."""
 
     cluster: str
-    outcome: Outcome
+    outcome: SimulationOutcome
     #: How many VMs were migrated until it settled, was given up, or until the loop began.
     migrations: int
     #: Who took part.

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import field
 
-from ovirt_enforcer.policy_simulation.course import Actor, Loop, Migration, Outcome, Simulation
+from ovirt_enforcer.policy_simulation.course import Actor, Loop, MigrationMade, Simulation, SimulationOutcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_groups, named_host, named_vm
 from ovirt_placement.model.record import Record
@@ -47,7 +47,7 @@ class ClusterSimulation(Record, frozen=True, omit_defaults=False):
     """What all who move VMs of a cluster make of it."""
 
     cluster: Named
-    outcome: Outcome
+    outcome: SimulationOutcome
     #: How many VMs were migrated until it settled, was given up, or until the loop began.
     migrations: int
     #: Who took part.
@@ -91,7 +91,7 @@ def _loop(loop: Loop, snapshot: Snapshot) -> SimulatedLoop:
     )
 
 
-def _migration(one: Migration, snapshot: Snapshot) -> SimulatedMigration:
+def _migration(one: MigrationMade, snapshot: Snapshot) -> SimulatedMigration:
     return SimulatedMigration(
         vm=named_vm(one.vm, snapshot),
         from_=named_host(one.source, snapshot),

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from ovirt_enforcer.policy_simulation.acting import BalanceTurn, EnforcerTurn, EngineTurn
 from ovirt_enforcer.policy_simulation.balancing import balance_of
-from ovirt_enforcer.policy_simulation.course import Actor, Migration, Outcome
+from ovirt_enforcer.policy_simulation.course import Actor, MigrationMade, SimulationOutcome
 from ovirt_enforcer.policy_simulation.scene import Scene
 from ovirt_enforcer.policy_simulation.scheduling import Scheduler
 from ovirt_placement.model import Snapshot
@@ -29,8 +29,8 @@ class Cast(NamedTuple):
 class Play(NamedTuple):
     """How it went. Of a loop, this many `migrations` from `begins` on come again and again."""
 
-    outcome: Outcome
-    migrations: tuple[Migration, ...]
+    outcome: SimulationOutcome
+    migrations: tuple[MigrationMade, ...]
     #: The state that all ended in; of a loop, the one that comes again, and the actor whose turn it is then.
     end: Snapshot
     next: Actor
@@ -39,13 +39,13 @@ class Play(NamedTuple):
     out_of_time: bool = False
 
     @property
-    def loop(self) -> tuple[Migration, ...]:
+    def loop(self) -> tuple[MigrationMade, ...]:
         """One round of the migrations that come again; none unless it is a loop."""
         return self.migrations[self.begins : self.begins + self.length]
 
 
 class _Turn(Protocol):
-    def act(self, scene: Scene, deadline: Deadline) -> Iterator[Migration]: ...
+    def act(self, scene: Scene, deadline: Deadline) -> Iterator[MigrationMade]: ...
 
 
 @dataclass
@@ -85,27 +85,27 @@ def play(
     """Let all act, `first` before the others, until they settle, go in circles, or moved this many VMs."""
     stage = _Stage(Scene(settled(snapshot, cluster), cluster), EnforcerTurn(cast.frozen, cast.options))
     turns = _turns(cast, stage)
-    made: list[Migration] = []
+    made: list[MigrationMade] = []
     turn = 0 if first is None else cast.actors.index(first)
     resting: set[int] = set()
 
-    def ended(outcome: Outcome, begins: int = 0, length: int = 0) -> Play:
+    def ended(outcome: SimulationOutcome, begins: int = 0, length: int = 0) -> Play:
         end, following = stage.scene.snapshot, cast.actors[turn]
         return Play(outcome, tuple(made), end, following, begins, length, deadline.over)
 
     while len(resting) < len(turns):
         if deadline.over or len(made) >= most:
-            return ended(Outcome.UNSETTLED)
+            return ended(SimulationOutcome.UNSETTLED)
         begins = stage.begins(turn, len(made))
         if begins is not None:
-            return ended(Outcome.LOOP, _earliest(made, begins), len(made) - begins)
+            return ended(SimulationOutcome.LOOP, _earliest(made, begins), len(made) - begins)
         others_rest = len(resting - {turn}) == len(turns) - 1
         if turns[turn] is not stage.enforcer or not stage.passes(others_rest=others_rest):
             moved = list(turns[turn].act(stage.scene, deadline))
             made += moved
             resting = set() if moved else resting | {turn}
         turn = (turn + 1) % len(turns)
-    return ended(Outcome.UNSETTLED if deadline.over else Outcome.SETTLED)
+    return ended(SimulationOutcome.UNSETTLED if deadline.over else SimulationOutcome.SETTLED)
 
 
 def settled(snapshot: Snapshot, cluster: str) -> Snapshot:
@@ -119,7 +119,7 @@ def settled(snapshot: Snapshot, cluster: str) -> Snapshot:
     return World(snapshot).arrived(there, source_freed=True).snapshot if there else snapshot
 
 
-def _earliest(made: Sequence[Migration], begins: int) -> int:
+def _earliest(made: Sequence[MigrationMade], begins: int) -> int:
     """Where a loop began, of which all migrations from `begins` on are one round."""
     length = len(made) - begins
     while begins > 0 and made[begins - 1] == made[begins - 1 + length]:

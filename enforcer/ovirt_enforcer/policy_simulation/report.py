@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ovirt_enforcer.policy_simulation.course import Actor, Loop, Migration, Outcome, Simulation
+from ovirt_enforcer.policy_simulation.course import Actor, Loop, MigrationMade, Simulation, SimulationOutcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name, host_name, vm_name
 
@@ -34,7 +34,7 @@ def _outcome(simulation: Simulation) -> str:
     if simulation.loop is not None:
         again = _migrations(len(simulation.loop.migrations))
         return f"a LOOP: {after} come {again} again and again."
-    if simulation.outcome is Outcome.SETTLED:
+    if simulation.outcome is SimulationOutcome.SETTLED:
         return f"settles {after}." if simulation.migrations else "nobody moves anything."
     return f"not settled {after}; {'there was no more time' if simulation.out_of_time else 'given up'}."
 
@@ -48,7 +48,7 @@ def _loop_text(loop: Loop, snapshot: Snapshot) -> Iterator[str]:
         yield "  There was no time to see which of these groups it needs."
 
 
-def _migration_text(one: Migration, snapshot: Snapshot) -> str:
+def _migration_text(one: MigrationMade, snapshot: Snapshot) -> str:
     way = f"{vm_name(one.vm, snapshot)} from {host_name(one.source, snapshot)}"
     units = f" ({', '.join(one.units)})" if one.units else ""
     return f"{way} to {host_name(one.target, snapshot)} by {_WHO[one.by]}{units}: {one.because}"

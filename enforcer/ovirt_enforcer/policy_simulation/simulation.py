@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ovirt_enforcer.policy_simulation.balancing import balance_of
 from ovirt_enforcer.policy_simulation.causes import causes
-from ovirt_enforcer.policy_simulation.course import Loop, Outcome, Simulation
+from ovirt_enforcer.policy_simulation.course import Loop, Simulation, SimulationOutcome
 from ovirt_enforcer.policy_simulation.playing import Cast, Play, actors_of, play
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
@@ -35,11 +35,11 @@ def simulate(
     return Simulation(
         cluster=cluster,
         outcome=went.outcome,
-        migrations=went.begins if went.outcome is Outcome.LOOP else len(went.migrations),
+        migrations=went.begins if went.outcome is SimulationOutcome.LOOP else len(went.migrations),
         actors=cast.actors,
         balance=balance.unit if balance is not None else None,
-        loop=_loop(went, cluster, cast, deadline) if went.outcome is Outcome.LOOP else None,
-        out_of_time=went.out_of_time and went.outcome is Outcome.UNSETTLED,
+        loop=_loop(went, cluster, cast, deadline) if went.outcome is SimulationOutcome.LOOP else None,
+        out_of_time=went.out_of_time and went.outcome is SimulationOutcome.UNSETTLED,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ovirt_enforcer import audit
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, Limits
+from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, WatchLimits
 from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
 from ovirt_enforcer.migrating.executor import Executor
@@ -23,11 +23,11 @@ from ovirt_enforcer.service.changes import Changes
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader, boot_clock, own_name
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import PlannersBeside
-from ovirt_enforcer.service.reading import Reading
+from ovirt_enforcer.service.reading import StateReading
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
@@ -67,10 +67,10 @@ class Service:
         self.settings = config.section("enforcer", EnforcerSettings)
         self._progress = progress
         self._stopping = stopping
-        self._reading = Reading(config)
+        self._reading = StateReading(config)
         self._planners = PlannersBeside()
         self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
-        metrics = Metrics(engine=config.engine.label)
+        metrics = EnforcerMetrics(engine=config.engine.label)
         self._stores = _Stores(config, lambda: self._daemon.epoch)
         notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
         name = own_name()
@@ -97,7 +97,7 @@ class Service:
             Ledger(self._stores.ha_announcements, notifications, clock, lambda: self._daemon.epoch),
             HaMetrics(metrics.registry),
             config.ha,
-            Limits(
+            WatchLimits(
                 hold=self.settings.ha.hold_seconds,
                 statistics=_MOST_INTERVALS * config.inventory.statistics_interval_seconds,
                 pause=interval,

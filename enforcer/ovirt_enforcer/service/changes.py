@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.reading.events import Event, read_events
+from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
 
 #: For so long the inventory service lets an asker wait, so that the end is heard of.
@@ -29,7 +29,7 @@ class Changed(NamedTuple):
 
     #: Whether the inventory service has published another snapshot.
     published: bool
-    events: tuple[Event, ...]
+    events: tuple[EngineEvent, ...]
     #: Whether there were more events than were read.
     missed: bool
 
@@ -47,7 +47,7 @@ class Changes:
         self._wanted = wanted
         self._lock = threading.Lock()
         self._published = False
-        self._events: list[Event] = []
+        self._events: list[EngineEvent] = []
         self._missed = False
         self._taken = threading.Event()
         self._feed: Feed | None = None
@@ -103,10 +103,10 @@ class Changes:
             return
         self._take_page(page)
 
-    def _take_page(self, page: tuple[Event, ...]) -> None:
+    def _take_page(self, page: tuple[EngineEvent, ...]) -> None:
         """Tell of new events; at first, and after a gap, of that nobody knows what happened before."""
         now = time.monotonic()
-        new: tuple[Event, ...] | None = None
+        new: tuple[EngineEvent, ...] | None = None
         if self._feed is not None:
             with suppress(FeedBroken):
                 new = self._feed.take(page, now)

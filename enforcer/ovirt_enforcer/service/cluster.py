@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_enforcer.gates.admission import Admitted, Closed
 from ovirt_enforcer.gates.approval import ApprovalGate
 from ovirt_enforcer.gates.legality import LegalityGate
-from ovirt_enforcer.migrating.executor import Stale, Task
+from ovirt_enforcer.migrating.executor import MigrationTask, Stale
 from ovirt_enforcer.migrating.under_way import UnderWay
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service.look import Look
@@ -267,7 +267,7 @@ class ClusterWork:
         plan, self._misfits = under_way.plan, 0
         _log.info("%s: %s", self.retry_state.name, step_text(step_record(plan.steps[place], look.snapshot)))
         under_way.begin(place)
-        task = Task(admitted, plan.id, place + 1, look.snapshot, look.epoch, look.fresh_until)
+        task = MigrationTask(admitted, plan.id, place + 1, look.snapshot, look.epoch, look.fresh_until)
         intents = self._parts.executor.begin(task)
         self._begun_ids.extend(intent.correlation_id for intent in intents)
         for intent in intents:

@@ -21,10 +21,10 @@ from ovirt_enforcer.service.freshness import Freshness
 from ovirt_enforcer.service.health import Health
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.look import Look
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.parts import Parts
 from ovirt_placement.engine.connection.client import EngineAway
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import Intent, Store
@@ -57,7 +57,7 @@ class Daemon:
         store: Store,
         leader: Leader,
         parts: Parts,
-        metrics: Metrics,
+        metrics: EnforcerMetrics,
         watchers: Sequence[Watcher] = (),
         health: Health | None = None,
     ) -> None:
@@ -122,7 +122,7 @@ class Daemon:
         self._note("ok", None)
         return pause
 
-    def happened(self, events: Iterable[Event]) -> None:
+    def happened(self, events: Iterable[EngineEvent]) -> None:
         """Look at once at the clusters that these concern."""
         if self._latest is not None:
             self._wake(triggers.told(events, self._latest, self._ours.keys()))

@@ -13,7 +13,7 @@ from ovirt_enforcer.migrating.backoff import Backoff
 from ovirt_enforcer.migrating.projection import Projection, projected
 from ovirt_enforcer.migrating.restless import Restless
 from ovirt_enforcer.service.parts import Parts
-from ovirt_enforcer.service.planners import Question
+from ovirt_enforcer.service.planners import PlanQuestion
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
@@ -83,14 +83,14 @@ class Look:
         """Their soft groups, with the reason."""
         return restless.spared(self.snapshot, self.restless_in(cluster))
 
-    def question(self, cluster: str, plan: Plan | None, *, simulate: bool) -> Question:
+    def question(self, cluster: str, plan: Plan | None, *, simulate: bool) -> PlanQuestion:
         """What a planner is to be asked for a cluster."""
         spared = {
             **self.spared_for_restless(cluster),
             **self.gates.held_groups(self.snapshot),
         }
         domains = configured.domains(self.parts.ha, self.snapshot)
-        return Question(
+        return PlanQuestion(
             cluster=cluster,
             frozen={**self.frozen(plan), **self.projection.moving},
             left_out=self.backoff.left_out_of(cluster),

@@ -19,7 +19,7 @@ _BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _HARDNESS = {True: "hard", False: "soft"}
 
 
-class Metrics:
+class EnforcerMetrics:
     """Counts, times and states; each is moved where it happens."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, engine: str = "") -> None:

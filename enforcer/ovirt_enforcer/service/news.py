@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ovirt_enforcer.gates.breaker import BreakerGate
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.engine.connection.client import EngineAway
 from ovirt_placement.inventory import NoSnapshot
@@ -44,17 +44,19 @@ class News:
         }
         for groups, rule in now.items():
             if self._said.is_news((cluster, groups)):
-                self._notifications.tell(Kind.RULE_BROKEN, cluster_id=cluster, cluster=name, rule=rule)
+                self._notifications.tell(NoticeKind.RULE_BROKEN, cluster_id=cluster, cluster=name, rule=rule)
         for groups in before.keys() - now.keys():
             self._said.is_over((cluster, groups))
             rule = before[groups]
-            self._notifications.tell(Kind.RULE_REPAIRED, cluster_id=cluster, cluster=name, rule=rule)
+            self._notifications.tell(NoticeKind.RULE_REPAIRED, cluster_id=cluster, cluster=name, rule=rule)
 
     def held(self, cluster: str, name: str, reasons: Iterable[tuple[str, str]]) -> None:
         """Tell of a breaker that has opened; `reasons` are gates with their words."""
         for gate, reason in reasons:
             if gate == BreakerGate.name and self._said.is_news((cluster, gate)):
-                self._notifications.tell(Kind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason)
+                self._notifications.tell(
+                    NoticeKind.BREAKER_OPEN, cluster_id=cluster, cluster=name, reason=reason
+                )
 
     def began(self, cluster: str) -> None:
         """Take note that the breaker of a cluster has let something through."""
@@ -65,10 +67,10 @@ class News:
         if isinstance(error, EngineAway | NoSnapshot):
             self._failures += 1
             if self._failures >= _FAILURES and self._said.is_news("engine"):
-                self._notifications.tell(Kind.ENGINE_AWAY, reason=str(error))
+                self._notifications.tell(NoticeKind.ENGINE_AWAY, reason=str(error))
 
     def read(self) -> None:
         """Tell that the engine answers again, if it was reported that it did not."""
         self._failures = 0
         if self._said.is_over("engine"):
-            self._notifications.tell(Kind.ENGINE_BACK)
+            self._notifications.tell(NoticeKind.ENGINE_BACK)

@@ -15,7 +15,7 @@ from ovirt_placement.store.intents import IntentState
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AppliedPlan:
     """A plan to be carried out on a person's word."""
 
     plan: Plan
@@ -34,7 +34,7 @@ class Orders:
         self._approvals = approvals
         self._history = history
 
-    def of(self, cluster: str) -> Order | None:
+    def of(self, cluster: str) -> AppliedPlan | None:
         """What is still to be done in a cluster on somebody's word; None without any. Raises `StoreAway`."""
         for approval in self._approvals.approvals():
             if (
@@ -47,7 +47,7 @@ class Orders:
         return None
 
 
-def _order(record: PlanRecord, set_by: str, set_at: float) -> Order | None:
+def _order(record: PlanRecord, set_by: str, set_at: float) -> AppliedPlan | None:
     try:
         plan = plan_of(record.document)
     except NoPlan:
@@ -56,4 +56,4 @@ def _order(record: PlanRecord, set_by: str, set_at: float) -> Order | None:
     if any(one.state is IntentState.FAILED for one in since):
         return None  # what is left of it leads elsewhere
     done = frozenset(one.step - 1 for one in since if one.step and one.state is IntentState.DONE)
-    return None if done.issuperset(range(len(plan.steps))) else Order(plan, set_by, set_at, done)
+    return None if done.issuperset(range(len(plan.steps))) else AppliedPlan(plan, set_by, set_at, done)

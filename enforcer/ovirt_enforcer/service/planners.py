@@ -38,7 +38,7 @@ class PlanningFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanQuestion:
     """What is asked of a planner, beside a snapshot."""
 
     cluster: str
@@ -72,12 +72,12 @@ class Planning(Protocol):
 class Planners(Protocol):
     """Where plans are made."""
 
-    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
         """Begin to make a plan."""
         ...
 
 
-def plan_of(snapshot: Snapshot, question: Question) -> Plan:
+def plan_of(snapshot: Snapshot, question: PlanQuestion) -> Plan:
     """Make a plan here and now."""
     plan = make_plan(
         snapshot,
@@ -93,7 +93,7 @@ def plan_of(snapshot: Snapshot, question: Question) -> Plan:
     return with_held_back(plan, snapshot, question.spared, question.left_out, question.frozen)
 
 
-def _loop(snapshot: Snapshot, question: Question) -> str:
+def _loop(snapshot: Snapshot, question: PlanQuestion) -> str:
     deadline = Deadline.after(_SIMULATION_SECONDS)
     simulation = simulate(
         snapshot, question.cluster, question.frozen, options=question.options, deadline=deadline
@@ -112,7 +112,7 @@ class PlannersBeside:
         self._encoded: tuple[Snapshot, bytes] | None = None
         preload(__name__, judging.__name__)
 
-    def start(self, snapshot: Snapshot, question: Question) -> Planning:
+    def start(self, snapshot: Snapshot, question: PlanQuestion) -> Planning:
         planning = _PlanningBeside(self._encode(snapshot), question)
         self._waiting.append(planning)
         self.answers()
@@ -145,7 +145,7 @@ class PlannersBeside:
 class _PlanningBeside:
     """A plan that a process makes, or that waits for one."""
 
-    def __init__(self, snapshot: bytes, question: Question) -> None:
+    def __init__(self, snapshot: bytes, question: PlanQuestion) -> None:
         self._snapshot = snapshot
         self._question = question
         self._call: Call[Plan] | None = None
@@ -177,5 +177,5 @@ class _PlanningBeside:
             self._call = None
 
 
-def _plan_of_encoded(snapshot: bytes, question: Question) -> Plan:
+def _plan_of_encoded(snapshot: bytes, question: PlanQuestion) -> Plan:
     return plan_of(msgspec.msgpack.decode(snapshot, type=Snapshot), question)

@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot
 _PATIENCE_SECONDS: Final = 60.0
 
 
-class Reading:
+class StateReading:
     """Reads snapshots, one after another, and remembers how the last one was."""
 
     def __init__(self, config: Config) -> None:

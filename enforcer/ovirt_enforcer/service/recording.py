@@ -11,15 +11,15 @@ from typing import Any
 
 from ovirt_enforcer import audit
 from ovirt_enforcer.gates.history import refused
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.news import News
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.history import Document, EndedStep, HistoryStore, Outcome, RuleAfterwards
+from ovirt_placement.store.history import Document, EndedStep, HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.saying import Said
 
@@ -32,7 +32,7 @@ class Recorder:
     def __init__(
         self,
         store: HistoryStore,
-        metrics: Metrics,
+        metrics: EnforcerMetrics,
         notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
         name: str = "",
     ) -> None:
@@ -66,7 +66,7 @@ class Recorder:
     def waits(self, plan_id: str, cluster: str) -> None:
         """A plan begins to wait for somebody's approval."""
         name = self._cluster_name(cluster)
-        self._notifications.tell(Kind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
+        self._notifications.tell(NoticeKind.PLAN_WAITS, cluster_id=cluster, cluster=name, plan=plan_id)
 
     def held(self, plan_id: str, cluster: str, reasons: Mapping[int, tuple[str, str]]) -> None:
         """Gates held steps of a plan back: by the numbers of the steps, from 1, which gate and why."""
@@ -97,7 +97,7 @@ class Recorder:
         audit.tell("ended", sentence, result=result, seconds=seconds, **self._facts(intent))
         if intent.state is IntentState.FAILED and result != "never_asked":
             self._notifications.tell(
-                Kind.MIGRATION_FAILED,
+                NoticeKind.MIGRATION_FAILED,
                 cluster_id=intent.cluster,
                 vm_id=intent.vm,
                 cluster=self._cluster_name(intent.cluster),
@@ -111,7 +111,7 @@ class Recorder:
         self._metrics.leading(epoch)
         audit.tell("leader", f"leads in epoch {epoch}" if epoch else "leads no more", epoch=epoch)
         if epoch:
-            self._notifications.tell(Kind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
+            self._notifications.tell(NoticeKind.LEADER_CHANGED, leader=self._name, epoch=str(epoch))
 
     def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
         """Tell of the rules that a cluster breaks."""
@@ -136,7 +136,7 @@ class Recorder:
         repairs = step.document.get("repairs", ())
         rules = tuple(RuleAfterwards(rule["id"], rule["name"], rule["id"] not in broken) for rule in repairs)
         gain = sum(rule.holds for rule in rules) if step.done else 0
-        self._store.record_outcome((one.correlation_id for one in step.migrations), Outcome(gain, rules))
+        self._store.record_outcome((one.correlation_id for one in step.migrations), StepOutcome(gain, rules))
         self._metrics.gained(len(rules), gain)
         states = ", ".join(f"{rule.name} {'holds' if rule.holds else 'is broken'}" for rule in rules)
         sentence = f"step {step.step} of plan {step.plan} has ended: {states or 'it was to repair no rule'}"

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, Event
+from ovirt_placement.engine.reading.events import MIGRATION_CODES, VM_STARTED, EngineEvent
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.statistics import UNMEASURED
 
@@ -62,7 +62,7 @@ _VMS: Final = frozenset(
 _TELLING: Final = _RULES | _HOSTS | _VMS | VM_STARTED | MIGRATION_CODES
 
 
-def told(events: Iterable[Event], known: Snapshot, ours: Collection[str]) -> set[str]:
+def told(events: Iterable[EngineEvent], known: Snapshot, ours: Collection[str]) -> set[str]:
     """Clusters that events concern; all, where one of weight names none.
 
     Migrations with our own correlation ids do not count: whoever makes them watches them anyway.
@@ -88,7 +88,7 @@ def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str
     return {cluster for cluster in one.keys() | other.keys() if one.get(cluster) != other.get(cluster)}
 
 
-def _cluster_of(event: Event, known: Snapshot) -> str | None:
+def _cluster_of(event: EngineEvent, known: Snapshot) -> str | None:
     if event.cluster is not None:
         return event.cluster
     if event.vm in known.vm_by_id:

@@ -39,7 +39,7 @@ class Failing(Record, frozen=True, omit_defaults=False):
     domains: tuple[str, ...]
 
 
-class Lost(Failing, frozen=True, omit_defaults=False):
+class LostSet(Failing, frozen=True, omit_defaults=False):
     """Hosts that must not fail together, and VMs that would have no home then."""
 
     homeless: tuple[Named, ...]
@@ -83,13 +83,13 @@ class FailingUnit(Record, frozen=True, omit_defaults=False):
     domain: str | None
 
 
-class Verdict(Record, frozen=True, omit_defaults=False):
+class CheckVerdict(Record, frozen=True, omit_defaults=False):
     """What is proven by one measure."""
 
     #: Whether every such failure is survived; null if that is not known.
     safe: bool | None
     #: The smallest sets of hosts whose failure is not survived.
-    losses: tuple[Lost, ...]
+    losses: tuple[LostSet, ...]
     #: Sets that were too hard.
     unknown: tuple[Failing, ...]
     #: How many sets are proven to be survived.
@@ -104,7 +104,7 @@ class Verdict(Record, frozen=True, omit_defaults=False):
     tightest: tuple[Tightest, ...]
 
 
-class CheckedCluster(Verdict, frozen=True, omit_defaults=False):
+class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     """What is proven about one cluster: that all starts pass every filter."""
 
     cluster: Named
@@ -113,7 +113,7 @@ class CheckedCluster(Verdict, frozen=True, omit_defaults=False):
     #: What fails whole; nothing where every host fails by itself.
     units: tuple[FailingUnit, ...]
     #: By the engine's own, softer check.
-    by_engine: Verdict
+    by_engine: CheckVerdict
     outside: tuple[Unprotected, ...]
 
 
@@ -169,7 +169,7 @@ def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:
         cluster=named_cluster(found.cluster, snapshot),
         failures=found.failures,
         units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
-        by_engine=Verdict(**_proven(found.by_engine, snapshot)),
+        by_engine=CheckVerdict(**_proven(found.by_engine, snapshot)),
         outside=tuple(_outside(one, snapshot) for one in found.outside),
     )
 
@@ -179,7 +179,7 @@ def _proven(found: Proven, snapshot: Snapshot) -> dict[str, Any]:
     return {
         "safe": found.safe,
         "losses": tuple(
-            Lost(*_failure(one, snapshot), named_vms(one.homeless, snapshot)) for one in found.losses
+            LostSet(*_failure(one, snapshot), named_vms(one.homeless, snapshot)) for one in found.losses
         ),
         "unknown": tuple(Failing(*_failure(one, snapshot)) for one in found.unknown),
         "survived": found.survived,
@@ -241,7 +241,7 @@ def _what_fails(found: CheckedCluster) -> str:
     return "domains" if any(unit.domain is not None for unit in found.units) else "hosts"
 
 
-def _losses(found: Verdict) -> Iterator[tuple[str, str]]:
+def _losses(found: CheckVerdict) -> Iterator[tuple[str, str]]:
     for loss in found.losses:
         yield _failing(loss), "\n".join(vm.name for vm in loss.homeless)
 
@@ -262,7 +262,7 @@ def _failing(one: Failing) -> str:
     return "\n".join(host.name for host in one.hosts)
 
 
-def _open(found: Verdict, what: str, by: str) -> Iterator[tuple[str, str]]:
+def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
     """What is not known, and what is proven nevertheless, for each size of sets."""
     sizes = found.sizes or (Size(1, found.survived, found.unjudged),)
     for size in sizes:
@@ -273,7 +273,7 @@ def _open(found: Verdict, what: str, by: str) -> Iterator[tuple[str, str]]:
             yield f"{size.unjudged + unknown} {one} are not judged{by}", proven
 
 
-def _tightest(found: Verdict) -> Iterator[tuple[str, str]]:
+def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
     """The worst sets that were looked for, but those that are lost and told of already."""
     left = [one for one in found.tightest if one.survived is not False]
     for one in left[:_TIGHTEST]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ovirt_placement.rules.failover.check import Question, Spread
-from ovirt_placement.rules.failover.examination import Examined, Examiner, Measure, Task, examine
+from ovirt_placement.rules.failover.check import CheckQuestion, Spread
+from ovirt_placement.rules.failover.examination import ExaminationTask, Examined, Examiner, Measure, examine
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_LOSSES = 3
 _CONNECT_SECONDS = 10
 
 #: Does the lumps somewhere, and gives what came of them in order.
-_Pool = Callable[[bytes, Sequence[Sequence[Task]]], Iterator[list[Examined]]]
+_Pool = Callable[[bytes, Sequence[Sequence[ExaminationTask]]], Iterator[list[Examined]]]
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread |
         yield None
 
 
-def examine_lump(encoded: bytes, tasks: Sequence[Task]) -> list[Examined]:
+def examine_lump(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
     """Examine failures one by one: what a worker does.
 
     It ends where nobody will ask any more, since the steps of the whole question are taken.
@@ -67,15 +67,15 @@ def examine_lump(encoded: bytes, tasks: Sequence[Task]) -> list[Examined]:
 
 
 @lru_cache(maxsize=2)  # by starts, and by the engine's own check
-def _understood(encoded: bytes) -> tuple[Question, Measure]:
-    question = msgspec.msgpack.decode(zlib.decompress(encoded), type=Question)
+def _understood(encoded: bytes) -> tuple[CheckQuestion, Measure]:
+    question = msgspec.msgpack.decode(zlib.decompress(encoded), type=CheckQuestion)
     return question, question.measure()
 
 
-def _lump_wise(question: Question, workers: int, pool: _Pool) -> Examiner:
+def _lump_wise(question: CheckQuestion, workers: int, pool: _Pool) -> Examiner:
     encoded = zlib.compress(msgspec.msgpack.encode(question), 1)
 
-    def examiner(tasks: Iterable[Task]) -> Iterator[Examined]:
+    def examiner(tasks: Iterable[ExaminationTask]) -> Iterator[Examined]:
         todo = list(tasks)
         size = min(_LARGEST_LUMP, 1 + len(todo) // (workers * _LUMPS_A_WORKER))
         lumps = [todo[at : at + size] for at in range(0, len(todo), size)]
@@ -90,7 +90,7 @@ def _in_processes(processes: int) -> _Pool:
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    def pool(encoded: bytes, lumps: Sequence[Sequence[Task]]) -> Iterator[list[Examined]]:
+    def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
         done = losses = 0
         while done < len(lumps):
             parallel = Parallel(n_jobs=processes, return_as="generator", batch_size=1)
@@ -111,7 +111,7 @@ def _in_processes(processes: int) -> _Pool:
 
 
 def _on_cluster(client: Client) -> _Pool:
-    def pool(encoded: bytes, lumps: Sequence[Sequence[Task]]) -> Iterator[list[Examined]]:
+    def pool(encoded: bytes, lumps: Sequence[Sequence[ExaminationTask]]) -> Iterator[list[Examined]]:
         # The scheduler keeps what it was sent, so whatever a lost worker had is made again elsewhere.
         told = client.submit(bytes, encoded, pure=False)
         waiting: deque[Any] = deque()

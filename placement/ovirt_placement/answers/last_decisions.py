@@ -24,7 +24,7 @@ PROXY_DIRECTORY = Path("/etc/ovirt-scheduler-proxy")
 FILTERS, WEIGHTS, BALANCE = "runFilters", "runCostFunctions", "runLoadBalancing"
 
 
-class Decision(msgspec.Struct, frozen=True):
+class LoggedDecision(msgspec.Struct, frozen=True):
     """One answer of the proxy."""
 
     #: Seconds since 1970.
@@ -95,7 +95,7 @@ def last_decisions(
     return LastDecisionsDocument(vm=Named(vm.id, vm.name), decisions=found)
 
 
-def _past(decision: Decision, snapshot: Snapshot, only: Host | None) -> PastDecision:
+def _past(decision: LoggedDecision, snapshot: Snapshot, only: Host | None) -> PastDecision:
     move_to = named_hosts(decision.balance[1], snapshot) if decision.balance else ()
     moment = datetime.fromtimestamp(decision.time).astimezone()
     return PastDecision(
@@ -120,7 +120,7 @@ def _past(decision: Decision, snapshot: Snapshot, only: Host | None) -> PastDeci
     )
 
 
-def _summary(decision: Decision, move_to: Iterable[Named]) -> str:
+def _summary(decision: LoggedDecision, move_to: Iterable[Named]) -> str:
     if decision.method == FILTERS:
         return f"{len(decision.hosts) - len(decision.fallen)} of {len(decision.hosts)} hosts are left"
     if decision.balance is not None:
@@ -178,12 +178,12 @@ def record_of(engine: str) -> Path:
     return Path(recorded)
 
 
-def last_about(vm: str, record: Path) -> tuple[Decision, ...]:
+def last_about(vm: str, record: Path) -> tuple[LoggedDecision, ...]:
     """The last answer of each method about a VM, the oldest first; raises `UserError`.
 
     Weights that are older than the last filters are of another decision, and left out.
     """
-    found: dict[str, Decision] = {}
+    found: dict[str, LoggedDecision] = {}
     for file in _files(record):
         older = {method: each for method, each in _last_in(file, vm).items() if method not in found}
         found = older | found
@@ -205,17 +205,17 @@ def _files(record: Path) -> Iterator[Path]:
         yield file
 
 
-def _last_in(file: Path, vm: str) -> dict[str, Decision]:
+def _last_in(file: Path, vm: str) -> dict[str, LoggedDecision]:
     """The last decision of each method about a VM in one file, in the order of the file."""
     name = msgspec.json.encode(vm)
     marks = b'"vm":' + name, b'"balance":[' + name
-    found: dict[str, Decision] = {}
+    found: dict[str, LoggedDecision] = {}
     try:
         with file.open("rb") as lines:
             for line in lines:
                 # What is being written just now has no end yet.
                 if any(mark in line for mark in marks) and line.endswith(b"\n"):
-                    decision = msgspec.json.decode(line, type=Decision)
+                    decision = msgspec.json.decode(line, type=LoggedDecision)
                     found.pop(decision.method, None)
                     found[decision.method] = decision
     except OSError as error:

@@ -87,7 +87,7 @@ class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
         return self.source.error is None and not self.mistakes
 
 
-class Known(Struct, frozen=True):
+class KnownParts(Struct, frozen=True):
     """A state, where it is from, and its age if it is of old."""
 
     snapshot: Snapshot
@@ -95,7 +95,7 @@ class Known(Struct, frozen=True):
     age_seconds: float | None = None
 
 
-def status(known: Known, clusters: Iterable[Cluster], mistakes: Iterable[str] = ()) -> StatusDocument:
+def status(known: KnownParts, clusters: Iterable[Cluster], mistakes: Iterable[str] = ()) -> StatusDocument:
     """What is known of these clusters; `mistakes` are those of the configuration."""
     snapshot = known.snapshot
     answer = StatusDocument(
@@ -112,22 +112,24 @@ def status(known: Known, clusters: Iterable[Cluster], mistakes: Iterable[str] = 
     return dated(answer, known.age_seconds)
 
 
-def of_file(path: Path) -> Known:
+def of_file(path: Path) -> KnownParts:
     """What a state file says. Raises `UserError` if it is none."""
-    return Known(snapshot=state_file.load(path), source=StateSource(kind="state file", where=str(path)))
+    return KnownParts(snapshot=state_file.load(path), source=StateSource(kind="state file", where=str(path)))
 
 
-def of_engine(config: Config, deadline: float) -> Known:
+def of_engine(config: Config, deadline: float) -> KnownParts:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
     where = config.engine.url or ""
     try:
         found = known_state(config, deadline=deadline, measured=inventory.Measured.NOTHING, stale=True)
     except inventory.NoSnapshot as error:
-        return Known(snapshot=_NOTHING, source=StateSource(kind="nothing", where=where, error=str(error)))
+        return KnownParts(
+            snapshot=_NOTHING, source=StateSource(kind="nothing", where=where, error=str(error))
+        )
     snapshot, published = found.known
     if published is None:
         source = StateSource(kind="engine", where=where, expected_hosts=outcomes(config))
-        return Known(snapshot=snapshot, source=source)
+        return KnownParts(snapshot=snapshot, source=source)
     source = StateSource(
         kind="inventory",
         where=str(config.inventory.directory),
@@ -141,7 +143,7 @@ def of_engine(config: Config, deadline: float) -> Known:
         expected_hosts=outcomes(config),
         error=found.error,
     )
-    return Known(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
+    return KnownParts(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
 
 
 def _cluster(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
@@ -162,7 +164,7 @@ def _cluster(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
     )
 
 
-def _details_are_lacking(known: Known) -> bool:
+def _details_are_lacking(known: KnownParts) -> bool:
     levels = (key.level for key in known.snapshot.placement_keys)
     published = known.source.kind == "inventory" and known.source.details_age_seconds is None
     return published and bool(referred(levels))

@@ -23,7 +23,7 @@ from ovirt_placement.rules.violations import Violation, find_violations
 HEADERS = ("cluster", "rule", "broken", "members")
 
 
-class Place(Record, frozen=True, omit_defaults=False):
+class VmPlace(Record, frozen=True, omit_defaults=False):
     """A running VM and its host."""
 
     vm: Named
@@ -48,7 +48,7 @@ class BrokenConstraint(Record, frozen=True, omit_defaults=False):
     #: Of them, those that are broken taken alone.
     broken: tuple[NamedGroup, ...]
     #: Every running member.
-    locations: tuple[Place, ...]
+    locations: tuple[VmPlace, ...]
     #: Members that stand wrong.
     offenders: tuple[Named, ...]
 
@@ -96,7 +96,7 @@ def _broken(violation: Violation, cluster: str, snapshot: Snapshot) -> BrokenCon
         groups=named_groups(constraint.groups, snapshot),
         broken=named_groups(violation.broken, snapshot),
         locations=tuple(
-            Place(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
+            VmPlace(named_vm(at.vm, snapshot), named_host(at.host, snapshot), at.host_up)
             for at in violation.locations
         ),
         offenders=named_vms(violation.offenders, snapshot),

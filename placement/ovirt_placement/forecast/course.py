@@ -10,7 +10,7 @@ from ovirt_placement.rules.failover.check import DEFAULT_BUDGET
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Survival
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Unit
+from ovirt_placement.rules.failover.units import FailureUnit
 from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_placement.rules.world import World
@@ -64,7 +64,7 @@ def _restarted(
     """Each goes to the best host; where somebody has no home then but need not, to hosts that do for all."""
     failing = tuple(host for host in down if before.host_by_id[host].cluster == cluster)
     proven = judge_failures(
-        before, Starts(before, cluster), 1, DEFAULT_BUDGET, units=[Unit(tuple(_up(before, failing)))]
+        before, Starts(before, cluster), 1, DEFAULT_BUDGET, units=[FailureUnit(tuple(_up(before, failing)))]
     )
     former = {vm.id: host for host in failing for vm in before.vms_of_host.get(host, ()) if vm.ha}
     survival = next(iter(proven.survivals), None)

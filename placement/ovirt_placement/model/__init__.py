@@ -3,7 +3,7 @@
 Memory is in MiB, utilisation in percent, ids are opaque strings.
 """
 
-from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel, Rule
+from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel, AffinityRule
 from ovirt_placement.model.infrastructure import (
     Cluster,
     DataCenter,
@@ -20,6 +20,7 @@ from ovirt_placement.model.vm import Disk, Nic, Vm
 __all__ = [
     "AffinityGroup",
     "AffinityLabel",
+    "AffinityRule",
     "Cluster",
     "DataCenter",
     "Disk",
@@ -29,7 +30,6 @@ __all__ = [
     "Nic",
     "Pending",
     "PlacementKey",
-    "Rule",
     "SchedulingPolicy",
     "Snapshot",
     "StickyCopy",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ovirt_placement.model.struct import Struct
 
 
-class Rule(Struct, frozen=True):
+class AffinityRule(Struct, frozen=True):
     """One half of an affinity group. The enforcing flag may be set on a disabled rule: ask `hard`."""
 
     enabled: bool
@@ -27,8 +27,8 @@ class AffinityGroup(Struct, frozen=True):
     cluster: str
     #: Higher matters more; rounded to 1e-7 by the engine.
     priority: float
-    vms_rule: Rule
-    hosts_rule: Rule
+    vms_rule: AffinityRule
+    hosts_rule: AffinityRule
     vms: tuple[str, ...]
     hosts: tuple[str, ...]
     vm_labels: tuple[str, ...]

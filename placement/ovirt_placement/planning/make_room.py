@@ -36,7 +36,7 @@ _SPARE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomPlan:
     """What it takes to start a VM."""
 
     vm: str
@@ -47,7 +47,9 @@ class Room:
     refusals: tuple[tuple[str, tuple[Reason, ...]], ...] = ()
 
 
-def make_room(snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadline: Deadline = NEVER) -> Room:
+def make_room(
+    snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadline: Deadline = NEVER
+) -> RoomPlan:
     """The migrations after which some host passes every filter for the start of a VM that does not run.
 
     No hard rule that holds is broken on the way. VMs in `frozen` stay where they are.
@@ -60,7 +62,7 @@ def make_room(snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadlin
     certified = certify(snapshot, problem, ordered)
     if host is None or certified.refused is not None:
         plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
-        return Room(vm, None, plan, tuple(_refusals(snapshot, problem, vm)))
+        return RoomPlan(vm, None, plan, tuple(_refusals(snapshot, problem, vm)))
     plan = Plan(
         cluster=cluster,
         strategy=_NAME,
@@ -68,7 +70,7 @@ def make_room(snapshot: Snapshot, vm: str, frozen: Collection[str] = (), deadlin
         proven=proven and not problem.guessed,
         at_least=search.at_least,
     )
-    return Room(vm, host, plan)
+    return RoomPlan(vm, host, plan)
 
 
 def _refusals(snapshot: Snapshot, problem: Problem, vm: str) -> Iterator[tuple[str, tuple[Reason, ...]]]:

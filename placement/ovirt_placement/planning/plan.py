@@ -70,7 +70,7 @@ class Remaining(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...]
 
 
-class Refused(Struct, frozen=True):
+class RefusedStep(Struct, frozen=True):
     """A step that a search took for legal and a rule refuses: the two disagree, and the rule is right."""
 
     step: Step
@@ -78,7 +78,7 @@ class Refused(Struct, frozen=True):
     vetoes: tuple[tuple[str, Reason], ...]
 
 
-class Failure(Struct, frozen=True):
+class LostReservation(Struct, frozen=True):
     """Hosts that must not fail together, and VMs that find no home then."""
 
     hosts: tuple[str, ...]
@@ -91,7 +91,7 @@ class Reservation(Struct, frozen=True):
     """What becomes of an HA reservation that a plan was to restore."""
 
     #: What is not survived at the end of the plan.
-    lost: tuple[Failure, ...]
+    lost: tuple[LostReservation, ...]
     #: Whether all failures were judged.
     known: bool
     #: No legal migrations leave fewer VMs without a home, and none that leave as few are fewer.
@@ -108,7 +108,7 @@ class Plan(Struct, frozen=True, dict=True):
     #: Every violation that stays, of every family; what the plan was not asked to repair as well.
     remaining: tuple[Remaining, ...] = ()
     #: Steps that were dropped.
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedStep, ...] = ()
     #: Targets whose headroom is given up, for a hard rule.
     crowded: tuple[str, ...] = ()
     #: No plan breaks fewer hard rules, none of these fewer soft ones by priority, and none of these has fewer

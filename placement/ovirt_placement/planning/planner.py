@@ -14,8 +14,8 @@ from ovirt_placement.planning.assignment.least import least_migrations
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ha_repair.restore import Asked, restored
 from ovirt_placement.planning.legality import legal
-from ovirt_placement.planning.ordering.schedule import Limits, schedule
-from ovirt_placement.planning.plan import Plan, Refused, Step
+from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.plan import Plan, RefusedStep, Step
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTHING_REFUSED, PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
@@ -85,7 +85,7 @@ def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
         end = End(snapshot, problem, asking.frozen, proven=True)
         left = remains(end, deadline, explained=asking.explained)
         return Plan(cluster=cluster, strategy=asking.strategy.name, remaining=left)
-    dropped: dict[tuple[str, str], Refused] = {}
+    dropped: dict[tuple[str, str], RefusedStep] = {}
     harmful: set[tuple[str, str]] = set()
     attempt = asking.attempt(problem, deadline)
     for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
@@ -120,7 +120,7 @@ class _Asking(NamedTuple):
         return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
 
     def plan(
-        self, attempt: _Attempt, dropped: tuple[Refused, ...], harmful: frozenset[str], deadline: Deadline
+        self, attempt: _Attempt, dropped: tuple[RefusedStep, ...], harmful: frozenset[str], deadline: Deadline
     ) -> Plan:
         """What is said of the last attempt; `harmful` are VMs of which moves were left out for HA's sake."""
         problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
@@ -143,7 +143,7 @@ class _Asking(NamedTuple):
             crowded=_crowded(problem, steps),
             proven=proven,
             at_least=solution.at_least if whole and not dropped_any else _at_least(problem, steps),
-            seconds=schedule(steps, Limits()).makespan,
+            seconds=schedule(steps, ScheduleLimits()).makespan,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ovirt_placement.planning.assignment.choice import Choice, Routing, Strategy
+from ovirt_placement.planning.assignment.choice import Routing, Strategy, StrategyChoice
 from ovirt_placement.planning.assignment.least import least_migrations
 from ovirt_placement.planning.assignment.spread import spread
 from ovirt_placement.planning.deadline import Deadline
@@ -66,14 +66,14 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Solution:
     return Solution(tuple(map(OrderedMove, moves, waits(problem, moves))), proven, at_least)
 
 
-def _well_bounded(problem: Problem, choice: Choice) -> Choice:
+def _well_bounded(problem: Problem, choice: StrategyChoice) -> StrategyChoice:
     bound = value_of(choice.bound)
     migrations = least_migrations(problem, bound, bound)
     return replace(choice, bound=choice.bound._replace(migrations=migrations))
 
 
 def _improved(
-    problem: Problem, moves: _Moves, choice: Choice, strategy: Strategy, deadline: Deadline
+    problem: Problem, moves: _Moves, choice: StrategyChoice, strategy: Strategy, deadline: Deadline
 ) -> _Moves:
     """By all that is known, in turn, as long as the bound is open, there is time, and any of it helps."""
     bound = value_of(choice.bound)
@@ -85,7 +85,7 @@ def _improved(
         moves = better
 
 
-def _to_better_ends(problem: Problem, moves: _Moves, choice: Choice, deadline: Deadline) -> _Moves:
+def _to_better_ends(problem: Problem, moves: _Moves, choice: StrategyChoice, deadline: Deadline) -> _Moves:
     """The end that the moves lead to is made better, and a way is looked for to where that leads."""
     worth = value(problem, moves)
     while choice.further is not None and worth > value_of(choice.bound) and not deadline.over:
@@ -130,7 +130,7 @@ def _onwards(problem: Problem, moves: _Moves, strategy: Strategy, deadline: Dead
     return moves
 
 
-def _best_moves(problem: Problem, choice: Choice, deadline: Deadline) -> _Moves:
+def _best_moves(problem: Problem, choice: StrategyChoice, deadline: Deadline) -> _Moves:
     """To the end that was chosen, if it is reached straight; else to the one with the shortest way there."""
     best = _moves(problem, choice.where, deadline)
     trying = deadline.within(_OTHERS_SHARE)

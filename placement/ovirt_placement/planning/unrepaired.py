@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
 from ovirt_placement.planning.deadline import Deadline
-from ovirt_placement.planning.explain.elements import Element, Kind
+from ovirt_placement.planning.explain.elements import Element, ElementKind
 from ovirt_placement.planning.explain.refusals import refusals
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Remaining
@@ -117,8 +117,8 @@ def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
         asks = element.goal.constraint.asks
         return Obstacle(ObstacleKind.RULE, shared, groups=element.ids, asks=asks)
     first = element.ids[0]
-    if element.kind is Kind.STAYS:
+    if element.kind is ElementKind.STAYS:
         return end.stays(first) or Obstacle(ObstacleKind.STAYS, (first,))
-    if element.kind is Kind.TARGETS:
+    if element.kind is ElementKind.TARGETS:
         return Obstacle(ObstacleKind.TARGETS, (first,), tuple(sorted(end.problem.targets[first])))
     return Obstacle(ObstacleKind.MEMORY, hosts=(first,), available=end.problem.free_mb[first])

@@ -11,7 +11,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.legality import legal, vetoes
 from ovirt_placement.planning.ordering.duration import Pace, step_seconds
 from ovirt_placement.planning.ordering.order import OrderedMove
-from ovirt_placement.planning.plan import Refused, Step, StepPurpose
+from ovirt_placement.planning.plan import RefusedStep, Step, StepPurpose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.rules.world import World
@@ -44,10 +44,10 @@ def apply(snapshot: Snapshot, step: Step) -> Snapshot:
     return World(snapshot).moved(step.vms, step.target).snapshot
 
 
-def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], Refused]:
+def refusal(snapshot: Snapshot, cluster: str, step: Step) -> dict[tuple[str, str], RefusedStep]:
     """A step that the rules refuse in this state, by each VM and host that is not to be tried again."""
     found = tuple((rule.name, reason) for rule, reason in vetoes(snapshot, cluster, step.vms, step.target))
-    return dict.fromkeys(((vm, step.target) for vm in step.vms), Refused(step=step, vetoes=found))
+    return dict.fromkeys(((vm, step.target) for vm in step.vms), RefusedStep(step=step, vetoes=found))
 
 
 def _step(placement: ProblemPlacement, ordered: OrderedMove) -> Step:

@@ -9,11 +9,11 @@ from enum import StrEnum
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.reasons import Reason
-from ovirt_placement.rules.verdict import BalanceRequest, Move, Request, Verdict, Weight
+from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest, Request, Verdict, Weight
 
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
 Ranking = Callable[[Snapshot, Request], tuple[Weight, ...]]
-Balance = Callable[[Snapshot, BalanceRequest], Move | None]
+Balance = Callable[[Snapshot, BalanceRequest], BalanceMove | None]
 
 
 class UnitKind(StrEnum):

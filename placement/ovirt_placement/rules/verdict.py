@@ -67,7 +67,7 @@ class BalanceRequest(Record, frozen=True):
     overloaded_minutes: Mapping[str, float] = {}
 
 
-class Move(Record, frozen=True):
+class BalanceMove(Record, frozen=True):
     """A VM to migrate and the hosts that may take it, the best first."""
 
     vm: str

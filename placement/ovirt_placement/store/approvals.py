@@ -11,7 +11,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.schema import approvals, now, waiting_plans
 
 
-class Move(NamedTuple):
+class ApprovedMove(NamedTuple):
     """One step of a plan: VMs, in order, with the host that each leaves, and where they go."""
 
     vms: tuple[str, ...]
@@ -25,7 +25,7 @@ class WaitingPlan(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str
     #: Its digest.
     plan: str
-    moves: tuple[Move, ...]
+    moves: tuple[ApprovedMove, ...]
     #: It, as an administrator reads it.
     text: str
     #: Seconds since the epoch, by the database's clock.
@@ -37,7 +37,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster: str
     plan: str
-    moves: tuple[Move, ...]
+    moves: tuple[ApprovedMove, ...]
     set_by: str
     #: Seconds since the epoch, by the database's clock.
     set_at: float
@@ -48,7 +48,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 class ApprovalStore(StoreAccess):
     """What waits and what was approved of, in one engine's clusters, in a database."""
 
-    def offer(self, cluster: str, plan: str, moves: tuple[Move, ...], text: str) -> bool:
+    def offer(self, cluster: str, plan: str, moves: tuple[ApprovedMove, ...], text: str) -> bool:
         """Let a plan wait in place of the one that waited in its cluster; whether it is another one.
 
         As `withdraw` it is the leader's: raises `LeaseLost` if it leads no more.
@@ -88,7 +88,7 @@ class ApprovalStore(StoreAccess):
             rows.execute(rows.insert_or_update(approvals, {"cluster": row.cluster, **values}, values))
         return WaitingPlan(**_with_moves(row))
 
-    def order(self, cluster: str, plan: str, moves: tuple[Move, ...], *, set_by: str) -> None:
+    def order(self, cluster: str, plan: str, moves: tuple[ApprovedMove, ...], *, set_by: str) -> None:
         """Approve of a plan that need not wait, in place of what was approved of in its cluster."""
         values = {"plan": plan, "moves": moves, "set_by": set_by, "set_at": now()}
         with self._transaction() as rows:
@@ -105,5 +105,5 @@ class ApprovalStore(StoreAccess):
 
 def _with_moves(row: Row[Any]) -> dict[str, Any]:
     """The fields of a row; JSON knows lists alone."""
-    moves = tuple(Move(tuple(vms), tuple(sources), target) for vms, sources, target in row.moves)
+    moves = tuple(ApprovedMove(tuple(vms), tuple(sources), target) for vms, sources, target in row.moves)
     return {**row._asdict(), "moves": moves}

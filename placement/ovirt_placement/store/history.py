@@ -31,7 +31,7 @@ class RuleAfterwards(msgspec.Struct, frozen=True):
     holds: bool
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class StepOutcome(msgspec.Struct, frozen=True):
     """What a step has brought, seen after its end."""
 
     #: How many rules it has repaired.
@@ -55,7 +55,7 @@ class HeldStep(msgspec.Struct, frozen=True):
     updated: float
 
 
-class Migration(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedMigration(msgspec.Struct, frozen=True, kw_only=True):
     """A migration that was meant, and what is known of it."""
 
     vm: str
@@ -71,7 +71,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     plan: str | None
     step: int | None
-    outcome: Outcome | None
+    outcome: StepOutcome | None
 
     @property
     def seconds(self) -> float:
@@ -95,7 +95,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: When it was made for the first time and the last, in seconds since the epoch, by the database's clock.
     created: float
     updated: float
-    migrations: tuple[Migration, ...] = ()
+    migrations: tuple[RecordedMigration, ...] = ()
     held: tuple[HeldStep, ...] = ()
 
 
@@ -107,7 +107,7 @@ class EndedStep(msgspec.Struct, frozen=True, kw_only=True):
     step: int
     #: The step as the plan has it.
     document: dict[str, Any]
-    migrations: tuple[Migration, ...]
+    migrations: tuple[RecordedMigration, ...]
 
     @property
     def done(self) -> bool:
@@ -135,7 +135,7 @@ class HistoryStore(StoreAccess):
                 again = {**values, "times": held_steps.c.times + 1}
                 rows.execute(rows.insert_or_update(held_steps, {**key, **values}, again))
 
-    def record_outcome(self, correlation_ids: Iterable[str], outcome: Outcome) -> None:
+    def record_outcome(self, correlation_ids: Iterable[str], outcome: StepOutcome) -> None:
         """Write down what the migrations of one step have brought together."""
         with self._leading() as rows:
             found = intents.c.correlation_id.in_(list(correlation_ids))
@@ -185,7 +185,7 @@ class HistoryStore(StoreAccess):
         with self._transaction() as rows:
             return _plans(rows, plans.c.id.startswith(prefix, autoescape=True))
 
-    def unplanned(self, *, since_seconds: float) -> tuple[Migration, ...]:
+    def unplanned(self, *, since_seconds: float) -> tuple[RecordedMigration, ...]:
         """List lately changed migrations of which no plan is known, the oldest first."""
         with self._transaction() as rows:
             known = rows.select(plans, plans.c.id)
@@ -209,17 +209,17 @@ def _plans(rows: EngineRows, condition: ColumnElement[bool]) -> tuple[PlanRecord
     )
 
 
-def _migrations(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Migration, ...]:
-    columns = _columns_of(intents, Migration)
+def _migrations(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[RecordedMigration, ...]:
+    columns = _columns_of(intents, RecordedMigration)
     found = rows.execute(rows.select(intents, *columns).where(*conditions).order_by(intents.c.id))
     return tuple(map(_migration, found))
 
 
-def _migration(row: Row[Any]) -> Migration:
-    outcome = None if row.outcome is None else msgspec.convert(row.outcome, Outcome)
+def _migration(row: Row[Any]) -> RecordedMigration:
+    outcome = None if row.outcome is None else msgspec.convert(row.outcome, StepOutcome)
     cause = row.cause and Cause(row.cause)
     known = {"state": IntentState(row.state), "cause": cause, "outcome": outcome}
-    return Migration(**{**row._asdict(), **known})
+    return RecordedMigration(**{**row._asdict(), **known})
 
 
 def _columns_of(table: Table, record: type[msgspec.Struct]) -> tuple[ColumnElement[Any], ...]:

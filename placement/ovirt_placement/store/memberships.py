@@ -17,7 +17,7 @@ from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import lost_memberships, memberships, now
 
 
-class Kind(StrEnum):
+class MembershipKind(StrEnum):
     """What a VM is a member of."""
 
     GROUP = "group"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class Membership(NamedTuple):
-    kind: Kind
+    kind: MembershipKind
     id: str
     name: str
 
@@ -39,14 +39,14 @@ class Seen(msgspec.Struct, frozen=True):
     member_of: tuple[Membership, ...]
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostMembership(msgspec.Struct, frozen=True):
     """One membership that a VM had in a cluster which it left; names as they were then."""
 
     vm: str
     vm_name: str
     cluster: str
     cluster_name: str
-    kind: Kind
+    kind: MembershipKind
     id: str
     name: str
     #: When that was noticed, in seconds since the epoch, by the database's clock.
@@ -62,8 +62,8 @@ class MembershipChange(msgspec.Struct, frozen=True):
     seen: tuple[Seen, ...] = ()
     #: VMs without any membership now.
     without: tuple[str, ...] = ()
-    lost: tuple[Lost, ...] = ()
-    regained: tuple[Lost, ...] = ()
+    lost: tuple[LostMembership, ...] = ()
+    regained: tuple[LostMembership, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -79,12 +79,14 @@ class MembershipStore(StoreAccess):
             found = rows.execute(rows.select(memberships))
             return {row.vm: _seen(row) for row in found}
 
-    def lost(self) -> tuple[Lost, ...]:
+    def lost(self) -> tuple[LostMembership, ...]:
         """What was lost and not regained or forgotten since, the oldest first."""
         order = (lost_memberships.c.since, *lost_memberships.primary_key)
         with self._transaction() as rows:
             found = rows.execute(rows.select(lost_memberships).order_by(*order))
-            return tuple(Lost(**{**row._asdict(), "kind": Kind(row.kind)}) for row in found)
+            return tuple(
+                LostMembership(**{**row._asdict(), "kind": MembershipKind(row.kind)}) for row in found
+            )
 
     def change(self, change: MembershipChange) -> None:
         """Write down what a look found, all of it or nothing."""
@@ -113,11 +115,13 @@ class MembershipStore(StoreAccess):
 
 
 def _seen(row: Row[Any]) -> Seen:
-    member_of = tuple(Membership(Kind(kind), identity, name) for kind, identity, name in row.member_of)
+    member_of = tuple(
+        Membership(MembershipKind(kind), identity, name) for kind, identity, name in row.member_of
+    )
     return Seen(row.vm, row.cluster, row.cluster_name, member_of)
 
 
-def _delete(rows: EngineRows, entries: Iterable[Lost]) -> None:
+def _delete(rows: EngineRows, entries: Iterable[LostMembership]) -> None:
     table: Any = lost_memberships.c
     for one in entries:
         here = (table.vm == one.vm, table.kind == one.kind.value, table.name == one.name)

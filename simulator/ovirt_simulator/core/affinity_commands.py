@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 
 from . import refusals
 from .affinity import shown_priority
@@ -22,7 +22,7 @@ from .entities import ADMIN, AffinityGroup, Caller, Host, Vm
 from .event_codes import EventCode, EventType
 from .rejections import Rejected
 
-DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 class Members(StrEnum):
@@ -45,8 +45,8 @@ class AffinityGroupEdit(msgspec.Struct, frozen=True, kw_only=True):
     #: The engine rounds to 1e-7.
     priority: float | None = None
     cluster: str | None = None
-    vms_rule: Rule | None = None
-    hosts_rule: Rule | None = None
+    vms_rule: AffinityRule | None = None
+    hosts_rule: AffinityRule | None = None
     vms: Sequence[str] | None = None
     hosts: Sequence[str] | None = None
     vm_labels: Sequence[str] | None = None

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from lxml import etree
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.http import guids, json_form, limits
 from ovirt_simulator.http.answers import fault, usage
 
@@ -123,7 +123,7 @@ def compatibility(body: Body) -> str | None:
     return None if None in numbers else "{}.{}".format(*numbers)
 
 
-def rule(body: Body, tag: str, present: Rule, *, legacy: bool = False) -> Rule | None:
+def rule(body: Body, tag: str, present: AffinityRule, *, legacy: bool = False) -> AffinityRule | None:
     """Read a rule of an affinity group over the present one; None when the body says nothing of it.
 
     As the engine maps it: `enabled=false` disables; `enabled=true` without `positive` changes nothing. With
@@ -135,7 +135,7 @@ def rule(body: Body, tag: str, present: Rule, *, legacy: bool = False) -> Rule |
     if part is None and (not legacy or (positive is None and enforcing is None)):
         return None
     disabled = part is not None and part.boolean("enabled") is False
-    return Rule(
+    return AffinityRule(
         enabled=not disabled and (present.enabled or positive is not None),
         positive=present.positive if positive is None else positive,
         enforcing=present.enforcing if enforcing is None else enforcing,

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.store.approvals import ApprovalStore, Move
+from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
 
-MOVES = (Move(("a",), ("h1",), "h2"),)
+MOVES = (ApprovedMove(("a",), ("h1",), "h2"),)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
+from ovirt_placement.store.history import HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Intent, Store
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_simulator.core.engine import Engine
@@ -79,7 +79,9 @@ class Bench:
         intent = self.prepare()
         self.store.accept(intent.id)
         self.store.finish(intent.id)
-        self.history.record_outcome([intent.correlation_id], Outcome(1, (RuleAfterwards("g1", "web", True),)))
+        self.history.record_outcome(
+            [intent.correlation_id], StepOutcome(1, (RuleAfterwards("g1", "web", True),))
+        )
 
     def ask(self, *arguments: str) -> str:
         assert main([*arguments, "--config", str(self.configuration)]) == 0

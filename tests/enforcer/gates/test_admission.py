@@ -22,7 +22,7 @@ from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
 from ovirt_enforcer.gates.catalogue import GATES
 from ovirt_enforcer.gates.gate import Gate
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.migrating.executor import Task
+from ovirt_enforcer.migrating.executor import MigrationTask
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.intents import IntentState
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
@@ -121,8 +121,8 @@ def test_only_what_takes_an_admitted_step_asks_the_engine_for_a_migration() -> N
     assert [(file, function.name) for file, function in callers] == [("executor.py", "_request")]
     annotation = callers[0][1].args.args[1].annotation
     assert isinstance(annotation, ast.Name)
-    assert annotation.id == Task.__name__
-    assert get_type_hints(Task)["admitted"] is Admitted
+    assert annotation.id == MigrationTask.__name__
+    assert get_type_hints(MigrationTask)["admitted"] is Admitted
 
 
 def _name(gate: Gate) -> str:

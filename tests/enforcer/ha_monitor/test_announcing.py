@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_enforcer.ha_monitor.announcing import Announced, due
-from ovirt_enforcer.ha_monitor.verdict import State
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.ha_monitor.verdict import ReservationState
+from ovirt_enforcer.notifications.kinds import NoticeKind
 
 HOLD = 60.0
 DAY = 24 * 3600.0
@@ -15,9 +15,9 @@ DAY = 24 * 3600.0
 EVERY = 30.0
 
 
-def told(states: list[State]) -> list[tuple[float, Kind]]:
+def told(states: list[ReservationState]) -> list[tuple[float, NoticeKind]]:
     """What is said, and when, if a look after another shows these states."""
-    said: list[tuple[float, Kind]] = []
+    said: list[tuple[float, NoticeKind]] = []
     since = 0.0
     for number, state in enumerate(states):
         now = number * EVERY
@@ -30,55 +30,60 @@ def told(states: list[State]) -> list[tuple[float, Kind]]:
     return said
 
 
-SAFE, UNSAFE, UNKNOWN, OFF = State.SAFE, State.UNSAFE, State.UNKNOWN, State.OFF
+SAFE, UNSAFE, UNKNOWN, OFF = (
+    ReservationState.SAFE,
+    ReservationState.UNSAFE,
+    ReservationState.UNKNOWN,
+    ReservationState.OFF,
+)
 
 
-def kinds(states: list[State]) -> list[Kind]:
+def kinds(states: list[ReservationState]) -> list[NoticeKind]:
     return [kind for _, kind in told(states)]
 
 
 def test_each_is_told_once() -> None:
     assert kinds([SAFE] * 9) == []
     assert told([SAFE, *[UNSAFE] * 9, *[SAFE] * 9]) == [
-        (EVERY, Kind.HA_ALERT),
-        (10 * EVERY + HOLD, Kind.HA_ALL_CLEAR),
+        (EVERY, NoticeKind.HA_ALERT),
+        (10 * EVERY + HOLD, NoticeKind.HA_ALL_CLEAR),
     ]
 
 
 def test_an_alert_that_lasts_is_told_again_after_a_day() -> None:
     found = told([UNSAFE] * int(2.5 * DAY / EVERY))
-    assert found == [(0.0, Kind.HA_ALERT), (DAY, Kind.HA_ALERT), (2 * DAY, Kind.HA_ALERT)]
+    assert found == [(0.0, NoticeKind.HA_ALERT), (DAY, NoticeKind.HA_ALERT), (2 * DAY, NoticeKind.HA_ALERT)]
 
 
 def test_what_is_unknown_clears_nothing_and_is_told_once() -> None:
-    assert kinds([UNSAFE, *[UNKNOWN] * 99, *[UNSAFE] * 99]) == [Kind.HA_ALERT, Kind.HA_UNKNOWN]
+    assert kinds([UNSAFE, *[UNKNOWN] * 99, *[UNSAFE] * 99]) == [NoticeKind.HA_ALERT, NoticeKind.HA_UNKNOWN]
     assert kinds([UNSAFE, *[UNKNOWN] * 9, *[SAFE] * 9]) == [
-        Kind.HA_ALERT,
-        Kind.HA_UNKNOWN,
-        Kind.HA_ALL_CLEAR,
+        NoticeKind.HA_ALERT,
+        NoticeKind.HA_UNKNOWN,
+        NoticeKind.HA_ALL_CLEAR,
     ]
     assert kinds([UNKNOWN, SAFE, UNKNOWN, SAFE]) == []
 
 
 def test_a_reservation_that_is_switched_off_takes_the_alert_back() -> None:
-    assert kinds([UNSAFE, *[OFF] * 9]) == [Kind.HA_ALERT, Kind.HA_ALL_CLEAR]
+    assert kinds([UNSAFE, *[OFF] * 9]) == [NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR]
     assert kinds([OFF] * 9) == []
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(State)), st.integers(1, 40)), max_size=60))
-def test_what_was_said_last_is_true_in_the_end(runs: list[tuple[State, int]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(list(ReservationState)), st.integers(1, 40)), max_size=60))
+def test_what_was_said_last_is_true_in_the_end(runs: list[tuple[ReservationState, int]]) -> None:
     """Once a state has lasted, it is what was said last; and an alert is reported at once."""
     states = [state for state, times in runs for _ in range(times)]
     for end in (SAFE, UNSAFE, UNKNOWN):
         found = kinds([*states, *[end] * (int(3600 / EVERY) + 2)])
-        known = [kind for kind in found if kind is not Kind.HA_UNKNOWN]
+        known = [kind for kind in found if kind is not NoticeKind.HA_UNKNOWN]
         if end is SAFE:
-            assert not found or found[-1] is Kind.HA_ALL_CLEAR
+            assert not found or found[-1] is NoticeKind.HA_ALL_CLEAR
         elif end is UNSAFE:
-            assert known[-1] is Kind.HA_ALERT
+            assert known[-1] is NoticeKind.HA_ALERT
         else:
-            assert found[-1] is Kind.HA_UNKNOWN
-        assert not known or known[0] is Kind.HA_ALERT or found[0] is Kind.HA_UNKNOWN
+            assert found[-1] is NoticeKind.HA_UNKNOWN
+        assert not known or known[0] is NoticeKind.HA_ALERT or found[0] is NoticeKind.HA_UNKNOWN
 
 
 @given(st.integers(1, 20), st.integers(1, 20))

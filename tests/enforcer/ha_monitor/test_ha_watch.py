@@ -11,13 +11,13 @@ import prometheus_client
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, Limits
+from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, WatchLimits
 from ovirt_enforcer.ha_monitor.judging import judge
 from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
-from ovirt_enforcer.ha_monitor.verdict import State
+from ovirt_enforcer.ha_monitor.verdict import ReservationState
 from ovirt_enforcer.notifications.courier import Courier, NumberTaken, Rejected
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_placement.config import DomainSettings, HaSettings
@@ -46,7 +46,7 @@ class Ears:
         self.heard.append(notice)
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[NoticeKind]:
         return [notice.kind for notice in self.heard]
 
 
@@ -58,7 +58,7 @@ class Bench:
         self.statistics_age: float | None = 0.0
         self.ears = Ears()
         self.store = HaAnnouncementStore(url, engine="default", patience_seconds=5)
-        self._told = Notifications([Courier(self.ears, Kind)], "default")
+        self._told = Notifications([Courier(self.ears, NoticeKind)], "default")
         self.restart()
 
     def restart(self, settings: HaSettings = NO_DOMAINS) -> None:
@@ -69,7 +69,7 @@ class Bench:
             ledger,
             HaMetrics(self.registry),
             settings,
-            Limits(hold=60.0, statistics=120.0, pause=60.0),
+            WatchLimits(hold=60.0, statistics=120.0, pause=60.0),
             clock=lambda: self.now,
             epoch=lambda: self.epoch,
             statistics_age=lambda: self.statistics_age,
@@ -113,7 +113,7 @@ def test_old_statistics_prove_nothing_and_clear_nothing(bench: Bench) -> None:
         bench.now += 61.0
         bench.show(STATE)
         eventually(bench.delivered)
-    assert bench.ears.kinds == [Kind.HA_ALERT, Kind.HA_UNKNOWN]
+    assert bench.ears.kinds == [NoticeKind.HA_ALERT, NoticeKind.HA_UNKNOWN]
     assert bench.ears.heard[1].facts["reason"] == "the statistics are 121 s old"
     assert bench.value("safe", cluster="blue") != bench.value("safe", cluster="blue")  # NaN
     bench.statistics_age = 119.0
@@ -121,7 +121,7 @@ def test_old_statistics_prove_nothing_and_clear_nothing(bench: Bench) -> None:
     bench.now += 121.0
     bench.show(STATE)
     eventually(bench.delivered)
-    assert bench.ears.kinds[2:] == [Kind.HA_ALL_CLEAR]
+    assert bench.ears.kinds[2:] == [NoticeKind.HA_ALL_CLEAR]
     assert bench.value("safe", cluster="blue") == 1
 
 
@@ -133,7 +133,7 @@ def test_a_restart_and_another_epoch_tell_nothing_again(bench: Bench) -> None:
     bench.epoch = 2
     bench.show(UNSAFE)
     eventually(bench.delivered)
-    assert bench.ears.kinds == [Kind.HA_ALERT]
+    assert bench.ears.kinds == [NoticeKind.HA_ALERT]
 
 
 def test_what_was_judged_in_another_epoch_is_not_told(bench: Bench) -> None:
@@ -151,7 +151,7 @@ def test_what_nobody_took_is_offered_again(bench: Bench) -> None:
         bench.now += 61.0
         bench.show(UNSAFE)
     eventually(bench.delivered)
-    assert bench.ears.kinds == [Kind.HA_ALERT]
+    assert bench.ears.kinds == [NoticeKind.HA_ALERT]
 
 
 def test_a_number_that_is_taken_is_replaced(bench: Bench) -> None:
@@ -172,7 +172,7 @@ def test_a_reservation_that_is_switched_off_takes_its_alert_back(bench: Bench) -
     bench.now += 61.0
     bench.show(off)
     eventually(bench.delivered)
-    assert bench.ears.kinds == [Kind.HA_ALERT, Kind.HA_ALL_CLEAR]
+    assert bench.ears.kinds == [NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR]
     assert bench.value("safe", cluster="blue") is None
 
 
@@ -184,8 +184,8 @@ def test_a_cluster_that_is_gone_is_told_of_without_its_id(bench: Bench) -> None:
     bench.show(gone)
     eventually(bench.delivered)
     assert [(notice.kind, notice.cluster) for notice in bench.ears.heard] == [
-        (Kind.HA_ALERT, "c1"),
-        (Kind.HA_ALL_CLEAR, None),
+        (NoticeKind.HA_ALERT, "c1"),
+        (NoticeKind.HA_ALL_CLEAR, None),
     ]
 
 
@@ -194,9 +194,9 @@ def domains(**hosts: tuple[str, ...]) -> HaSettings:
 
 
 def test_a_failure_domain_fails_whole() -> None:
-    assert judge(STATE, "c1", NO_DOMAINS).state is State.SAFE
+    assert judge(STATE, "c1", NO_DOMAINS).state is ReservationState.SAFE
     found = judge(STATE, "c1", domains(rack=("h1", "h2"), spare=("h3",)))
-    assert (found.state, found.failures_survived, found.vms_without_home) == (State.UNSAFE, 1, 1)
+    assert (found.state, found.failures_survived, found.vms_without_home) == (ReservationState.UNSAFE, 1, 1)
     assert (
         "if failure domain rack failed, no home would be left for 1 VM (6144 MiB): " in found.facts["losses"]
     )
@@ -206,7 +206,7 @@ def test_a_failure_domain_fails_whole() -> None:
 def test_a_domain_that_nobody_knows_makes_the_answer_unknown() -> None:
     found = judge(STATE, "c1", domains(rack=("h1", "h9")))
     assert (found.state, found.facts["reason"]) == (
-        State.UNKNOWN,
+        ReservationState.UNKNOWN,
         '[ha] domain "rack": no host "h9"',
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ovirt_enforcer.migrating.executor import Executor, Task
+from ovirt_enforcer.migrating.executor import Executor, MigrationTask
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -63,10 +63,10 @@ class Bench:
         settings = EnforcerSettings(mode=Mode.ENFORCE)
         return Executor(connection, self.store, settings, self.clock, lambda epoch: self.leads)
 
-    def task(self, fresh_until: float) -> Task:
+    def task(self, fresh_until: float) -> MigrationTask:
         """The step that repairs the pair; nobody else leads."""
         admitted = gates().admit(STATE, CLUSTER, STEP)
-        return Task(admitted, "plan", 1, STATE, None, fresh_until)  # type: ignore[arg-type]
+        return MigrationTask(admitted, "plan", 1, STATE, None, fresh_until)  # type: ignore[arg-type]
 
     def clock(self) -> float:
         return self.now

@@ -11,7 +11,7 @@ import pytest
 from ovirt_enforcer.notifications import engine_events
 from ovirt_enforcer.notifications.courier import NotDelivered, NumberTaken, Rejected
 from ovirt_enforcer.notifications.engine_events import EngineEvents
-from ovirt_enforcer.notifications.kinds import Kind
+from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notice import Notice
 from ovirt_enforcer.notifications.settings import NotificationSettings
 from ovirt_placement.config import EngineSettings
@@ -22,7 +22,9 @@ from tests.builders import cluster, host, snapshot
 from tests.configuration import write_password
 from tests.scenarios.stage import START
 
-NOTICE = Notice(Kind.RULE_BROKEN, {"engine": "e", "cluster": "blue", "rule": "affinity group near"}, "c1")
+NOTICE = Notice(
+    NoticeKind.RULE_BROKEN, {"engine": "e", "cluster": "blue", "rule": "affinity group near"}, "c1"
+)
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: Engi
 
 def test_a_number_that_somebody_else_has_used_loses_nothing(engine: Engine, channel: EngineEvents) -> None:
     channel.send(NOTICE)
-    channel.send(replace(NOTICE, kind=Kind.RULE_REPAIRED))
+    channel.send(replace(NOTICE, kind=NoticeKind.RULE_REPAIRED))
     assert ours(engine) == [
         "affinity group near in cluster blue is broken",
         "affinity group near in cluster blue holds again",

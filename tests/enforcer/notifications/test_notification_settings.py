@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
@@ -19,12 +19,12 @@ def settings(**notifications: Any) -> EnforcerSettings:
 
 def test_a_sentence_is_ones_own() -> None:
     own = settings(sentences={"plan_waits": "$engine: look at $plan, it costs $$"}).notifications
-    assert own.sentence(Kind.PLAN_WAITS, {"engine": "e", "plan": "p1"}) == "e: look at p1, it costs $"
-    assert own.sentence(Kind.ENGINE_BACK, {"engine": "e"}) == "engine e answers again"
+    assert own.sentence(NoticeKind.PLAN_WAITS, {"engine": "e", "plan": "p1"}) == "e: look at p1, it costs $"
+    assert own.sentence(NoticeKind.ENGINE_BACK, {"engine": "e"}) == "engine e answers again"
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_sentence_can_be_said(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", NoticeKind)
+def test_every_sentence_can_be_said(kind: NoticeKind) -> None:
     facts = dict.fromkeys(ABOUT[kind].facts, "something")
     assert "$" not in settings().notifications.sentence(kind, {"engine": "e", **facts})
 

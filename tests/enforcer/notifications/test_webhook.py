@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 from ovirt_enforcer.notifications.courier import Courier, NotDelivered, Rejected
-from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.notifications.settings import NotificationSettings, WebhookSettings
@@ -33,7 +33,7 @@ def webhook(url: str, **fields: Any) -> Webhook:
     return Webhook(WebhookSettings(url=url, **fields), SETTINGS.sentence)
 
 
-def notice(kind: Kind, at: float = 1_790_000_000.0) -> Notice:
+def notice(kind: NoticeKind, at: float = 1_790_000_000.0) -> Notice:
     return Notice(kind, {**FACTS, "engine": "default"}, at=at)
 
 
@@ -49,8 +49,8 @@ def receiver() -> Iterator[Receiver]:
 
 def test_an_alert_begins_and_the_same_one_ends(receiver: Receiver) -> None:
     channel = webhook(receiver.url)
-    channel.send(notice(Kind.HA_ALERT))
-    channel.send(notice(Kind.HA_ALL_CLEAR, at=1_790_000_600.0))
+    channel.send(notice(NoticeKind.HA_ALERT))
+    channel.send(notice(NoticeKind.HA_ALL_CLEAR, at=1_790_000_600.0))
     first, second = (received.alerts for received in receiver.received)
     begun = {alert["labels"]["alertname"]: alert for alert in first}["HaReservation"]
     assert begun["labels"] == {
@@ -72,8 +72,8 @@ def test_an_alert_begins_and_the_same_one_ends(receiver: Receiver) -> None:
     assert moment(ended["endsAt"]) == datetime.fromtimestamp(1_790_000_600, UTC)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_every_kind_has_a_form(receiver: Receiver, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", NoticeKind)
+def test_every_kind_has_a_form(receiver: Receiver, kind: NoticeKind) -> None:
     webhook(receiver.url).send(notice(kind))
     (received,) = receiver.received
     assert received.alerts
@@ -100,7 +100,7 @@ def test_who_may_take_it_later_is_told_from_who_will_not(
 ) -> None:
     receiver.answers = itertools.repeat([answer])
     with pytest.raises(error, match=rf"127\.0\.0\.1:{receiver.port}"):
-        webhook(receiver.url).send(notice(Kind.ENGINE_AWAY))
+        webhook(receiver.url).send(notice(NoticeKind.ENGINE_AWAY))
     assert len(receiver.received) == 1
 
 
@@ -108,7 +108,7 @@ def test_nobody_listens_is_for_later() -> None:
     with receiving() as gone:
         url = gone.url
     with pytest.raises(NotDelivered):
-        webhook(url).send(notice(Kind.ENGINE_AWAY))
+        webhook(url).send(notice(NoticeKind.ENGINE_AWAY))
 
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -132,7 +132,7 @@ def test_an_answer_without_end_is_not_taken_in(
     receiver.answers = itertools.repeat(itertools.chain([start], itertools.repeat(again)))
     channel = webhook(receiver.url, timeout_seconds=60)
     with pytest.raises(error) if error else nullcontext():
-        channel.send(notice(Kind.ENGINE_AWAY))
+        channel.send(notice(NoticeKind.ENGINE_AWAY))
     # What stands in the sockets' buffers was sent as well.
     eventually(lambda: receiver.hung_up == 1)
     assert receiver.sent < 2**24
@@ -156,14 +156,14 @@ def test_an_answer_that_comes_in_drops_is_not_waited_for(
     receiver.answers = itertools.repeat(itertools.chain([start], dripping(receiver, drop)))
     channel = webhook(receiver.url, timeout_seconds=0.5)
     with pytest.raises(error) if error else nullcontext():
-        channel.send(notice(Kind.ENGINE_AWAY))
+        channel.send(notice(NoticeKind.ENGINE_AWAY))
     assert not receiver.over.is_set()
 
 
 def test_a_token_is_sent(receiver: Receiver, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("secret\n")
-    webhook(receiver.url, token_file=file).send(notice(Kind.ENGINE_AWAY))
+    webhook(receiver.url, token_file=file).send(notice(NoticeKind.ENGINE_AWAY))
     assert "Authorization: Bearer secret" in receiver.received[0].head.splitlines()
 
 
@@ -176,9 +176,9 @@ def test_the_receivers_certificate_is_checked(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with receiving(authority.issue_cert("127.0.0.1")) as receiver:
-        webhook(receiver.url, ca_file=tmp_path / "ca.pem").send(notice(Kind.ENGINE_AWAY))
+        webhook(receiver.url, ca_file=tmp_path / "ca.pem").send(notice(NoticeKind.ENGINE_AWAY))
         with pytest.raises(NotDelivered, match="certificate"):
-            webhook(receiver.url).send(notice(Kind.ENGINE_AWAY))
+            webhook(receiver.url).send(notice(NoticeKind.ENGINE_AWAY))
     assert len(receiver.received) == 1
 
 
@@ -186,10 +186,12 @@ def test_a_receiver_that_is_busy_gets_all_in_order_once_it_is_not(receiver: Rece
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     receiver.answers = itertools.chain([[busy], [busy]], itertools.repeat([TAKEN]))
     counted = Counter[tuple[str, str]]()
-    courier = Courier(webhook(receiver.url), Kind, lambda name, result: counted.update([(name, result)]))
+    courier = Courier(
+        webhook(receiver.url), NoticeKind, lambda name, result: counted.update([(name, result)])
+    )
     told = Notifications([courier], "default")
-    told.tell(Kind.RULE_BROKEN, cluster="blue", rule="affinity group near")
-    told.tell(Kind.LEADER_CHANGED, leader="me", epoch="7")
+    told.tell(NoticeKind.RULE_BROKEN, cluster="blue", rule="affinity group near")
+    told.tell(NoticeKind.LEADER_CHANGED, leader="me", epoch="7")
     eventually(lambda: counted["webhook", "delivered"] == 2)
     labels = [alert["labels"] for received in receiver.received[2:] for alert in received.alerts]
     assert [one["alertname"] for one in labels] == ["RuleBroken", "LeaderChanged"]
@@ -212,9 +214,9 @@ class Stuck:
 def test_a_channel_that_hangs_holds_nobody_up_and_keeps_no_more_than_so_many() -> None:
     counted = Counter[str]()
     channel = Stuck()
-    courier = Courier(channel, Kind, lambda name, result: counted.update([result]), most_waiting=5)
+    courier = Courier(channel, NoticeKind, lambda name, result: counted.update([result]), most_waiting=5)
     told = Notifications([courier], "default")
-    receipts = [told.send(notice(Kind.ENGINE_BACK)) for _ in range(50)]
+    receipts = [told.send(notice(NoticeKind.ENGINE_BACK)) for _ in range(50)]
     assert counted["dropped"] in (44, 45)  # one may be on its way
     assert [receipt.over for receipt in receipts].count(False) in (5, 6)
     channel.go.set()
@@ -223,14 +225,14 @@ def test_a_channel_that_hangs_holds_nobody_up_and_keeps_no_more_than_so_many() -
 
 
 def test_what_no_channel_wants_is_delivered() -> None:
-    receipt: Receipt = Notifications().send(notice(Kind.HA_ALERT))
+    receipt: Receipt = Notifications().send(notice(NoticeKind.HA_ALERT))
     assert receipt.delivered
 
 
 def test_a_channel_gets_the_kinds_that_it_is_to_get(receiver: Receiver) -> None:
-    told = Notifications([Courier(webhook(receiver.url), [Kind.HA_ALERT])], "default")
-    assert told.send(notice(Kind.HA_ALL_CLEAR)).delivered
-    alert = told.send(notice(Kind.HA_ALERT))
+    told = Notifications([Courier(webhook(receiver.url), [NoticeKind.HA_ALERT])], "default")
+    assert told.send(notice(NoticeKind.HA_ALL_CLEAR)).delivered
+    alert = told.send(notice(NoticeKind.HA_ALERT))
     eventually(lambda: alert.delivered)
     alerts = [alert for received in receiver.received for alert in received.alerts]
     assert "HaReservation" in {alert["labels"]["alertname"] for alert in alerts}

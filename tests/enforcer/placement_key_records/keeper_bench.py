@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import PlacementKey, StickyCopy, Vm
 from ovirt_placement.store.keys import KeyStore
 from tests import builders
@@ -48,7 +48,7 @@ class Bench:
         self.store = KeyStore(url, engine="default", patience_seconds=30)
         self.now = 0.0
         #: The engine's events of starts, and how often they were read.
-        self.starts: tuple[Event, ...] = ()
+        self.starts: tuple[EngineEvent, ...] = ()
         self.readings = 0
         #: Whether what it sees holds all that keys refer to.
         self.detailed = True
@@ -79,7 +79,7 @@ class Bench:
     def copies(self) -> tuple[StickyCopy, ...]:
         return self.store.records().copies
 
-    def _read_starts(self) -> tuple[Event, ...]:
+    def _read_starts(self) -> tuple[EngineEvent, ...]:
         self.readings += 1
         return self.starts
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.statuses import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
@@ -35,8 +35,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield opened
 
 
-def started(number: int, host: str, at: float) -> Event:
-    return Event(
+def started(number: int, host: str, at: float) -> EngineEvent:
+    return EngineEvent(
         id=number, code=32, severity="normal", time=at, description="", correlation_id=None, vm="v",
         host=host, cluster="c",
     )  # fmt: skip

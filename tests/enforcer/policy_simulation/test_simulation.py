@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_enforcer.policy_simulation.course import Actor, Migration, Outcome, Simulation
+from ovirt_enforcer.policy_simulation.course import Actor, MigrationMade, Simulation, SimulationOutcome
 from ovirt_enforcer.policy_simulation.playing import Cast, play
 from ovirt_enforcer.policy_simulation.simulation import simulate
 from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
@@ -83,7 +83,7 @@ def ways(found: Simulation) -> list[tuple[str, str, str, Actor]]:
 def test_what_is_repaired_once_settles() -> None:
     state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
     found = simulate(state, CLUSTER)
-    assert (found.outcome, found.migrations, found.loop) == (Outcome.SETTLED, 1, None)
+    assert (found.outcome, found.migrations, found.loop) == (SimulationOutcome.SETTLED, 1, None)
 
 
 def test_where_all_is_well_nobody_moves() -> None:
@@ -93,7 +93,7 @@ def test_where_all_is_well_nobody_moves() -> None:
 
 def test_positive_and_negative_groups_that_split_hosts_keep_the_engine_going() -> None:
     found = simulate(SPLIT, CLUSTER)
-    assert found.outcome is Outcome.LOOP
+    assert found.outcome is SimulationOutcome.LOOP
     assert ways(found) == [("c", "h1", "h2", Actor.ENGINE), ("c", "h2", "h1", Actor.ENGINE)]
 
 
@@ -106,7 +106,7 @@ def test_the_groups_that_make_a_loop_are_named_and_no_others() -> None:
 @pytest.mark.parametrize("gone", ["all of them", "these two"])
 def test_without_one_of_the_groups_named_there_is_no_loop(gone: str) -> None:
     parts = [one for one in SPLIT.affinity_groups if one.id != gone]
-    assert simulate(snapshot(*SPLIT.hosts, *SPLIT.vms, *parts), CLUSTER).outcome is Outcome.SETTLED
+    assert simulate(snapshot(*SPLIT.hosts, *SPLIT.vms, *parts), CLUSTER).outcome is SimulationOutcome.SETTLED
 
 
 def test_a_soft_group_draws_a_vm_to_where_the_balance_takes_it_from() -> None:
@@ -133,19 +133,19 @@ def test_what_the_enforcer_is_to_leave_alone_it_leaves_to_the_engine() -> None:
 @pytest.mark.parametrize("properties", [{}, {**EVENLY, "LowUtilization": "20"}])
 def test_without_a_balance_that_evens_out_load_there_is_no_loop(properties: dict[str, str]) -> None:
     found = simulate(drawn_by(cluster(scheduling_properties=properties)), CLUSTER)
-    assert (found.outcome, found.migrations) == (Outcome.SETTLED, 0)
+    assert (found.outcome, found.migrations) == (SimulationOutcome.SETTLED, 0)
     assert Actor.BALANCE not in found.actors
 
 
 def test_a_hard_group_is_not_undone_by_a_balance_that_asks_the_filters() -> None:
     state = drawn_by(cluster(scheduling_properties=EVENLY))
     hard = snapshot(*state.clusters, *state.hosts, *state.vms, group("hard", TOGETHER, "a b"))
-    assert simulate(hard, CLUSTER).outcome is Outcome.SETTLED
+    assert simulate(hard, CLUSTER).outcome is SimulationOutcome.SETTLED
 
 
 def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
     found = simulate(available(SchedulingPolicy(balance="HaReservationBalance")), CLUSTER, options=BOTH)
-    assert found.outcome is Outcome.LOOP
+    assert found.outcome is SimulationOutcome.LOOP
     assert {one[3] for one in ways(found)} == {Actor.BALANCE, Actor.ENFORCER}
     assert found.loop is not None
     assert found.loop.groups == ("near",)
@@ -153,7 +153,7 @@ def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
 
 
 def test_nobody_spreads_them_where_the_policy_has_another_balance() -> None:
-    assert simulate(available(None), CLUSTER, options=BOTH).outcome is Outcome.SETTLED
+    assert simulate(available(None), CLUSTER, options=BOTH).outcome is SimulationOutcome.SETTLED
 
 
 def test_of_two_soft_families_the_heavier_has_the_last_word() -> None:
@@ -166,7 +166,7 @@ def test_of_two_soft_families_the_heavier_has_the_last_word() -> None:
         group("with b", SOFT_TOGETHER, "a b"),
         group("on h1", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"),
     )
-    assert simulate(state, CLUSTER).outcome is Outcome.SETTLED
+    assert simulate(state, CLUSTER).outcome is SimulationOutcome.SETTLED
 
 
 def test_legacy_labels_that_hold_a_group_apart_are_named_with_it() -> None:
@@ -214,7 +214,7 @@ def test_what_has_left_a_host_takes_no_room_there_any_more() -> None:
 def test_a_bound_is_not_called_a_loop() -> None:
     found = simulate(SPLIT, CLUSTER, most=1)
     assert (found.outcome, found.migrations, found.loop, found.out_of_time) == (
-        Outcome.UNSETTLED,
+        SimulationOutcome.UNSETTLED,
         1,
         None,
         False,
@@ -223,7 +223,7 @@ def test_a_bound_is_not_called_a_loop() -> None:
 
 def test_nor_is_want_of_time() -> None:
     found = simulate(SPLIT, CLUSTER, deadline=Deadline(lambda: 0.0))
-    assert (found.outcome, found.out_of_time, found.loop) == (Outcome.UNSETTLED, True, None)
+    assert (found.outcome, found.out_of_time, found.loop) == (SimulationOutcome.UNSETTLED, True, None)
 
 
 def test_the_engine_goes_on_in_a_cluster_that_is_upgraded() -> None:
@@ -237,7 +237,7 @@ def test_the_enforcer_alone_comes_to_rest_where_it_has_nothing_more_to_do(seed: 
     state = drawn(seed, hosts=3, vms=5)
     alone = Cast((Actor.ENFORCER,), (), BOTH)
     went = play(state, CLUSTER, alone, 200, NEVER)
-    assert went.outcome is Outcome.SETTLED
+    assert went.outcome is SimulationOutcome.SETTLED
     assert play(went.end, CLUSTER, alone, 200, NEVER).migrations == ()
 
 
@@ -251,7 +251,7 @@ def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(
         )
     found = simulate(state, CLUSTER, options=BOTH)
     assert found == simulate(state, CLUSTER, options=replace(BOTH))
-    assert found.outcome is not Outcome.UNSETTLED
+    assert found.outcome is not SimulationOutcome.UNSETTLED
     if found.loop is not None:
         for name in {one.vm for one in found.loop.migrations}:
             legs = [one for one in found.loop.migrations if one.vm == name]
@@ -277,5 +277,5 @@ def test_a_loop_in_a_large_cluster_is_found_among_all_that_settles() -> None:
     assert set(found.loop.groups) == {"all of them", "these two"}
 
 
-def _joins(one: Migration, other: Migration) -> bool:
+def _joins(one: MigrationMade, other: MigrationMade) -> bool:
     return one.target == other.source

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.service.planners import Question, plan_of
+from ovirt_enforcer.service.planners import PlanQuestion, plan_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.reading.topology import read_snapshot
@@ -199,7 +199,7 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_say_that_every
     assert len(bench.migrated()) == 2
     late: list[Late] = []
 
-    def start(_: PlannersHere, state: Snapshot, question: Question) -> Late:
+    def start(_: PlannersHere, state: Snapshot, question: PlanQuestion) -> Late:
         late.append(Late(plan_of(state, question), held=True))
         return late[-1]
 

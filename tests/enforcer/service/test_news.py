@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.notifications.kinds import ABOUT, Kind
+from ovirt_enforcer.notifications.kinds import ABOUT, NoticeKind
 from ovirt_enforcer.notifications.notice import Notice, Receipt
 from ovirt_enforcer.notifications.notifications import Notifications
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.news import News
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_placement.inventory import NoSnapshot
@@ -35,7 +35,7 @@ class Told(Notifications):
         return super().send(notice)
 
     @property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[NoticeKind]:
         return [notice.kind for notice in self.notices]
 
 
@@ -65,7 +65,7 @@ def look(news: News, place_of_b: str) -> None:
 def test_a_hard_rule_is_told_when_it_breaks_and_when_it_is_repaired(told: Told, news: News) -> None:
     for place in ("h1", "h2", "h2", "h1", "h1", "h2"):
         look(news, place)
-    assert told.kinds == [Kind.RULE_BROKEN, Kind.RULE_REPAIRED, Kind.RULE_BROKEN]
+    assert told.kinds == [NoticeKind.RULE_BROKEN, NoticeKind.RULE_REPAIRED, NoticeKind.RULE_BROKEN]
     assert told.notices[0].facts == {"cluster": CLUSTER, "rule": "affinity group near"}
 
 
@@ -80,16 +80,16 @@ def test_an_engine_that_is_away_is_told_with_the_second_failure_in_a_row(told: T
     news.failed(ValueError("something else"))
     news.read()
     news.read()
-    assert told.kinds == [Kind.ENGINE_AWAY, Kind.ENGINE_BACK]
+    assert told.kinds == [NoticeKind.ENGINE_AWAY, NoticeKind.ENGINE_BACK]
 
 
 def test_a_breaker_is_told_once_until_it_has_let_something_through(told: Told, news: News) -> None:
     for left in (900, 800):
         news.held("c1", "blue", [("window", "not now"), ("breaker", f"the next is tried in {left} s")])
-    assert told.kinds == [Kind.BREAKER_OPEN]
+    assert told.kinds == [NoticeKind.BREAKER_OPEN]
     news.began("c1")
     news.held("c1", "blue", [("breaker", "the next is tried in 1800 s")])
-    assert told.kinds == [Kind.BREAKER_OPEN] * 2
+    assert told.kinds == [NoticeKind.BREAKER_OPEN] * 2
 
 
 def test_the_recorder_tells_of_leaders_approvals_and_failures(told: Told, tmp_path: Path) -> None:
@@ -97,14 +97,14 @@ def test_the_recorder_tells_of_leaders_approvals_and_failures(told: Told, tmp_pa
     store, history = (part(url, engine="default", patience_seconds=5) for part in (Store, HistoryStore))
     assert isinstance(store, Store)
     assert isinstance(history, HistoryStore)
-    recorder = Recorder(history, Metrics(), told, "me")
+    recorder = Recorder(history, EnforcerMetrics(), told, "me")
     recorder.look(snapshot(host("h1", name="red"), vm("a", "h1", name="web")))
     recorder.leading(3)
     recorder.leading(0)
     recorder.waits("p1", CLUSTER)
     intent = prepared(store, vm="a", cluster=CLUSTER, source="h2", target="h1", correlation_id="one")
     recorder.ended(store.fail(intent.id, "no memory"))
-    assert told.kinds == [Kind.LEADER_CHANGED, Kind.PLAN_WAITS, Kind.MIGRATION_FAILED]
+    assert told.kinds == [NoticeKind.LEADER_CHANGED, NoticeKind.PLAN_WAITS, NoticeKind.MIGRATION_FAILED]
     assert told.notices[0].facts == {"leader": "me", "epoch": "3"}
     failed = told.notices[2]
     assert (failed.facts["vm"], failed.facts["host"], failed.facts["reason"]) == ("web", "red", "no memory")

@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 
 import pytest
 
-from ovirt_enforcer.service.planners import PlannersBeside, Planning, PlanningFailed, Question
+from ovirt_enforcer.service.planners import PlannersBeside, Planning, PlanningFailed, PlanQuestion
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.problem.build_problem import PlanOptions
@@ -29,8 +29,8 @@ STATE = snapshot(
 )
 
 
-def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> Question:
-    return Question(
+def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> PlanQuestion:
+    return PlanQuestion(
         cluster=name,
         frozen={},
         left_out={},

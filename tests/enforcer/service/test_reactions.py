@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
@@ -44,7 +44,7 @@ def server(engine: Engine) -> Iterator[Server]:
 
 def part(engine: Engine) -> None:
     """Make a group that parts the two."""
-    rule = Rule(enabled=True, positive=False, enforcing=True)
+    rule = AffinityRule(enabled=True, positive=False, enforcing=True)
     engine.affinity_groups.add("cluster1", AffinityGroupEdit(name="apart", vms_rule=rule, vms=["a", "b"]))
 
 

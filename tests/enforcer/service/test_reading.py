@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ovirt_enforcer.service.reading import Reading
+from ovirt_enforcer.service.reading import StateReading
 from ovirt_placement.inventory.client.current import DEFAULT_DEADLINE_SECONDS
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.disturbances import Disturbance
@@ -21,7 +21,7 @@ def test_an_engine_that_takes_longer_than_a_person_waits_is_read_all_the_same(tm
     try:
         late = DEFAULT_DEADLINE_SECONDS + 1.0
         server.disturbances.add(Disturbance(path="/vms", delay_seconds=late))
-        found = Reading(configured(tmp_path, server.api_url, {})).whole()
+        found = StateReading(configured(tmp_path, server.api_url, {})).whole()
     finally:
         server.close()
     assert [vm.id for vm in found.vms] == ["a"]

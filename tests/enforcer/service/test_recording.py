@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer import audit
-from ovirt_enforcer.service.metrics import Metrics
+from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.causes import Cause
@@ -48,7 +48,7 @@ class Bench:
         url = f"sqlite:///{folder}/store.db"
         self.store = Store(url, engine="default", patience_seconds=5)
         self.history = HistoryStore(url, engine="default", patience_seconds=5)
-        self.metrics = Metrics()
+        self.metrics = EnforcerMetrics()
         self.recorder = Recorder(self.history, self.metrics)
         self.recorder.look(state("h2"))
 
@@ -152,7 +152,7 @@ def test_what_others_repaired_is_no_gain_of_a_step_that_failed(bench: Bench) -> 
 def test_what_a_step_brought_is_found_out_after_a_restart(bench: Bench) -> None:
     bench.plan(step("b", repairs=("pair",)))
     bench.done("b", 1)
-    later = Recorder(bench.history, Metrics())
+    later = Recorder(bench.history, EnforcerMetrics())
     later.look(state("h1"))
     (plan,) = bench.history.plans(since_seconds=60)
     assert plan.migrations[0].outcome is not None
@@ -199,7 +199,7 @@ def test_violations_are_told_by_family_and_hardness_until_they_are_repaired(benc
 
 def test_who_leads_and_how_old_the_knowledge_is(bench: Bench) -> None:
     now = 100.0
-    metrics = Metrics(lambda: now)
+    metrics = EnforcerMetrics(lambda: now)
     value = metrics.registry.get_sample_value
     assert value("ovirt_placement_enforcer_snapshot_age_seconds") == float("inf")
     assert value("ovirt_placement_enforcer_snapshot_timestamp_seconds") == 0

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.service import triggers
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from tests.builders import APART, cluster, group, host, snapshot, vm
 
@@ -22,9 +22,9 @@ STATE = snapshot(
 )
 
 
-def event(code: int, **fields: Any) -> Event:
+def event(code: int, **fields: Any) -> EngineEvent:
     facts: dict[str, Any] = {"correlation_id": None, "vm": None, "host": None, "cluster": None}
-    return Event(id=1, code=code, severity="normal", time=0.0, description="", **{**facts, **fields})
+    return EngineEvent(id=1, code=code, severity="normal", time=0.0, description="", **{**facts, **fields})
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def event(code: int, **fields: Any) -> Event:
         (event(9802, cluster="one"), set()),
         (event(30), set()),
     ],
-    ids=lambda value: str(value.code) if isinstance(value, Event) else "",
+    ids=lambda value: str(value.code) if isinstance(value, EngineEvent) else "",
 )
-def test_events(told: Event, expected: set[str]) -> None:
+def test_events(told: EngineEvent, expected: set[str]) -> None:
     assert triggers.told([told], STATE, {"ours"}) == expected
 
 

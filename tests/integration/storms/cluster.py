@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, islice, pairwise
 
-from ovirt_placement.model import AffinityGroup, Host, Rule, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityRule, Host, Snapshot
 from tests import builders as build
 
 HOSTS = 10
@@ -110,7 +110,7 @@ def _linked(chain: tuple[str, ...], new: Callable[[], str]) -> list[str]:
     return [vm for member in chain for vm in (member, new(), new())][:-2]
 
 
-def _group(new: Callable[[], str], rule: Rule, members: tuple[str, ...]) -> AffinityGroup:
+def _group(new: Callable[[], str], rule: AffinityRule, members: tuple[str, ...]) -> AffinityGroup:
     group = new()
     return build.group(group, rule, " ".join(members))
 

@@ -15,7 +15,7 @@ from ovirt_placement.answers import ha_check_workers
 from ovirt_placement.answers.ha_check_workers import examine_lump, spreading
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import HaCheck, check
-from ovirt_placement.rules.failover.examination import Examined, Task
+from ovirt_placement.rules.failover.examination import ExaminationTask, Examined
 from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
 
@@ -70,7 +70,7 @@ def test_steps_end_at_the_same_failure(state: Snapshot, dask: LocalCluster) -> N
     assert asked(state, scheduler=dask.scheduler_address, steps=300) == few
 
 
-def lethal(encoded: bytes, tasks: Sequence[Task]) -> list[Examined]:
+def lethal(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
     """The first worker that has pairs to examine dies of it."""
     mark = Path(os.environ["HA_CHECK_TEST_MARK"])
     if len(tasks[0].failed) == 2:
@@ -114,6 +114,6 @@ def test_processes_that_die_again_and_again_are_told_of(
         asked(state, processes=2)
 
 
-def deadly(encoded: bytes, tasks: Sequence[Task]) -> list[Examined]:
+def deadly(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
     os.kill(os.getpid(), signal.SIGKILL)
     return []

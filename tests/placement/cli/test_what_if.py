@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.setup.choice import Choice
+from ovirt_placement.answers.setup.choice import UnitChoice
 from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.answers.setup.reading import read_overview, read_seen
 from ovirt_placement.cli.main import main
@@ -136,7 +136,7 @@ def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
         with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             overview = read_overview(connection)
             seen = read_seen(connection, overview, "ovirt-placement", overview.users, "none")
-            foreseen = plan(seen, Choice("ovirt-placement", {"SoftAffinityWeight": 30}))
+            foreseen = plan(seen, UnitChoice("ovirt-placement", {"SoftAffinityWeight": 30}))
             live.run(
                 0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=30", "--fail-if", "broken"
             )

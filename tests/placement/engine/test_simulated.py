@@ -18,10 +18,10 @@ from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.engine.writing import migration
 from ovirt_placement.engine.writing.migration import Progress
 from ovirt_placement.model import (
+    AffinityRule,
     Disk,
     Network,
     Nic,
-    Rule,
     SchedulingPolicy,
     Snapshot,
     VnicProfile,
@@ -94,7 +94,7 @@ def shown(state: Snapshot) -> Snapshot:
     )
 
 
-def shown_rule(rule: Rule) -> Rule:
+def shown_rule(rule: AffinityRule) -> AffinityRule:
     """A disabled rule has no polarity."""
     return rule if rule.enabled else replace(rule, positive=False)
 

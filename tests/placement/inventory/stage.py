@@ -17,7 +17,7 @@ from ovirt_placement.engine.reading.topology import read_snapshot
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.larger_readings import read
-from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
@@ -63,15 +63,15 @@ class Stage:
         try:
             self.follower.turn()
             if not self.follower.believable:
-                self.read(Scope.WHOLE)
+                self.read(ReconciliationScope.WHOLE)
             if self.follower.details_needed > self.details_at:
-                self.read(Scope.DETAILS, self.follower.needs)
+                self.read(ReconciliationScope.DETAILS, self.follower.needs)
                 self.details_at = self.now
             self.follower.follow_up()
         except UserError:
             self.failures += 1
 
-    def read(self, scope: Scope, needs: Needs = NOTHING) -> None:
+    def read(self, scope: ReconciliationScope, needs: Needs = NOTHING) -> None:
         self.follower.hand_in(read(self.connection, scope, needs, self.now))
 
     def begin(self) -> None:

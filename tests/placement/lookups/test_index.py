@@ -9,7 +9,7 @@ from ovirt_placement.rules.affinity.membership import groups_of, members
 from ovirt_placement.rules.affinity.unified_groups import hard_positive_group_of
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import host_table
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.placement.rules.placement_keys.parts import keyed, node_key
 
@@ -50,9 +50,9 @@ def test_what_stands_in_a_part_that_is_the_same_is_shared() -> None:
 
 def test_look_ups_are_kept_for_each_argument() -> None:
     old, new = keyed(host("h"), vm("a", "h")), keyed(host("h"))
-    wider = Settings(memory_ratio=Fraction(2))
+    wider = KeySettings(memory_ratio=Fraction(2))
     tables = [host_table(old, settings) for settings in (DEFAULTS, wider)]
-    assert host_table(old, Settings()) is tables[0]
+    assert host_table(old, KeySettings()) is tables[0]
     prepare(new, like=old)
     ready = new.__dict__.copy()
     assert [host_table(new, settings).capacities[0].uncontended_mb for settings in (DEFAULTS, wider)] == [

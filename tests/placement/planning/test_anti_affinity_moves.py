@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from ovirt_placement.model import Rule, Snapshot
+from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.plan import Plan
@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 5.0
 each_strategy = pytest.mark.parametrize("strategy", [StrategyName.OPTIMAL, StrategyName.GREEDY])
 
 
-def crowds(*counts: int, rule: Rule = APART) -> Snapshot:
+def crowds(*counts: int, rule: AffinityRule = APART) -> Snapshot:
     """Hosts with this many VMs each, all in one group."""
     vms = [
         vm(f"{place}-{number}", f"h{place}") for place, count in enumerate(counts) for number in range(count)

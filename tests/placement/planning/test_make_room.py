@@ -8,7 +8,7 @@ import time
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.make_room import Room, make_room
+from ovirt_placement.planning.make_room import RoomPlan, make_room
 from ovirt_placement.planning.plan import Step
 from tests.builders import APART, TOGETHER, group, host, needed_mb, snapshot, vm
 from tests.placement.planning.ordering.drawn import drawn
@@ -19,7 +19,7 @@ GIB = 1024
 PATIENCE_SECONDS = 5.0
 
 
-def steps(room: Room) -> list[str]:
+def steps(room: RoomPlan) -> list[str]:
     return [f"{'+'.join(sorted(step.vms))}>{step.target}" for step in room.plan.steps]
 
 

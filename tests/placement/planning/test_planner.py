@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ovirt_placement.answers.plans.obstacles import obstacle_text
-from ovirt_placement.model import Rule, Snapshot
+from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import holds, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
@@ -111,7 +111,7 @@ def test_a_host_rule_decides_where_a_group_gathers() -> None:
 
 
 @pytest.mark.parametrize("rule", [SOFT_APART, SOFT_TOGETHER])
-def test_soft_groups_are_repaired_where_that_is_asked_for_and_told_in_any_case(rule: Rule) -> None:
+def test_soft_groups_are_repaired_where_that_is_asked_for_and_told_in_any_case(rule: AffinityRule) -> None:
     state = snapshot(
         *HOSTS, vm("a", "h1"), vm("b", "h1" if rule is SOFT_APART else "h2"), group("g", rule, "a b")
     )

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from ovirt_placement.planning.assignment.choice import Choice
+from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.assignment.greedy.bound import bound
 from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
@@ -41,11 +41,13 @@ class Found:
     def __init__(self, *ends: Mapping[str, str]) -> None:
         *self._others, self._best = ends
 
-    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         placement = ProblemPlacement(problem)
         for one, target in self._best.items():
             placement.move((one,), target)
-        return Choice(self._best, score(placement), bound(problem), others=tuple(reversed(self._others)))
+        return StrategyChoice(
+            self._best, score(placement), bound(problem), others=tuple(reversed(self._others))
+        )
 
 
 def moves(*ends: Mapping[str, str]) -> list[Move]:
@@ -98,7 +100,7 @@ class Improving(Found):
         self._migrations = migrations
         self.asked = 0
 
-    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         choice = super().choose(problem, deadline)
         known = choice.bound._replace(migrations=self._migrations)
         return replace(choice, bound=known, further=self._further)

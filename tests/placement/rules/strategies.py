@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Pending, Rule, Snapshot, Vm
+from ovirt_placement.model import (
+    AffinityGroup,
+    AffinityLabel,
+    AffinityRule,
+    Cluster,
+    Host,
+    Pending,
+    Snapshot,
+    Vm,
+)
 from tests import builders as build
 
 HOSTS = ("h1", "h2", "h3", "h4")
@@ -34,7 +43,7 @@ def vms(draw: st.DrawFn, vm_id: str, hosts: tuple[str, ...] = HOSTS) -> Vm:
 
 
 @st.composite
-def groups(draw: st.DrawFn, group_id: str, rules: st.SearchStrategy[Rule] = RULES) -> AffinityGroup:
+def groups(draw: st.DrawFn, group_id: str, rules: st.SearchStrategy[AffinityRule] = RULES) -> AffinityGroup:
     return build.group(
         group_id,
         draw(rules),
@@ -62,7 +71,9 @@ def clusters(draw: st.DrawFn) -> Cluster:
 
 
 @st.composite
-def snapshots(draw: st.DrawFn, rules: st.SearchStrategy[Rule] = RULES, most_groups: int = 3) -> Snapshot:
+def snapshots(
+    draw: st.DrawFn, rules: st.SearchStrategy[AffinityRule] = RULES, most_groups: int = 3
+) -> Snapshot:
     """One cluster with everything that affinity rules look at, and a VM of another cluster."""
     hosts: list[Host] = [
         build.host(host, status=draw(st.sampled_from(["up", "up", "up", "maintenance"]))) for host in HOSTS

@@ -23,10 +23,10 @@ from ovirt_placement.rules.engine_enforcement.order import tiers as tiers_of_eng
 from ovirt_placement.rules.engines_weights import ENGINES_WEIGHTS
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.load import even_cpu, even_memory
-from ovirt_placement.rules.load.even_distribution import Limits, balance, proposals
+from ovirt_placement.rules.load.even_distribution import LoadLimits, balance, proposals
 from ovirt_placement.rules.placement import SnapshotPlacement
 from ovirt_placement.rules.rule import Filter
-from ovirt_placement.rules.verdict import Move, Request
+from ovirt_placement.rules.verdict import BalanceMove, Request
 from tests.placement.rules.engine_cases import EngineCase, names, tiers
 
 Scores = Callable[[Snapshot, Request], dict[str, int]]
@@ -80,11 +80,11 @@ def test_weights(name: str) -> None:
 def test_balances(name: str) -> None:
     """The engine lets a VM stay where it is, too, which ours need not say."""
     case = EngineCase.named(name)
-    state, limits = case.snapshot, Limits(high_utilization=case.asked["HighUtilization"])
+    state, limits = case.snapshot, LoadLimits(high_utilization=case.asked["HighUtilization"])
     hosts = tuple(host.id for host in state.hosts)
     found = proposals(state, case.asked["cluster"], hosts, limits, frozenset(hosts))
     expected = [
-        Move(one["vm"], tuple(host for host in one["hosts"] if host != state.vm_by_id[one["vm"]].host))
+        BalanceMove(one["vm"], tuple(host for host in one["hosts"] if host != state.vm_by_id[one["vm"]].host))
         for one in case.answer
     ]
     assert list(found) == expected

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ovirt_placement.store.approvals import ApprovalStore, Move
+from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 
-FIRST = (Move(("v1",), ("h1",), "h2"), Move(("v2", "v3"), ("h1", "h1"), "h3"))
-SECOND = (Move(("v2", "v3"), ("h1", "h1"), "h3"),)
+FIRST = (ApprovedMove(("v1",), ("h1",), "h2"), ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"))
+SECOND = (ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"),)
 
 
 @pytest.fixture

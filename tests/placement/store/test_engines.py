@@ -11,18 +11,18 @@ import sqlalchemy
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.approvals import ApprovalStore, Move
+from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.broken_rules import BrokenRuleStore
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
-from ovirt_placement.store.history import HistoryStore, Outcome
+from ovirt_placement.store.history import HistoryStore, StepOutcome
 from ovirt_placement.store.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import (
-    Kind,
-    Lost,
+    LostMembership,
     Membership,
     MembershipChange,
+    MembershipKind,
     MembershipStore,
     Seen,
 )
@@ -33,9 +33,9 @@ from tests.placement.databases import database
 from tests.stored import prepared, put_keys
 
 OURS, THEIRS = "ours", "theirs"
-SEEN = Seen("v1", "c1", "blue", (Membership(Kind.GROUP, "g1", "near"),))
-MOVES = (Move(("v1",), ("h1",), "h2"),)
-LOST = Lost("v1", "web", "c2", "red", Kind.LABEL, "l1", "backend")
+SEEN = Seen("v1", "c1", "blue", (Membership(MembershipKind.GROUP, "g1", "near"),))
+MOVES = (ApprovedMove(("v1",), ("h1",), "h2"),)
+LOST = LostMembership("v1", "web", "c2", "red", MembershipKind.LABEL, "l1", "backend")
 
 
 class Parts:
@@ -94,7 +94,7 @@ class Parts:
         self.leases.take("another", 600.0)
         self.history.record_plan("p1", "c", {"steps": [], "remaining": []}, epoch=2)
         self.history.record_held("p1", {1: ("mode", "observe"), 2: ("mode", "observe")})
-        self.history.record_outcome(["ours ended", "theirs ended"], Outcome(0))
+        self.history.record_outcome(["ours ended", "theirs ended"], StepOutcome(0))
         self.pauses.pause("c1", cluster_name="blue", reason="again", set_by="eve", seconds=5.0)
         self.pauses.resume("c1", set_by="eve")
         self.approvals.approve("p2", set_by="eve")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.store.causes import Cause
-from ovirt_placement.store.history import HistoryStore, Outcome, RuleAfterwards
+from ovirt_placement.store.history import HistoryStore, RuleAfterwards, StepOutcome
 from ovirt_placement.store.intents import Store
 from tests.placement.databases import database
 from tests.stored import prepared
@@ -105,7 +105,7 @@ def test_steps_that_ended_wait_for_their_outcome_until_all_their_vms_have(
     (ended,) = history.ended_steps()
     assert (ended.plan, ended.step, ended.cluster, ended.done) == ("p1", 2, "c", True)
     assert ended.document == step("v2")
-    outcome = Outcome(1, (RuleAfterwards("g1", "pair", True),))
+    outcome = StepOutcome(1, (RuleAfterwards("g1", "pair", True),))
     history.record_outcome(["v1", "v2"], outcome)
     assert history.ended_steps() == ()
     (found,) = history.plans(since_seconds=60)

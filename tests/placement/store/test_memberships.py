@@ -10,19 +10,19 @@ from msgspec.structs import replace
 
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.memberships import (
-    Kind,
-    Lost,
+    LostMembership,
     Membership,
     MembershipChange,
+    MembershipKind,
     MembershipStore,
     Seen,
 )
 from tests.placement.databases import database
 
-NEAR, OURS = Membership(Kind.GROUP, "g1", "near"), Membership(Kind.LABEL, "l1", "ours")
+NEAR, OURS = Membership(MembershipKind.GROUP, "g1", "near"), Membership(MembershipKind.LABEL, "l1", "ours")
 WEB = Seen("v1", "c1", "blue", (NEAR, OURS))
-LOST_GROUP = Lost("v1", "web", "c1", "blue", Kind.GROUP, "g1", "near")
-LOST_LABEL = Lost("v1", "web", "c1", "blue", Kind.LABEL, "l1", "near")
+LOST_GROUP = LostMembership("v1", "web", "c1", "blue", MembershipKind.GROUP, "g1", "near")
+LOST_LABEL = LostMembership("v1", "web", "c1", "blue", MembershipKind.LABEL, "l1", "near")
 
 
 @pytest.fixture
@@ -54,7 +54,10 @@ def test_losses_have_the_moment_at_which_they_were_written(store: MembershipStor
 def test_one_of_the_same_name_is_regained_and_others_stay(store: MembershipStore) -> None:
     store.change(MembershipChange(lost=(LOST_GROUP, LOST_LABEL, replace(LOST_GROUP, vm="v2"))))
     store.change(MembershipChange(regained=(LOST_LABEL,)))
-    assert [(one.vm, one.kind) for one in store.lost()] == [("v1", Kind.GROUP), ("v2", Kind.GROUP)]
+    assert [(one.vm, one.kind) for one in store.lost()] == [
+        ("v1", MembershipKind.GROUP),
+        ("v2", MembershipKind.GROUP),
+    ]
     store.forget_lost("v1")
     assert [one.vm for one in store.lost()] == ["v2"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.rejections import NotFound
@@ -138,7 +138,7 @@ OFF = DISABLED
     ],
 )
 def test_broken_is_told_of_running_members(
-    vms_rule: Rule, hosts_rule: Rule, hosts: str, broken: bool
+    vms_rule: AffinityRule, hosts_rule: AffinityRule, hosts: str, broken: bool
 ) -> None:
     engine = small(
         group("g", vms_rule, "a c", hosts_rule=hosts_rule, hosts=hosts, vm_labels=("l",)), label("l", "b")

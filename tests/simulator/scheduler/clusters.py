@@ -6,7 +6,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 
-from ovirt_placement.model import AffinityGroup, Cluster, Host, Pending, Rule, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Host, Pending, Snapshot, Vm
 from tests import builders
 
 #: Beginnings of ids, some of which are negative numbers to Java, and some ends that share a hash bin.
@@ -126,7 +126,7 @@ def _vm(draw: st.DrawFn, vm_id: str, hosts: tuple[Host, ...]) -> Vm:
 
 @st.composite
 def _groups(draw: st.DrawFn, hosts: tuple[Host, ...], vms: tuple[Vm, ...]) -> tuple[AffinityGroup, ...]:
-    rule = st.builds(Rule, enabled=st.booleans(), positive=st.booleans(), enforcing=st.booleans())
+    rule = st.builds(AffinityRule, enabled=st.booleans(), positive=st.booleans(), enforcing=st.booleans())
     rule = rule.filter(lambda one: one.enabled or not (one.positive or one.enforcing))
     count = draw(st.integers(0, 4))
     return tuple(

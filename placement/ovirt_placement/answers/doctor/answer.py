@@ -11,7 +11,7 @@ from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 
 
-class Found(Record, frozen=True, omit_defaults=False):
+class FoundProblem(Record, frozen=True, omit_defaults=False):
     """One thing that is not right, and what would repair it."""
 
     kind: str
@@ -26,7 +26,7 @@ class Found(Record, frozen=True, omit_defaults=False):
 class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
     """What is not right with engine, proxy, policies and machine."""
 
-    findings: tuple[Found, ...]
+    findings: tuple[FoundProblem, ...]
     #: What could not be looked at, and why.
     not_examined: tuple[str, ...]
     #: What is worth a look, though nothing is known to be wrong.
@@ -42,7 +42,7 @@ def doctor(configuration: Config, proxy: str | None = None, *, tell: bool = Fals
     found = examine(configuration, proxy, tell=tell)
     return DoctorDocument(
         findings=tuple(
-            Found(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings
+            FoundProblem(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings
         ),
         not_examined=tuple(found.not_examined),
         hints=tuple(found.hints),

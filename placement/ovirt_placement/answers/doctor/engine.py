@@ -9,7 +9,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing import users as parsing
 from ovirt_placement.engine.parsing.users import Permission, Root
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.names import Named
 from ovirt_service.errors import UserError
@@ -36,7 +36,7 @@ def examine_version(root: Root) -> Iterator[Finding]:
         )
 
 
-def examine_enforcement(enforcing: bool, events: Sequence[Event], now: float) -> Iterator[Finding]:
+def examine_enforcement(enforcing: bool, events: Sequence[EngineEvent], now: float) -> Iterator[Finding]:
     """Look whether the engine enforces affinity too; `now` by its clock, in seconds since the epoch."""
     if not enforcing:
         return

@@ -13,11 +13,11 @@ from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.parsing import users
-from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.parsing.users import Root
 from ovirt_placement.engine.reading import events as engine_events
 from ovirt_placement.engine.reading import topology
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.engine.writing import policies as engine_policies
 from ovirt_placement.engine.writing.events import add_event, custom_id
 from ovirt_placement.model import Cluster, Snapshot
@@ -95,7 +95,7 @@ def _examine_engine(
         _examine_clock(clocks, clock.read_again(read_root, clocks), examination)
     snapshot = machine.with_stored_keys(topology.read_snapshot(connection), configuration)
     known = engine_policies.read_units(connection)
-    events: Sequence[Event] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
+    events: Sequence[EngineEvent] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
     examination.findings.extend(units.examine_units(known, events))
     examination.findings.extend(units.examine_connection(events, now))
     if proxy is not None:
@@ -121,7 +121,7 @@ def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Exa
 
 
 def _examine_policies(
-    connection: EngineConnection, snapshot: Snapshot, known: dict[str, Unit]
+    connection: EngineConnection, snapshot: Snapshot, known: dict[str, PolicyUnit]
 ) -> Iterator[Finding]:
     """Examine the policies that clusters use, and the rules of the clusters by them."""
     heads = {head.id: head for head in engine_policies.read_heads(connection)}

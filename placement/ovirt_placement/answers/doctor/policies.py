@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.engine.parsing.policies import Entry, Unit
+from ovirt_placement.engine.parsing.policies import Entry, PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named
@@ -39,7 +39,7 @@ class InUse:
     repeated: tuple[str, ...]
 
 
-def in_use(content: PolicyContent, units: Mapping[str, Unit]) -> InUse:
+def in_use(content: PolicyContent, units: Mapping[str, PolicyUnit]) -> InUse:
     """Name the units of a policy."""
 
     def named(entries: Iterable[Entry], internal: bool) -> dict[str, int]:
@@ -182,5 +182,5 @@ def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
     return _SETUP.format(policy=policy.name)
 
 
-def _name(unit: str, units: Mapping[str, Unit]) -> str:
+def _name(unit: str, units: Mapping[str, PolicyUnit]) -> str:
     return units[unit].name if unit in units else unit

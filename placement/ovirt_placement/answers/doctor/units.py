@@ -12,8 +12,8 @@ from xml.parsers.expat import ExpatError
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.policy_units import usual_units
 from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.parsing.policies import Unit
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.parsing.policies import PolicyUnit
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.rules.rule import UnitKind
 
 #: The engine could not reach the proxy.
@@ -33,7 +33,7 @@ _SWITCH_ON = (
 Key = tuple[str, str]
 
 
-def examine_units(units: Mapping[str, Unit], events: Sequence[Event]) -> Iterator[Finding]:
+def examine_units(units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent]) -> Iterator[Finding]:
     """Look whether the engine knows our units and has them enabled."""
     known = {(unit.type, unit.name): unit for unit in units.values() if not unit.internal}
     usual = [(rule.kind, rule.name) for rule in usual_units()]
@@ -61,7 +61,7 @@ def examine_units(units: Mapping[str, Unit], events: Sequence[Event]) -> Iterato
         )
 
 
-def examine_connection(events: Sequence[Event], now: float) -> Iterator[Finding]:
+def examine_connection(events: Sequence[EngineEvent], now: float) -> Iterator[Finding]:
     """Look whether the engine missed the proxy lately."""
     lost = max((event.time for event in events if event.code == UNREACHABLE), default=None)
     if lost is not None and now - lost < _LATELY_SECONDS:
@@ -73,7 +73,7 @@ def examine_connection(events: Sequence[Event], now: float) -> Iterator[Finding]
         )
 
 
-def examine_proxy(url: str, units: Mapping[str, Unit]) -> Iterator[Finding]:
+def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding]:
     """Ask the proxy for its units as the engine does, and compare."""
     try:
         offered = discover(url)

@@ -26,7 +26,7 @@ _THERE_ALREADY = "the engine saves no group of this cluster as long as others cl
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GroupJudgement:
     """Sentences; the engine saves the group if nothing is refused."""
 
     #: What the engine refuses of any group, and how it stands.
@@ -36,12 +36,12 @@ class Judgement:
     warnings: tuple[str, ...]
 
 
-def judge(snapshot: Snapshot, group: AffinityGroup) -> Judgement:
+def judge(snapshot: Snapshot, group: AffinityGroup) -> GroupJudgement:
     """Judge a group as it is to be, new or changed, among all others of the engine."""
     others = tuple(other for other in snapshot.affinity_groups if other.id != group.id)
     intended = replace(snapshot, affinity_groups=(*others, group))
     refused, tolerated = _conflicts(intended, group)
-    return Judgement(
+    return GroupJudgement(
         refusals=(*_name(group, others), *_repeated(snapshot, group)),
         unchecked=(*_foreign_members(snapshot, group), *refused),
         warnings=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_cluster
 from ovirt_placement.model.record import Record
 
@@ -30,8 +30,8 @@ class Group(Record, frozen=True, omit_defaults=False, kw_only=True):
     name: str
     cluster: Named
     priority: float
-    vms_rule: Rule
-    hosts_rule: Rule
+    vms_rule: AffinityRule
+    hosts_rule: AffinityRule
     vms: tuple[Member, ...]
     hosts: tuple[Member, ...]
     vm_labels: tuple[MemberLabel, ...]

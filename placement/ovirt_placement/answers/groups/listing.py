@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.groups.group import Group, Member, MemberLabel, group_fields
-from ovirt_placement.model import AffinityGroup, Cluster, Rule, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.names import Named, host_name, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.violations import Violation, find_violations
@@ -160,7 +160,7 @@ def _state(group: ListedGroup) -> Iterator[str]:
         yield f"broken: {rule.asks}{tied}"
 
 
-def _rule(rule: Rule) -> str:
+def _rule(rule: AffinityRule) -> str:
     if not rule.enabled:
         return "disabled"
     return f"{'positive' if rule.positive else 'negative'}{', enforcing' if rule.enforcing else ''}"

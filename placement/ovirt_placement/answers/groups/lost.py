@@ -9,12 +9,12 @@ from itertools import groupby
 from ovirt_placement.answers.document import Document
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
-from ovirt_placement.store.memberships import Kind, Lost
+from ovirt_placement.store.memberships import LostMembership, MembershipKind
 
 HEADERS = ("VM", "former cluster", "groups", "labels", "since")
 
 
-class Loss(Record, frozen=True):
+class GroupLoss(Record, frozen=True):
     """All that a VM lost with one change of its cluster, and has not regained; names as they were then."""
 
     vm: Named
@@ -29,32 +29,32 @@ class Loss(Record, frozen=True):
 class GroupsLostDocument(Document, frozen=True, kw_only=True, tag="groups_lost"):
     """What VMs were members of before they changed their cluster."""
 
-    losses: tuple[Loss, ...]
+    losses: tuple[GroupLoss, ...]
 
 
-def groups_lost(entries: Iterable[Lost]) -> GroupsLostDocument:
+def groups_lost(entries: Iterable[LostMembership]) -> GroupsLostDocument:
     """What is lost by these entries of the store."""
     return GroupsLostDocument(losses=losses(entries))
 
 
-def losses(entries: Iterable[Lost]) -> tuple[Loss, ...]:
+def losses(entries: Iterable[LostMembership]) -> tuple[GroupLoss, ...]:
     """Put together what was lost at once; the oldest first."""
 
-    def when(entry: Lost) -> tuple[float, str, str]:
+    def when(entry: LostMembership) -> tuple[float, str, str]:
         return entry.since, entry.vm, entry.cluster
 
     return tuple(loss(tuple(found)) for _, found in groupby(sorted(entries, key=when), when))
 
 
-def loss(entries: tuple[Lost, ...]) -> Loss:
+def loss(entries: tuple[LostMembership, ...]) -> GroupLoss:
     """Put together entries of one VM, one cluster and one moment."""
     first = entries[0]
-    return Loss(
+    return GroupLoss(
         vm=Named(first.vm, first.vm_name),
         cluster=Named(first.cluster, first.cluster_name),
         since=datetime.fromtimestamp(first.since, UTC).isoformat(timespec="seconds"),
-        groups=_of_kind(Kind.GROUP, entries),
-        labels=_of_kind(Kind.LABEL, entries),
+        groups=_of_kind(MembershipKind.GROUP, entries),
+        labels=_of_kind(MembershipKind.LABEL, entries),
     )
 
 
@@ -66,7 +66,7 @@ def rows(answer: GroupsLostDocument) -> list[tuple[str, ...]]:
     ]
 
 
-def sentence(one: Loss) -> str:
+def sentence(one: GroupLoss) -> str:
     """For the log, and for the engine's events."""
     parts = [
         f"affinity {word}{'s' if len(named) > 1 else ''} {', '.join(each.name for each in named)}"
@@ -79,7 +79,7 @@ def sentence(one: Loss) -> str:
     )
 
 
-def _of_kind(kind: Kind, entries: Iterable[Lost]) -> tuple[Named, ...]:
+def _of_kind(kind: MembershipKind, entries: Iterable[LostMembership]) -> tuple[Named, ...]:
     found = (Named(entry.id, entry.name) for entry in entries if entry.kind is kind)
     return tuple(sorted(found, key=lambda named: (named.name, named.id)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import Key, key_record
+from ovirt_placement.answers.keys.key import KeyRecord, key_record
 from ovirt_placement.answers.keys.sentences import written, written_weight
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.keys import KeyChange
@@ -14,8 +14,8 @@ from ovirt_placement.store.keys import KeyChange
 class KeysChangeDocument(Document, frozen=True, kw_only=True, tag="keys_change"):
     """What was set, and what was removed; `forgotten` are ids of VMs that are gone from the engine."""
 
-    set: tuple[Key, ...]
-    unset: tuple[Key, ...]
+    set: tuple[KeyRecord, ...]
+    unset: tuple[KeyRecord, ...]
     forgotten: tuple[str, ...]
 
 

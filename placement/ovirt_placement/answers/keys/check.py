@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import Key, key_record
+from ovirt_placement.answers.keys.key import KeyRecord, key_record
 from ovirt_placement.answers.keys.sentences import key_title, mistake_place, mistake_sentence
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import LISTED, gone_keys
@@ -31,7 +31,7 @@ class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
     codes: tuple[str, ...]
     where: str
     sentence: str
-    key: Key | None = None
+    key: KeyRecord | None = None
     host: Named | None = None
     vm: Named | None = None
 

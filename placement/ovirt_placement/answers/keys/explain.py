@@ -15,7 +15,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named, host_name, named_cluster, named_host, named_hosts
 from ovirt_placement.rules.placement_keys import key_filter
 from ovirt_placement.rules.placement_keys.capacity import Shortage
-from ovirt_placement.rules.placement_keys.decision import Decision, Failure
+from ovirt_placement.rules.placement_keys.decision import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.parameters import settings_of
 from ovirt_placement.rules.placement_keys.placing import decide_vm
 from ovirt_placement.rules.scheduling.judging import judge
@@ -31,8 +31,8 @@ _SHORTAGES = {
 }
 _OTHERS = "Other filters refuse every host: keys have nothing to choose from."
 _FAILURES = {
-    Failure.CONSTRAINT: "No host is capable of running it.",
-    Failure.THRESHOLD: "No host's score is above the last threshold, {final}.",
+    KeyFailure.CONSTRAINT: "No host is capable of running it.",
+    KeyFailure.THRESHOLD: "No host's score is above the last threshold, {final}.",
 }
 
 
@@ -57,7 +57,7 @@ class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain
     #: The hosts that passed it, and of these the best.
     candidates: tuple[Named, ...]
     choice: tuple[Named, ...]
-    failed: Failure | None
+    failed: KeyFailure | None
     #: Whether its storage binds the VM to a host, so that keys have no say.
     local_storage: bool
     sentence: str
@@ -106,7 +106,7 @@ def _refused(snapshot: Snapshot, vm: Vm) -> dict[str, tuple[Unit, ...]]:
 
 
 def _places(
-    every: Decision, refused: Mapping[str, tuple[Unit, ...]], snapshot: Snapshot
+    every: KeyDecision, refused: Mapping[str, tuple[Unit, ...]], snapshot: Snapshot
 ) -> Iterator[HostPlace]:
     for one in every.hosts:
         yield HostPlace(
@@ -116,13 +116,15 @@ def _places(
         )
 
 
-def _outcome(decision: Decision, snapshot: Snapshot, *, whole: bool) -> str:
+def _outcome(decision: KeyDecision, snapshot: Snapshot, *, whole: bool) -> str:
     """Which hosts are chosen from."""
     names = listed([host_name(host, snapshot) for host in decision.choice], " or ", whole=whole)
     if decision.local_storage:
         return f"Its storage is local, so that keys do not count: {names}."
     if decision.failed is not None or decision.round is None:
-        return _FAILURES[decision.failed or Failure.CONSTRAINT].format(final=figure(decision.thresholds[-1]))
+        return _FAILURES[decision.failed or KeyFailure.CONSTRAINT].format(
+            final=figure(decision.thresholds[-1])
+        )
     above = figure(decision.thresholds[decision.round - 1])
     drawn = ", by lot" if len(decision.choice) > 1 else ""
     return f"Round {decision.round} (above {above}): {names}{drawn}."

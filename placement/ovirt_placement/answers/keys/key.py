@@ -14,7 +14,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind
 
 
-class Key(Record, frozen=True, omit_defaults=False, kw_only=True):
+class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """A placement key, and what it is set on."""
 
     kind: KeyKind
@@ -31,13 +31,13 @@ class Key(Record, frozen=True, omit_defaults=False, kw_only=True):
     sticky: bool
 
 
-def key_record(key: PlacementKey, snapshot: Snapshot) -> Key:
+def key_record(key: PlacementKey, snapshot: Snapshot) -> KeyRecord:
     """A key, with names."""
-    return Key(**key_fields(key, snapshot))
+    return KeyRecord(**key_fields(key, snapshot))
 
 
 def key_fields(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
-    """What `Key` has, for records that have more."""
+    """What `KeyRecord` has, for records that have more."""
     return {
         "kind": key_kind(key),
         "sentence": key_title(key, snapshot),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import Key, key_fields
+from ovirt_placement.answers.keys.key import KeyRecord, key_fields
 from ovirt_placement.answers.keys.sentences import written, written_weight
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model.key_resources import find_place
@@ -17,7 +17,7 @@ _HEADERS = ("on", "class", "name", "value", "weight", "kind")
 _AUTHORS = ("set by", "set at")
 
 
-class SetKey(Key, frozen=True, omit_defaults=False, kw_only=True):
+class SetKey(KeyRecord, frozen=True, omit_defaults=False, kw_only=True):
     """A key, who set it and when (ISO 8601, in UTC); null where that is not known."""
 
     set_by: str | None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import Key, key_record
+from ovirt_placement.answers.keys.key import KeyRecord, key_record
 from ovirt_placement.answers.keys.sentences import figure
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import Named
@@ -52,7 +52,7 @@ class KeysOfHostDocument(Document, frozen=True, kw_only=True, tag="keys_of_host"
     system: tuple[HostValue, ...]
     customer: tuple[HostValue, ...]
     #: Those that VMs which start here take a copy of.
-    sticky: tuple[Key, ...]
+    sticky: tuple[KeyRecord, ...]
     ratios: Ratios
 
 

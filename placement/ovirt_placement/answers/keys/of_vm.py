@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys.key import Key, key_record
+from ovirt_placement.answers.keys.key import KeyRecord, key_record
 from ovirt_placement.answers.keys.sentences import code_sentence, figure, written, written_weight
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import Named
@@ -22,8 +22,8 @@ class Compiled(Record, frozen=True, omit_defaults=False):
     name: str
     value: float
     weight: float
-    source: Key
-    hidden: tuple[Key, ...]
+    source: KeyRecord
+    hidden: tuple[KeyRecord, ...]
 
 
 class Ignored(Record, frozen=True, omit_defaults=False):
@@ -31,7 +31,7 @@ class Ignored(Record, frozen=True, omit_defaults=False):
 
     codes: tuple[str, ...]
     sentence: str
-    key: Key
+    key: KeyRecord
 
 
 class KeysOfVmDocument(Document, frozen=True, kw_only=True, tag="keys_of_vm"):

@@ -21,7 +21,7 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.plan import Plan, Refused, Remaining, Reservation, Step, StepPurpose
+from ovirt_placement.planning.plan import Plan, RefusedStep, Remaining, Reservation, Step, StepPurpose
 from ovirt_placement.rules.sentences import sentence
 
 #: What steps are for that concern no broken group.
@@ -217,7 +217,7 @@ def _reservation_record(reservation: Reservation, snapshot: Snapshot) -> Planned
     )
 
 
-def dropped_record(dropped: Refused, snapshot: Snapshot) -> DroppedStep:
+def dropped_record(dropped: RefusedStep, snapshot: Snapshot) -> DroppedStep:
     """A step that the search took for legal and a rule refuses."""
     because = dict.fromkeys(f"{rule}: {sentence(reason, snapshot)}" for rule, reason in dropped.vetoes)
     return DroppedStep(step_record(dropped.step, snapshot), tuple(because))

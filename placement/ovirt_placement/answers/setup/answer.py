@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.setup.plan import Plan
+from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.model.record import Record
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SetupOutcome:
     """What was done about a policy, or with `--dry-run` would be; of several, one may be refused."""
 
     policy: str
-    plan: Plan
+    plan: SetupPlan
     error: str | None = None
 
 
@@ -45,12 +45,12 @@ class SetupDocument(Document, frozen=True, kw_only=True, tag="setup"):
     notes: tuple[str, ...]
 
 
-def setup(outcomes: Iterable[Outcome], notes: Iterable[str], *, sent: bool) -> SetupDocument:
+def setup(outcomes: Iterable[SetupOutcome], notes: Iterable[str], *, sent: bool) -> SetupDocument:
     """What was done about each policy, and notes about others."""
     return SetupDocument(sent=sent, policies=tuple(_policy(one) for one in outcomes), notes=tuple(notes))
 
 
-def _policy(one: Outcome) -> PolicyChange:
+def _policy(one: SetupOutcome) -> PolicyChange:
     requests = (
         SentRequest(each.what, each.method, each.path, each.body.decode()) for each in one.plan.requests
     )

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ovirt_placement.answers.setup.former import made_like
-from ovirt_placement.engine.parsing.policies import PolicyHead, Unit
+from ovirt_placement.engine.parsing.policies import PolicyHead, PolicyUnit
 from ovirt_placement.engine.writing.policies import NEW, PolicyContent, PolicyUser
 
 
 @dataclass(frozen=True)
-class Choice:
+class UnitChoice:
     """What the administrator asks for."""
 
     policy: str
@@ -24,7 +24,7 @@ class Choice:
 class Seen:
     """What the engine has."""
 
-    units: Mapping[str, Unit]
+    units: Mapping[str, PolicyUnit]
     #: The engine's own policy that ours is made like: usually `none`.
     base: PolicyContent
     #: The policy of the name asked for, if there is one.
@@ -36,7 +36,7 @@ class Seen:
         return self.units[unit].name if unit in self.units else unit
 
 
-def policy_at_first(seen: Seen, choice: Choice) -> PolicyContent:
+def policy_at_first(seen: Seen, choice: UnitChoice) -> PolicyContent:
     """Return the policy before any unit is added: as it is, or as we make it."""
     description = made_like(seen.base.head.name)
     made = PolicyHead(id=NEW, name=choice.policy, description=description, locked=False, properties={})

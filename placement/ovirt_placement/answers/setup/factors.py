@@ -8,12 +8,12 @@ from dataclasses import replace
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup.requests import attach, detach, set_properties
 from ovirt_placement.answers.setup.wanted import numbers
-from ovirt_placement.engine.parsing.policies import Unit
-from ovirt_placement.engine.writing.policies import PolicyContent, Request
+from ovirt_placement.engine.parsing.policies import PolicyUnit
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
 
 
 def parameters_away(
-    units: Mapping[str, Unit], policy: PolicyContent, factors: Mapping[str, int]
+    units: Mapping[str, PolicyUnit], policy: PolicyContent, factors: Mapping[str, int]
 ) -> dict[str, str]:
     """Parameters that only weights know whose factors change: the engine refuses those meanwhile."""
     changing = {
@@ -24,7 +24,7 @@ def parameters_away(
     return {n: value for n, value in policy.head.properties.items() if changing and n not in known}
 
 
-def put_aside(policy: PolicyContent, away: Mapping[str, str]) -> Iterator[Request]:
+def put_aside(policy: PolicyContent, away: Mapping[str, str]) -> Iterator[PolicyRequest]:
     """Take these parameters off the policy."""
     if away:
         yield set_properties(policy, without(policy, away).head.properties)
@@ -41,8 +41,8 @@ def with_returned(policy: PolicyContent, away: Mapping[str, str]) -> PolicyConte
 
 
 def set_factor(
-    units: Mapping[str, Unit], policy: PolicyContent, unit: str, factor: int, coming: str
-) -> Iterator[Request]:
+    units: Mapping[str, PolicyUnit], policy: PolicyContent, unit: str, factor: int, coming: str
+) -> Iterator[PolicyRequest]:
     """Attach a weight that is not there, which is `coming`, or change its factor."""
     present = numbers(policy.weights).get(unit)
     if present is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup import bodies
-from ovirt_placement.answers.setup.choice import Choice, Seen, policy_at_first
+from ovirt_placement.answers.setup.choice import Seen, UnitChoice, policy_at_first
 from ovirt_placement.answers.setup.factors import (
     parameters_away,
     put_aside,
@@ -28,13 +28,13 @@ from ovirt_placement.answers.setup.requests import assign, attach, describe, exc
 from ovirt_placement.answers.setup.resulting import resulting_policy
 from ovirt_placement.answers.setup.wanted import WantedUnits, numbers, wanted_units
 from ovirt_placement.engine.reading.policies import Policy
-from ovirt_placement.engine.writing.policies import PolicyContent, Request
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
 from ovirt_placement.rules.rule import UnitKind
 
 
 @dataclass(frozen=True)
-class Plan:
-    requests: tuple[Request, ...]
+class SetupPlan:
+    requests: tuple[PolicyRequest, ...]
     #: What the administrator should know beside them.
     notes: tuple[str, ...]
     #: What clusters have afterwards, and the clusters; None where units only go.
@@ -42,7 +42,7 @@ class Plan:
     clusters: tuple[str, ...] = ()
 
 
-def plan(seen: Seen, choice: Choice) -> Plan:
+def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
     """Plan the requests, in order. Raises `UserError` for what the engine lacks or would refuse."""
     policy = policy_at_first(seen, choice)
     check_unlocked(policy)
@@ -66,19 +66,21 @@ def plan(seen: Seen, choice: Choice) -> Plan:
     )
     notes = (*_kept_balance(seen, wanted), *_lost_properties(clusters))
     users = tuple(each.cluster.id for each in clusters)
-    return Plan(requests, notes, resulting_policy(seen, policy, wanted), users)
+    return SetupPlan(requests, notes, resulting_policy(seen, policy, wanted), users)
 
 
-def _creation(seen: Seen, policy: PolicyContent, description: str) -> Iterator[Request]:
+def _creation(seen: Seen, policy: PolicyContent, description: str) -> Iterator[PolicyRequest]:
     """What was before is remembered before anything else."""
     if seen.target is None:
         what = f"make the policy {policy.head.name}"
-        yield Request(what, "POST", "/schedulingpolicies", bodies.new_policy(policy.head.name, description))
+        yield PolicyRequest(
+            what, "POST", "/schedulingpolicies", bodies.new_policy(policy.head.name, description)
+        )
     elif description != policy.head.description:
         yield describe(policy, description, "remember in the policy's description what was before")
 
 
-def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[Request]:
+def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[PolicyRequest]:
     present = numbers(policy.filters)
     taken = set(present.values())
     for unit, position in wanted.filters.items():
@@ -89,26 +91,26 @@ def _filters(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator
             yield attach(policy, "filters", unit, f"add the filter {seen.name(unit)}", position=free)
 
 
-def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[Request]:
+def _weights(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Iterator[PolicyRequest]:
     for unit, factor in wanted.weights.items():
         coming = f"add the weight {seen.name(unit)} x {factor}"
         yield from set_factor(seen.units, policy, unit, factor, coming)
 
 
-def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> Request | None:
+def _balance(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> PolicyRequest | None:
     if wanted.balance in numbers(policy.balances):
         return None
     return attach(policy, "balances", wanted.balance, f"set the balance {seen.name(wanted.balance)}")
 
 
-def _all_back(policy: PolicyContent, description: str) -> Iterator[Request]:
+def _all_back(policy: PolicyContent, description: str) -> Iterator[PolicyRequest]:
     if (settled := with_all_back(description)) != description:
         yield describe(policy, settled, "forget in the policy's description the properties that are back")
 
 
 def _assignments(
-    policy: PolicyContent, choice: Choice, clusters: list[ClusterProperties]
-) -> Iterator[Request]:
+    policy: PolicyContent, choice: UnitChoice, clusters: list[ClusterProperties]
+) -> Iterator[PolicyRequest]:
     for each in clusters:
         cluster = each.cluster
         if cluster.policy != policy.head.id or each.kept != cluster.properties:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup.choice import Choice, Seen
+from ovirt_placement.answers.setup.choice import Seen, UnitChoice
 from ovirt_placement.answers.setup.refusals import check_value
 from ovirt_placement.answers.setup.wanted import WantedUnits, is_own
 from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser
@@ -38,7 +38,7 @@ def known_properties(seen: Seen, policy: PolicyContent, wanted: WantedUnits) -> 
 
 
 def wanted_properties(
-    seen: Seen, policy: PolicyContent, choice: Choice, known: Mapping[str, str]
+    seen: Seen, policy: PolicyContent, choice: UnitChoice, known: Mapping[str, str]
 ) -> dict[str, str]:
     """Return what is there and known, with what is asked for. Raises `UserError` for what is not known."""
     merged = {**(seen.base.head.properties if is_own(policy) else {}), **policy.head.properties}
@@ -51,7 +51,7 @@ def wanted_properties(
 
 
 def cluster_properties(
-    cluster: PolicyUser, properties: Mapping[str, str], choice: Choice, known: Mapping[str, str]
+    cluster: PolicyUser, properties: Mapping[str, str], choice: UnitChoice, known: Mapping[str, str]
 ) -> ClusterProperties:
     """Merge the policy's with the cluster's own. Raises `UserError` for a value that its unit refuses."""
     merged = {**properties, **cluster.properties, **choice.properties}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ovirt_placement.answers import policy_units as ours
 from ovirt_placement.answers.setup.choice import Seen
 from ovirt_placement.answers.setup.matching import matches
-from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.writing.policies import PolicyContent
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_service.errors import UserError
@@ -22,7 +22,7 @@ def check_unlocked(policy: PolicyContent) -> None:
         )
 
 
-def check_unspoilt(units: Mapping[str, Unit], policy: PolicyContent) -> None:
+def check_unspoilt(units: Mapping[str, PolicyUnit], policy: PolicyContent) -> None:
     for unit, times in Counter(policy.units).items():
         if times > 1:
             raise UserError(

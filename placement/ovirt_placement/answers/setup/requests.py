@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.answers.setup import bodies
-from ovirt_placement.engine.writing.policies import PolicyContent, PolicyUser, Request
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest, PolicyUser
 
 
-def attach(policy: PolicyContent, collection: str, unit: str, what: str, **number: int) -> Request:
+def attach(policy: PolicyContent, collection: str, unit: str, what: str, **number: int) -> PolicyRequest:
     path = f"{policy_path(policy)}/{collection}"
-    return Request(what, "POST", path, bodies.entry(collection, unit, number), unit=unit)
+    return PolicyRequest(what, "POST", path, bodies.entry(collection, unit, number), unit=unit)
 
 
-def detach(policy: PolicyContent, collection: str, unit: str, what: str) -> Request:
-    return Request(what, "DELETE", f"{policy_path(policy)}/{collection}/{unit}")
+def detach(policy: PolicyContent, collection: str, unit: str, what: str) -> PolicyRequest:
+    return PolicyRequest(what, "DELETE", f"{policy_path(policy)}/{collection}/{unit}")
 
 
-def describe(policy: PolicyContent, description: str, what: str) -> Request:
-    return Request(what, "PUT", policy_path(policy), bodies.policy_description(description))
+def describe(policy: PolicyContent, description: str, what: str) -> PolicyRequest:
+    return PolicyRequest(what, "PUT", policy_path(policy), bodies.policy_description(description))
 
 
-def assign(cluster: PolicyUser, policy_id: str, properties: Mapping[str, str], what: str) -> Request:
-    return Request(what, "PUT", f"/clusters/{cluster.id}", bodies.assignment(policy_id, properties))
+def assign(cluster: PolicyUser, policy_id: str, properties: Mapping[str, str], what: str) -> PolicyRequest:
+    return PolicyRequest(what, "PUT", f"/clusters/{cluster.id}", bodies.assignment(policy_id, properties))
 
 
 def exchange(
-    policy: PolicyContent, balance: Request | None, properties: Mapping[str, str]
-) -> Iterator[Request]:
+    policy: PolicyContent, balance: PolicyRequest | None, properties: Mapping[str, str]
+) -> Iterator[PolicyRequest]:
     """Put another balance in, if there is one, and set the properties.
 
     The engine refuses a balance while a property is set that only the former one knows. What is to be set
@@ -48,7 +48,7 @@ def policy_path(policy: PolicyContent) -> str:
     return f"/schedulingpolicies/{policy.head.id}"
 
 
-def set_properties(policy: PolicyContent, properties: Mapping[str, str]) -> Request:
+def set_properties(policy: PolicyContent, properties: Mapping[str, str]) -> PolicyRequest:
     words = ", ".join(f"{name}={value}" for name, value in properties.items())
     what = f"set the policy's properties: {words or 'none'}"
-    return Request(what, "PUT", policy_path(policy), bodies.policy_properties(properties))
+    return PolicyRequest(what, "PUT", policy_path(policy), bodies.policy_properties(properties))

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from ovirt_placement.answers.setup.former import FormerCluster, origin_of, remembered
 from ovirt_placement.answers.setup.requests import assign
-from ovirt_placement.engine.parsing.policies import PolicyHead, Unit
-from ovirt_placement.engine.writing.policies import PolicyUser, Request
+from ovirt_placement.engine.parsing.policies import PolicyHead, PolicyUnit
+from ovirt_placement.engine.writing.policies import PolicyRequest, PolicyUser
 from ovirt_service.errors import UserError
 
 #: The engine's policy that ours is made like if it is made like no other.
@@ -22,7 +22,7 @@ _UNREMEMBERED = FormerCluster()
 class Overview:
     """All policies of the engine without their units, the clusters that use them, and all units."""
 
-    units: Mapping[str, Unit]
+    units: Mapping[str, PolicyUnit]
     heads: tuple[PolicyHead, ...]
     users: tuple[PolicyUser, ...]
 
@@ -36,7 +36,7 @@ class Overview:
 
 def returning(
     overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
-) -> Iterator[Request]:
+) -> Iterator[PolicyRequest]:
     """Give the clusters that use a policy what they had: all of them, or those that it remembers."""
     former = remembered(head.description).clusters
     for user in overview.users:

@@ -24,7 +24,7 @@ from ovirt_placement.answers.setup.former import (
     remembered,
     with_former,
 )
-from ovirt_placement.answers.setup.plan import Plan
+from ovirt_placement.answers.setup.plan import SetupPlan
 from ovirt_placement.answers.setup.refusals import check_unspoilt
 from ovirt_placement.answers.setup.requests import (
     assign,
@@ -36,8 +36,8 @@ from ovirt_placement.answers.setup.requests import (
 )
 from ovirt_placement.answers.setup.returning import Overview, returning
 from ovirt_placement.answers.setup.wanted import numbers
-from ovirt_placement.engine.parsing.policies import Unit
-from ovirt_placement.engine.writing.policies import PolicyContent, Request
+from ovirt_placement.engine.parsing.policies import PolicyUnit
+from ovirt_placement.engine.writing.policies import PolicyContent, PolicyRequest
 from ovirt_placement.rules.rule import UnitKind
 
 #: The engine's balance that does nothing. A policy without any stops the load balancing of all clusters.
@@ -64,7 +64,7 @@ class Left:
     unknown: frozenset[str]
 
 
-def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> Plan:
+def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> SetupPlan:
     """Plan the requests, in order; none if setup has left no trace in the policy.
 
     `going` are ids of policies that are removed in the same run. Raises `UserError` for what the engine would
@@ -73,12 +73,12 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     head = policy.head
     if origin_of(head.description) is not None:
         returned = returning(overview, head, going | {head.id}, all_users=True)
-        removal = Request(f"remove the policy {head.name}", "DELETE", policy_path(policy))
-        return Plan((*returned, removal), ())
+        removal = PolicyRequest(f"remove the policy {head.name}", "DELETE", policy_path(policy))
+        return SetupPlan((*returned, removal), ())
     former = remembered(head.description)
     own = ours.attached(overview.units, policy.units)
     if not own and former == NOTHING:
-        return Plan((), ())
+        return SetupPlan((), ())
     check_unspoilt(overview.units, policy)
     whole = with_returned(policy, former.away)
     left = _left(overview.units, whole, own, former.units or FormerUnits())
@@ -94,10 +94,10 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
         *_dropped_parameters(overview, policy, left),
         *_description(policy),
     )
-    return Plan(requests, (_UNKNOWN,) if own and former.units is None else ())
+    return SetupPlan(requests, (_UNKNOWN,) if own and former.units is None else ())
 
 
-def _left(units: Mapping[str, Unit], policy: PolicyContent, own: set[str], former: FormerUnits) -> Left:
+def _left(units: Mapping[str, PolicyUnit], policy: PolicyContent, own: set[str], former: FormerUnits) -> Left:
     came = {
         ours.unit_id(units, kind, name, internal=True)
         for kind, names in (
@@ -123,7 +123,7 @@ def _left(units: Mapping[str, Unit], policy: PolicyContent, own: set[str], forme
 
 
 def _former_weights(
-    units: Mapping[str, Unit], policy: PolicyContent, former: FormerUnits
+    units: Mapping[str, PolicyUnit], policy: PolicyContent, former: FormerUnits
 ) -> Iterator[tuple[str, int]]:
     """The engine's weights that the policy had, with their factors.
 
@@ -137,30 +137,30 @@ def _former_weights(
             yield twin, factor
 
 
-def _former_balance(units: Mapping[str, Unit], former: FormerUnits) -> str | None:
+def _former_balance(units: Mapping[str, PolicyUnit], former: FormerUnits) -> str | None:
     found = ours.unit_id(units, UnitKind.BALANCE, former.balance or _NO_BALANCE, internal=True)
     return found or ours.unit_id(units, UnitKind.BALANCE, _NO_BALANCE, internal=True)
 
 
-def _remembered(policy: PolicyContent, former: Former, away: Mapping[str, str]) -> Iterator[Request]:
+def _remembered(policy: PolicyContent, former: Former, away: Mapping[str, str]) -> Iterator[PolicyRequest]:
     if away:
         text = with_former(policy.head.description, replace(former, away={**former.away, **away}))
         yield describe(policy, text, "remember in the policy's description the properties that go meanwhile")
 
 
-def _weights(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
+def _weights(units: Mapping[str, PolicyUnit], policy: PolicyContent, left: Left) -> Iterator[PolicyRequest]:
     for unit, factor in left.weights.items():
         coming = f"put the engine's weight {units[unit].name} x {factor} back"
         yield from set_factor(units, policy, unit, factor, coming)
 
 
-def _balance(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Request | None:
+def _balance(units: Mapping[str, PolicyUnit], policy: PolicyContent, left: Left) -> PolicyRequest | None:
     if left.balance is None:
         return None
     return attach(policy, "balances", left.balance, f"set the balance {units[left.balance].name} again")
 
 
-def _detached(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> Iterator[Request]:
+def _detached(units: Mapping[str, PolicyUnit], policy: PolicyContent, left: Left) -> Iterator[PolicyRequest]:
     for collection, entries in (("filters", policy.filters), ("weights", policy.weights)):
         for entry in entries:
             if entry.unit in left.gone:
@@ -168,7 +168,7 @@ def _detached(units: Mapping[str, Unit], policy: PolicyContent, left: Left) -> I
                 yield detach(policy, collection, entry.unit, what)
 
 
-def _dropped_parameters(overview: Overview, policy: PolicyContent, left: Left) -> Iterator[Request]:
+def _dropped_parameters(overview: Overview, policy: PolicyContent, left: Left) -> Iterator[PolicyRequest]:
     """The engine drops parameters that no unit knows when a cluster is changed, whatever is changed.
 
     Clusters that get another policy are changed by that.
@@ -182,7 +182,7 @@ def _dropped_parameters(overview: Overview, policy: PolicyContent, left: Left) -
             yield assign(user, policy.head.id, {}, what)
 
 
-def _description(policy: PolicyContent) -> Iterator[Request]:
+def _description(policy: PolicyContent) -> Iterator[PolicyRequest]:
     """At last: until then an interrupted run must know what to do."""
     without = forgotten(policy.head.description)
     if without != policy.head.description:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ovirt_placement.answers import policy_units as ours
-from ovirt_placement.answers.setup.choice import Choice, Seen
+from ovirt_placement.answers.setup.choice import Seen, UnitChoice
 from ovirt_placement.answers.setup.former import origin_of
 from ovirt_placement.answers.setup.refusals import usable_unit
 from ovirt_placement.engine.parsing.policies import Entry
@@ -25,7 +25,7 @@ class WantedUnits:
     balance: str
 
 
-def wanted_units(seen: Seen, policy: PolicyContent, choice: Choice) -> WantedUnits:
+def wanted_units(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> WantedUnits:
     """Raise `UserError` for a unit that the engine lacks."""
     return WantedUnits(_filters(seen, policy, choice), _weights(seen, policy, choice), _balance(seen, policy))
 
@@ -39,7 +39,7 @@ def numbers(entries: Sequence[Entry]) -> dict[str, int]:
     return {entry.unit: entry.number for entry in entries}
 
 
-def _filters(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int]:
+def _filters(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
     """Positions by unit: ours, the engine's beside them, and in our own all of the one that it is like."""
     wanted: dict[str, int] = {}
     for entry in seen.base.filters if is_own(policy) else ():
@@ -52,7 +52,7 @@ def _filters(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int
     return wanted
 
 
-def _weights(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int]:
+def _weights(seen: Seen, policy: PolicyContent, choice: UnitChoice) -> dict[str, int]:
     """Factors by unit: one that is there keeps its own, unless another is asked for.
 
     The engine's weight beside ours comes in with the factor that ours has there, since an earlier release put
@@ -73,7 +73,7 @@ def _weights(seen: Seen, policy: PolicyContent, choice: Choice) -> dict[str, int
     return {**{unit: settled.get(unit, factor) for unit, factor in wanted.items()}, **asked}
 
 
-def _asked_factors(seen: Seen, choice: Choice, twins: Mapping[str, str]) -> dict[str, int]:
+def _asked_factors(seen: Seen, choice: UnitChoice, twins: Mapping[str, str]) -> dict[str, int]:
     """Factors by unit; one that the policy lacks comes in, as after a change that was interrupted.
 
     What is asked for a weight of ours is meant for the engine's beside it, too, if nothing is asked for that.

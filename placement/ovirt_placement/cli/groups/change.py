@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from ovirt_placement import config, inventory
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.groups.change import GroupChangeDocument, group_change, text
-from ovirt_placement.answers.groups.check import Judgement, judge
+from ovirt_placement.answers.groups.check import GroupJudgement, judge
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
 from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Host, Rule, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say
 
@@ -33,7 +33,7 @@ _MEMBERS = {
     "vm_labels": ("vm_label", "affinity label"),
     "host_labels": ("host_label", "affinity label"),
 }
-_DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+_DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 def add(args: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def _edit_whole(
     args: argparse.Namespace,
     before: AffinityGroup,
     after: AffinityGroup,
-    judgement: Judgement,
+    judgement: GroupJudgement,
 ) -> Sequence[str]:
     from ovirt_placement.engine.writing.affinity_groups import GroupEdit, edit_group
 
@@ -107,7 +107,7 @@ def _edit_members(
     args: argparse.Namespace,
     before: AffinityGroup,
     after: AffinityGroup,
-    judgement: Judgement,
+    judgement: GroupJudgement,
 ) -> Sequence[str]:
     """Change members one by one; what the engine would refuse of the whole group becomes a warning."""
     from ovirt_placement.engine.writing.affinity_groups import Members, add_member, remove_member
@@ -132,7 +132,7 @@ class _Judged(NamedTuple):
 
     snapshot: Snapshot
     group: AffinityGroup
-    judgement: Judgement
+    judgement: GroupJudgement
 
 
 def _judged(
@@ -209,7 +209,7 @@ def _table(name: str, snapshot: Snapshot) -> dict[str, Any]:
     return snapshot.host_by_id if name == "hosts" else snapshot.label_by_id
 
 
-def _rule(args: argparse.Namespace, what: str, rule: Rule) -> Rule:
+def _rule(args: argparse.Namespace, what: str, rule: AffinityRule) -> AffinityRule:
     polarity, enforcing = getattr(args, f"{what}_rule"), getattr(args, f"{what}_enforcing")
     if polarity is not None:
         rule = replace(rule, enabled=polarity != "disabled", positive=polarity == "positive")

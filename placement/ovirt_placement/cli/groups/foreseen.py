@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ovirt_placement import config, inventory
-from ovirt_placement.answers.groups.check import Judgement
+from ovirt_placement.answers.groups.check import GroupJudgement
 from ovirt_placement.cli.foresight import planning
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.model import AffinityGroup, Snapshot
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ovirt_placement.answers.what_if import WhatIfDocument
 
 
-def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: Judgement) -> WhatIfDocument:
+def foreseen(args: argparse.Namespace, group: AffinityGroup, judgement: GroupJudgement) -> WhatIfDocument:
     """With the group as it is to be, by an engine read now with all that rules need."""
     from ovirt_placement.forecast.changes import with_group
 

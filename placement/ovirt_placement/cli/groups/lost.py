@@ -10,7 +10,7 @@ from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.model.names import Named
 from ovirt_placement.store.database import StoreUnmade
-from ovirt_placement.store.memberships import Lost, MembershipStore
+from ovirt_placement.store.memberships import LostMembership, MembershipStore
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(store: MembershipStore) -> tuple[Lost, ...]:
+def _read(store: MembershipStore) -> tuple[LostMembership, ...]:
     """A store that nobody has written to holds nothing."""
     try:
         return tuple(store.lost())

@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from ovirt_placement.answers.setup.answer import Outcome
-from ovirt_placement.answers.setup.plan import Plan
-from ovirt_placement.cli.setup.tasks import Task
+from ovirt_placement.answers.setup.answer import SetupOutcome
+from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.cli.setup.tasks import SetupTask
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.writing import policies
-from ovirt_placement.engine.writing.policies import Request
+from ovirt_placement.engine.writing.policies import PolicyRequest
 from ovirt_service.errors import UserError
 
-_NOTHING = Plan((), ())
+_NOTHING = SetupPlan((), ())
 
 
-def carry_out(connection: EngineConnection, task: Task, args: argparse.Namespace) -> Outcome:
+def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Namespace) -> SetupOutcome:
     """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
     try:
         plan = task.plan()
@@ -26,14 +26,14 @@ def carry_out(connection: EngineConnection, task: Task, args: argparse.Namespace
     except UserError as error:
         if not args.all_policies:
             raise
-        return Outcome(task.policy, _NOTHING, str(error))
+        return SetupOutcome(task.policy, _NOTHING, str(error))
     if plan.requests and not args.dry_run:
         _send(connection, plan.requests)
         _check(task)
-    return Outcome(task.policy, plan)
+    return SetupOutcome(task.policy, plan)
 
 
-def _send(connection: EngineConnection, requests: Sequence[Request]) -> None:
+def _send(connection: EngineConnection, requests: Sequence[PolicyRequest]) -> None:
     policy_id: str | None = None
     for done, request in enumerate(requests):
         try:
@@ -45,7 +45,7 @@ def _send(connection: EngineConnection, requests: Sequence[Request]) -> None:
             ) from None
 
 
-def _check(task: Task) -> None:
+def _check(task: SetupTask) -> None:
     """Look whether the engine kept all; for a policy that it does not find it silently takes another."""
     left = task.plan().requests
     if left:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ovirt_placement import config, inventory
 from ovirt_placement.cli.foresight import planning
 from ovirt_placement.cli.question import PATIENCE_SECONDS
-from ovirt_placement.cli.setup.tasks import Task
+from ovirt_placement.cli.setup.tasks import SetupTask
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_service.errors import UserError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ovirt_placement.answers.what_if import WhatIfDocument
 
 
-def foreseen(args: argparse.Namespace, tasks: Sequence[Task]) -> WhatIfDocument:
+def foreseen(args: argparse.Namespace, tasks: Sequence[SetupTask]) -> WhatIfDocument:
     """What speaks against single policies is reported, and what their plans note."""
     from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.changes import with_policies

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 from ovirt_placement.answers.finding import find
 
 if TYPE_CHECKING:
-    from ovirt_placement.answers.setup.choice import Choice
-    from ovirt_placement.answers.setup.plan import Plan
+    from ovirt_placement.answers.setup.choice import UnitChoice
+    from ovirt_placement.answers.setup.plan import SetupPlan
     from ovirt_placement.answers.setup.returning import Overview
     from ovirt_placement.answers.setup.targets import Target
     from ovirt_placement.engine.connection.client import EngineConnection
 
 
 @dataclass(frozen=True)
-class Task:
+class SetupTask:
     """One policy, and the way to plan what is to be done about it, by what the engine has at that moment."""
 
     policy: str
-    plan: Callable[[], Plan]
+    plan: Callable[[], SetupPlan]
 
 
-def tasks(connection: EngineConnection, overview: Overview, args: argparse.Namespace) -> Iterator[Task]:
+def tasks(connection: EngineConnection, overview: Overview, args: argparse.Namespace) -> Iterator[SetupTask]:
     """Raises `UserError` where it is not clear what is asked for."""
     if args.undo:
         yield from _undoings(connection, args, overview)
         return
     for target in _targets(args, overview):
-        yield Task(target.policy, _setting_up(connection, args, target))
+        yield SetupTask(target.policy, _setting_up(connection, args, target))
 
 
 def left_alone(overview: Overview, args: argparse.Namespace) -> Iterator[str]:
@@ -52,14 +52,16 @@ def _targets(args: argparse.Namespace, overview: Overview) -> tuple[Target, ...]
     return (Target(args.policy or DEFAULT, tuple(clusters)),)
 
 
-def _setting_up(connection: EngineConnection, args: argparse.Namespace, target: Target) -> Callable[[], Plan]:
+def _setting_up(
+    connection: EngineConnection, args: argparse.Namespace, target: Target
+) -> Callable[[], SetupPlan]:
     from ovirt_placement.answers.setup.plan import plan
     from ovirt_placement.answers.setup.reading import read_overview, read_seen
 
     choice = _choice(args, target.policy)
     clusters = {cluster.id for cluster in target.clusters}
 
-    def look() -> Plan:
+    def look() -> SetupPlan:
         overview = read_overview(connection)
         users = [user for user in overview.users if user.id in clusters]
         seen = read_seen(connection, overview, target.policy, users, target.origin)
@@ -74,35 +76,37 @@ def _setting_up(connection: EngineConnection, args: argparse.Namespace, target: 
     return look
 
 
-def _choice(args: argparse.Namespace, policy: str) -> Choice:
-    from ovirt_placement.answers.setup.choice import Choice
+def _choice(args: argparse.Namespace, policy: str) -> UnitChoice:
+    from ovirt_placement.answers.setup.choice import UnitChoice
 
-    return Choice(policy, dict(args.factor), dict(args.property), args.placement_keys)
+    return UnitChoice(policy, dict(args.factor), dict(args.property), args.placement_keys)
 
 
-def _undoings(connection: EngineConnection, args: argparse.Namespace, overview: Overview) -> Iterator[Task]:
+def _undoings(
+    connection: EngineConnection, args: argparse.Namespace, overview: Overview
+) -> Iterator[SetupTask]:
     from ovirt_placement.answers.setup.former import origin_of
     from ovirt_placement.answers.setup.targets import DEFAULT, changed
 
     if not args.all_policies:
         name = args.policy or DEFAULT
-        yield Task(name, _undoing(connection, name, frozenset()))
+        yield SetupTask(name, _undoing(connection, name, frozenset()))
         return
     heads = tuple(changed(connection, overview))
     going = frozenset(head.id for head in heads if origin_of(head.description) is not None)
     for head in heads:
-        yield Task(head.name, _undoing(connection, head.name, going))
+        yield SetupTask(head.name, _undoing(connection, head.name, going))
 
 
-def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], Plan]:
-    from ovirt_placement.answers.setup.plan import Plan
+def _undoing(connection: EngineConnection, name: str, going: frozenset[str]) -> Callable[[], SetupPlan]:
+    from ovirt_placement.answers.setup.plan import SetupPlan
     from ovirt_placement.answers.setup.reading import read_overview
     from ovirt_placement.answers.setup.undo import undo
     from ovirt_placement.engine.writing.policies import read_content
 
-    def look() -> Plan:
+    def look() -> SetupPlan:
         overview = read_overview(connection)
         head = overview.named(name)
-        return Plan((), ()) if head is None else undo(overview, read_content(connection, head), going)
+        return SetupPlan((), ()) if head is None else undo(overview, read_content(connection, head), going)
 
     return look

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ovirt_placement.engine.parsing import xml
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Rule
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule
 
 _FIELDS = (
     "name",
@@ -56,20 +56,20 @@ def labels(content: bytes) -> tuple[AffinityLabel, ...]:
     return tuple(found)
 
 
-def _vms_rule(fields: xml.Children) -> Rule:
+def _vms_rule(fields: xml.Children) -> AffinityRule:
     """Read the rule between VMs, or its form before 4.1: `positive` is absent where it is disabled."""
     if "vms_rule" in fields:
         return _rule(fields["vms_rule"])
-    return Rule(
+    return AffinityRule(
         enabled="positive" in fields,
         positive=xml.flag(fields.get("positive")),
         enforcing=xml.flag(fields.get("enforcing")),
     )
 
 
-def _rule(element: xml.Element | None) -> Rule:
+def _rule(element: xml.Element | None) -> AffinityRule:
     fields = xml.children(element, "enabled", "positive", "enforcing")
-    return Rule(
+    return AffinityRule(
         enabled=xml.flag(fields.get("enabled")),
         positive=xml.flag(fields.get("positive")),
         enforcing=xml.flag(fields.get("enforcing")),

@@ -10,7 +10,7 @@ _UNIT = "scheduling_policy_unit"
 
 
 @dataclass(frozen=True)
-class Unit:
+class PolicyUnit:
     """A policy unit; an external one is disabled while no proxy offers it."""
 
     name: str
@@ -42,12 +42,12 @@ class Entry:
     number: int
 
 
-def units(content: bytes | None) -> dict[str, Unit]:
+def units(content: bytes | None) -> dict[str, PolicyUnit]:
     """Read `/schedulingpolicyunits`, by id."""
     found = {}
     for element in () if content is None else xml.elements(content, _UNIT):
         fields = xml.children(element, "name", "internal", "enabled", "type", "properties")
-        found[xml.identity(element)] = Unit(
+        found[xml.identity(element)] = PolicyUnit(
             name=xml.text(fields.get("name")),
             internal=xml.flag(fields.get("internal")),
             enabled=xml.flag(fields.get("enabled")),

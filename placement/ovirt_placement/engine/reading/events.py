@@ -53,7 +53,7 @@ MIGRATION_CODES = (
 _NEWEST = 1000
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class EngineEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One event; `vm`, `host` and `cluster` are ids and may be absent."""
 
     id: int
@@ -70,7 +70,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_events(
     connection: EngineConnection, *, after: int = 0, at_most: int, but: Container[int] = ()
-) -> tuple[Event, ...]:
+) -> tuple[EngineEvent, ...]:
     """Read the newest events with higher ids than this, oldest first; those with some ids are left out.
 
     Raises what `EngineConnection.get` raises; an engine without events has none.
@@ -87,7 +87,7 @@ def read_events(
 
 def find_migration_events(
     connection: EngineConnection, *, correlation_id: str | None = None, vm_id: str | None = None
-) -> tuple[Event, ...]:
+) -> tuple[EngineEvent, ...]:
     """Find the migration events of a correlation id or a VM (or of both), oldest first.
 
     The engine answers a search that it cannot parse with an empty list, so nothing found is asked again
@@ -102,7 +102,7 @@ def find_migration_events(
     return wanted or _wanted(_read(connection, max=_NEWEST), correlation_id, vm_id)
 
 
-def find_start_events(connection: EngineConnection) -> tuple[Event, ...]:
+def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
     """Find the latest thousand events of VMs that started on a host, oldest first.
 
     As `find_migration_events`, where the engine's search finds nothing.
@@ -112,12 +112,14 @@ def find_start_events(connection: EngineConnection) -> tuple[Event, ...]:
     return found or _starts(_read(connection, max=_NEWEST))
 
 
-def _starts(events: Iterable[Event]) -> tuple[Event, ...]:
+def _starts(events: Iterable[EngineEvent]) -> tuple[EngineEvent, ...]:
     found = (event for event in events if event.code in VM_STARTED)
     return tuple(sorted(found, key=lambda event: event.id))
 
 
-def _wanted(events: tuple[Event, ...], correlation_id: str | None, vm_id: str | None) -> tuple[Event, ...]:
+def _wanted(
+    events: tuple[EngineEvent, ...], correlation_id: str | None, vm_id: str | None
+) -> tuple[EngineEvent, ...]:
     fitting = (
         event
         for event in events
@@ -128,15 +130,17 @@ def _wanted(events: tuple[Event, ...], correlation_id: str | None, vm_id: str | 
     return tuple(sorted(fitting, key=lambda event: event.id))
 
 
-def _read(connection: EngineConnection, but: Container[int] = (), **query: str | int) -> tuple[Event, ...]:
+def _read(
+    connection: EngineConnection, but: Container[int] = (), **query: str | int
+) -> tuple[EngineEvent, ...]:
     with whole_answers(connection):
         content = connection.get("/events", **query)
         found = ((_number(one.get("id")), one) for one in xml.elements(content, "event"))
         return tuple(_event(number, one) for number, one in found if number not in but)
 
 
-def _event(number: int, element: xml.Element) -> Event:
-    return Event(
+def _event(number: int, element: xml.Element) -> EngineEvent:
+    return EngineEvent(
         id=number,
         code=_number(element.findtext("code")),
         severity=element.findtext("severity", "normal"),

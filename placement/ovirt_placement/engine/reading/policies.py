@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.parsing import policies as parsing
 from ovirt_placement.engine.parsing.clusters import Clusters
-from ovirt_placement.engine.parsing.policies import Unit
+from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.reading.requests import get_collection, get_entity
 from ovirt_placement.model import Cluster, SchedulingPolicy
 
@@ -53,7 +53,7 @@ class PolicyReader:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._believed_until = 0.0
-        self._units: Mapping[str, Unit] = {}
+        self._units: Mapping[str, PolicyUnit] = {}
         self._policies: dict[str, Policy] = {}
 
     def forget(self) -> None:
@@ -87,12 +87,12 @@ def with_policies(
     )
 
 
-def _balance(unit: Unit | None) -> str | None:
+def _balance(unit: PolicyUnit | None) -> str | None:
     """The name of a balance, the engine's own as well; None for its unit that does nothing."""
     return None if unit is None or not unit.enabled or unit.name == _NO_BALANCE else unit.name
 
 
-def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit]) -> Policy:
+def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
     path = f"/schedulingpolicies/{policy_id}"
     content = get_entity(connection, "/schedulingpolicies", policy_id, follow="filters,balances")
     enabled = parsing.filters_and_balance(content)
@@ -105,7 +105,7 @@ def _read(connection: EngineConnection, policy_id: str, units: Mapping[str, Unit
 
 
 def policy_of(
-    units: Mapping[str, Unit], filters: Iterable[str], weights: Mapping[str, int], balance: str | None
+    units: Mapping[str, PolicyUnit], filters: Iterable[str], weights: Mapping[str, int], balance: str | None
 ) -> Policy:
     """Name what a policy enables that holds these units, by id, with these factors."""
     outside = {unit_id: unit.name for unit_id, unit in units.items() if unit.enabled and not unit.internal}

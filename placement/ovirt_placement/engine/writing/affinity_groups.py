@@ -11,7 +11,7 @@ from ovirtsdk4 import Connection, types
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import SDK_ERRORS, EngineFault, EngineSetupError, failure_of
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 
 
 class Members(StrEnum):
@@ -31,8 +31,8 @@ class GroupEdit:
     description: str | None = None
     #: The engine rounds to 1e-7.
     priority: float | None = None
-    vms_rule: Rule | None = None
-    hosts_rule: Rule | None = None
+    vms_rule: AffinityRule | None = None
+    hosts_rule: AffinityRule | None = None
     #: Ids; each list replaces the whole list.
     vms: tuple[str, ...] | None = None
     hosts: tuple[str, ...] | None = None
@@ -120,7 +120,7 @@ def _group(edit: GroupEdit) -> types.AffinityGroup:
     )
 
 
-def _rule(rule: Rule | None) -> types.AffinityRule | None:
+def _rule(rule: AffinityRule | None) -> types.AffinityRule | None:
     """Write polarity always: the engine takes an enabled rule without one for no rule at all."""
     if rule is None:
         return None

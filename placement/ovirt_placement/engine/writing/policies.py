@@ -8,7 +8,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.parsing import clusters as cluster_parsing
 from ovirt_placement.engine.parsing import policies as parsing
-from ovirt_placement.engine.parsing.policies import Entry, PolicyHead, Unit
+from ovirt_placement.engine.parsing.policies import Entry, PolicyHead, PolicyUnit
 
 #: Stands in a request, as an id, for that of a policy which is still to be made.
 NEW = "NEW"
@@ -43,7 +43,7 @@ class PolicyUser:
 
 
 @dataclass(frozen=True)
-class Request:
+class PolicyRequest:
     """One change of the engine, and what it is for."""
 
     what: str
@@ -54,7 +54,7 @@ class Request:
     unit: str | None = None
 
 
-def read_units(connection: EngineConnection) -> dict[str, Unit]:
+def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
     """Read all policy units, by id. Raises what `EngineConnection.get` raises, as all here do."""
     return parsing.units(connection.get("/schedulingpolicyunits"))
 
@@ -80,7 +80,7 @@ def read_users(connection: EngineConnection) -> tuple[PolicyUser, ...]:
     )
 
 
-def send(connection: EngineConnection, request: Request, policy_id: str | None) -> str | None:
+def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | None) -> str | None:
     """Send a request unless its unit is attached already; return the id of the policy that it concerns.
 
     The engine keeps a unit that it was given twice, and refuses every later change of the policy until it

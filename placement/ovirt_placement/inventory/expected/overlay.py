@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ovirt_placement.inventory.expected.choice import Foreseen, expected_host, of_one_call
 from ovirt_placement.inventory.expected.engines_weights import EnginesWeights
 from ovirt_placement.inventory.expected.promised import Promised
-from ovirt_placement.inventory.expected.traces import Outcome, Trace, Traces
+from ovirt_placement.inventory.expected.traces import Trace, TraceOutcome, Traces
 from ovirt_placement.lookups.index import share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm
 from ovirt_placement.model.statuses import RESTING_STATUSES
@@ -111,7 +111,7 @@ class ExpectedOverlay:
             if expected is None or expected.pending.host == host:
                 return
             present = self._choices[vm.id].trace.present
-            self._traces.drop(vm.id, now, Outcome.WRONG)
+            self._traces.drop(vm.id, now, TraceOutcome.WRONG)
             if host is not None:
                 self._traces.leave(vm.id, Trace(_EVIDENCE, now, present, (host,), b"", 0))
 
@@ -125,7 +125,7 @@ class ExpectedOverlay:
             if host is None:
                 self._traces.drop(vm, before)
             elif choice is None or choice.host != host:
-                self._traces.drop(vm, before, None if choice is None else Outcome.WRONG)
+                self._traces.drop(vm, before, None if choice is None else TraceOutcome.WRONG)
                 self._traces.leave(vm, Trace(_EVIDENCE, now, found[-1].present, (host,), b"", 0))
 
     def _so_far(self, base: Snapshot) -> Snapshot:
@@ -232,9 +232,9 @@ class ExpectedOverlay:
         if real is None:
             self._traces.drop(vm.id, at)
         elif _is_apart(base, vm.id, real):
-            self._traces.drop(vm.id, at, Outcome.APART)
+            self._traces.drop(vm.id, at, TraceOutcome.APART)
         else:
-            self._traces.drop(vm.id, at, Outcome.RIGHT if real == expected else Outcome.WRONG)
+            self._traces.drop(vm.id, at, TraceOutcome.RIGHT if real == expected else TraceOutcome.WRONG)
         self._choices.pop(vm.id, None)
 
 

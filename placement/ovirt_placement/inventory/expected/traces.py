@@ -36,7 +36,7 @@ _KEY_SIZE = 8
 _BETWEEN = "\n"
 
 
-class Outcome(Enum):
+class TraceOutcome(Enum):
     """How an expectation ended, as its byte in the file of outcomes."""
 
     RIGHT = b"+"
@@ -152,7 +152,7 @@ class Traces:
         self._catch_up()
         return self.found.get(vm, ())
 
-    def drop(self, vm: str, at: float, outcome: Outcome | None = None) -> None:
+    def drop(self, vm: str, at: float, outcome: TraceOutcome | None = None) -> None:
         """End what was decided about a VM up to a moment; of several who find out, the first takes note."""
         with contextlib.suppress(OSError), self._journal.locked(alone=True):
             self._catch_up()
@@ -176,9 +176,9 @@ class Traces:
                 told = file.read(_MOST_OUTCOMES)
         except OSError:
             return Outcomes(0, 0, 0)
-        return Outcomes(*(told.count(outcome.value) for outcome in Outcome))
+        return Outcomes(*(told.count(outcome.value) for outcome in TraceOutcome))
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: TraceOutcome) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         file = open_regular(self._folder / _OUTCOMES, flags, 0o660)
         try:

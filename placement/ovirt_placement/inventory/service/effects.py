@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.reading.detail import NO_DETAILS, Detail
-from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, Event
-from ovirt_placement.inventory.service.rereads import Effect, Found, Kind, Subject
+from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, EngineEvent
+from ovirt_placement.inventory.service.rereads import Effect, Found, Subject, SubjectKind
 from ovirt_placement.model import Host, Vm
 
 #: The engine has started: whatever happened while it was down was not logged.
@@ -121,42 +121,42 @@ class Told:
     with_vms: bool = False
 
 
-def told_by(event: Event) -> Iterator[Told]:
+def told_by(event: EngineEvent) -> Iterator[Told]:
     """Say what an event speaks of. A `CLUSTER` without an id means all clusters."""
     code = event.code
     if code in _WITHOUT_EFFECT:
         return
     if code in _LABELS:
-        yield Told(Subject(Kind.LABELS))
+        yield Told(Subject(SubjectKind.LABELS))
     elif code in _NETWORKS:
-        yield Told(Subject(Kind.NETWORKS))
+        yield Told(Subject(SubjectKind.NETWORKS))
     elif code in _POLICIES:
-        yield Told(Subject(Kind.POLICIES))
+        yield Told(Subject(SubjectKind.POLICIES))
     elif code in _CLUSTER:
-        yield Told(Subject(Kind.CLUSTER, event.cluster or ""))
+        yield Told(Subject(SubjectKind.CLUSTER, event.cluster or ""))
     else:
         yield from _named_in(event)
 
 
-def vms_named(event: Event) -> tuple[Detail, tuple[str, ...]]:
+def vms_named(event: EngineEvent) -> tuple[Detail, tuple[str, ...]]:
     """Name the VMs whose details an event has changed to which it does not refer but in its text."""
     detail, pattern = _NAMES_VMS.get(event.code, (NO_DETAILS, _NOTHING))
     found = pattern.search(event.description)
     return (NO_DETAILS, ()) if found is None else (detail, tuple(found["vms"].split(", ")))
 
 
-def _named_in(event: Event) -> Iterator[Told]:
+def _named_in(event: EngineEvent) -> Iterator[Told]:
     if event.vm is not None:
-        yield Told(Subject(Kind.VM, event.vm), _effect_on_vm(event))
+        yield Told(Subject(SubjectKind.VM, event.vm), _effect_on_vm(event))
     elif event.host is not None:
         status = _HOST_STATUS.get(event.code)
         effect = None if status is None else _has_status(status)
-        yield Told(Subject(Kind.HOST, event.host), effect, event.code in _WITH_ITS_VMS)
+        yield Told(Subject(SubjectKind.HOST, event.host), effect, event.code in _WITH_ITS_VMS)
     elif event.cluster is not None:
-        yield Told(Subject(Kind.CLUSTER, event.cluster))
+        yield Told(Subject(SubjectKind.CLUSTER, event.cluster))
 
 
-def _effect_on_vm(event: Event) -> Effect | None:
+def _effect_on_vm(event: EngineEvent) -> Effect | None:
     if event.code in _RUNS:
         return _runs_on(event.host)
     if event.code in _DOWN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 
 #: An event may appear so much later than one with a higher id; what appears later still is left to the
 #: reconciliation.
@@ -24,7 +24,7 @@ class Feed:
     least one event that is known: if it does not, the log was replaced or more happened than a page holds.
     """
 
-    def __init__(self, page: Sequence[Event], now: float) -> None:
+    def __init__(self, page: Sequence[EngineEvent], now: float) -> None:
         """Start after this page, oldest event first: what is in it has happened before."""
         self._seen = {event.id: (now, _mark(event)) for event in page}
         self._anchor = 0
@@ -43,7 +43,7 @@ class Feed:
         """Events that a page need not hold, wherever they are asked for: they were given out."""
         return self._seen.keys() - {self._anchor}
 
-    def take(self, page: Sequence[Event], now: float) -> tuple[Event, ...]:
+    def take(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
         """Return the events of a page that are new, lowest id first.
 
         Raises `FeedBroken` if the page does not follow on what is known.
@@ -69,6 +69,6 @@ class Feed:
             self._seen = {number: seen for number, seen in self._seen.items() if number >= anchor}
 
 
-def _mark(event: Event) -> _Mark:
+def _mark(event: EngineEvent) -> _Mark:
     """What tells an event from another one with the same id, in a log that was restored from a backup."""
     return event.code, event.time

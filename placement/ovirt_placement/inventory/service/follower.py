@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.detail import Detail
-from ovirt_placement.engine.reading.events import Event, read_events
+from ovirt_placement.engine.reading.events import EngineEvent, read_events
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.published.publication import Moments
 from ovirt_placement.inventory.service.effects import ENGINE_STARTED, TAGS_CHANGED, Told, told_by, vms_named
 from ovirt_placement.inventory.service.feed import Feed, FeedBroken
 from ovirt_placement.inventory.service.rereading import PATIENCE_SECONDS, Rereading
-from ovirt_placement.inventory.service.rereads import Kind, Rereads, Subject, places
+from ovirt_placement.inventory.service.rereads import Rereads, Subject, SubjectKind, places
 from ovirt_placement.inventory.service.starts import Heard, told_of_start
 from ovirt_placement.inventory.service.strangers import Strangers
 from ovirt_placement.inventory.service.view import Reading, View
@@ -56,7 +56,7 @@ class Follower:
         self._rereads = Rereads()
         self._rereading = Rereading(connection, clock, self._view, self._rereads, came_late, patience_seconds)
         self._feed: Feed | None = None
-        self._history: tuple[Event, ...] = ()
+        self._history: tuple[EngineEvent, ...] = ()
         self._handed_in: deque[Reading] = deque()
         self.strangers = Strangers()
         #: Those looked for, which are in the view if the engine has them; to be taken between two turns.
@@ -128,7 +128,7 @@ class Follower:
             self.details_needed = self._more_details_at = now
         self._view.want_details(wanted)
 
-    def _news(self, began: float) -> tuple[Event, ...]:
+    def _news(self, began: float) -> tuple[EngineEvent, ...]:
         if (feed := self._feed) is not None:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
@@ -145,7 +145,7 @@ class Follower:
         self.whole_needed = self.details_needed = now
         self._rereading.policies.forget()
 
-    def _hear(self, event: Event, now: float) -> None:
+    def _hear(self, event: EngineEvent, now: float) -> None:
         told_of_start(event, now, self._heard)
         if event.code == ENGINE_STARTED:
             self._distrust(now)
@@ -158,7 +158,7 @@ class Follower:
         detail, names = vms_named(event)
         if detail & self._view.details_wanted:
             for vm in self._view.vms_named(names):
-                self._rereads.ask(Subject(Kind.VM, vm), now)
+                self._rereads.ask(Subject(SubjectKind.VM, vm), now)
         if (named := event.vm) is not None:
             self._rereads.ask_for_hosts({event.host} | places(before) | places(self._view.vm(named)), now)
 
@@ -170,14 +170,14 @@ class Follower:
                 self._rereads.await_effect(subject, told.effect, now)
         if told.with_vms:
             for vm in self._view.vms_on(told.subject.id):
-                self._rereads.ask(Subject(Kind.VM, vm), now)
+                self._rereads.ask(Subject(SubjectKind.VM, vm), now)
 
     def _meant(self, subject: Subject) -> Iterable[Subject]:
-        if subject.kind is Kind.NETWORKS and Detail.NICS not in self._view.details_wanted:
+        if subject.kind is SubjectKind.NETWORKS and Detail.NICS not in self._view.details_wanted:
             return ()
-        if subject.kind is not Kind.CLUSTER or subject.id:
+        if subject.kind is not SubjectKind.CLUSTER or subject.id:
             return (subject,)
-        return tuple(Subject(Kind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
+        return tuple(Subject(SubjectKind.CLUSTER, cluster) for cluster in self._view.cluster_ids)
 
     def _absorb(self, now: float) -> None:
         while self._handed_in:

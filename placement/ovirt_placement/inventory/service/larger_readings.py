@@ -10,7 +10,7 @@ from ovirt_placement.engine.reading.topology import read_as_told, read_hosts
 from ovirt_placement.inventory.on_demand.details import read_details
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.on_demand.statistics import read_statistics
-from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 
 
@@ -20,7 +20,9 @@ class LargerReadings:
     def __init__(self) -> None:
         self._doubts = Doubts()
 
-    def read(self, connection: EngineConnection, scope: Scope, needs: Needs, began: float) -> Reading:
+    def read(
+        self, connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float
+    ) -> Reading:
         """Make one of them; raises what `EngineConnection.get` raises, and `Implausible`."""
         found = read(connection, scope, needs, began)
         if found.whole is not None:
@@ -30,14 +32,14 @@ class LargerReadings:
         return found
 
 
-def read(connection: EngineConnection, scope: Scope, needs: Needs, began: float) -> Reading:
+def read(connection: EngineConnection, scope: ReconciliationScope, needs: Needs, began: float) -> Reading:
     """Make one of the larger readings; raises what `EngineConnection.get` raises."""
-    if scope is Scope.WHOLE:
+    if scope is ReconciliationScope.WHOLE:
         # Policies that were remembered would undo what the follower has read since.
         return Reading(began, whole=read_as_told(connection, policies=PolicyReader()))
-    if scope is Scope.HOSTS:
+    if scope is ReconciliationScope.HOSTS:
         with whole_answers(connection):
             return Reading(began, hosts=read_hosts(connection))
-    if scope is Scope.DETAILS:
+    if scope is ReconciliationScope.DETAILS:
         return Reading(began, details=read_details(connection, needs.details))
     return Reading(began, statistics=read_statistics(connection, needs.statistics))

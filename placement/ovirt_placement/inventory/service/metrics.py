@@ -16,7 +16,7 @@ _PREFIX = "ovirt_placement_inventory"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Metrics:
+class InventoryMetrics:
     """Counts and times; each is moved where it happens."""
 
     def __init__(self, engine: str = "") -> None:

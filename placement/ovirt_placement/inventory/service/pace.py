@@ -8,7 +8,7 @@ BURST_SECONDS = 10.0
 BURST_FACTOR = 8.0
 
 
-class Pace:
+class ReconciliationPace:
     """Pure, told when readers ask for a newer snapshot; whatever the pace, those are answered at once."""
 
     def __init__(self, interval: float) -> None:

@@ -19,7 +19,7 @@ from ovirt_placement.inventory.published.publication import Moments, now
 from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.inventory.service.attempts import in_thread
 from ovirt_placement.inventory.service.key_watch import WatchedKeys
-from ovirt_placement.inventory.service.metrics import Metrics
+from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 from ovirt_service.saying import Complaint
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class State:
+class PublicationState:
     """What one turn found; without a snapshot there is nothing yet that may be believed."""
 
     snapshot: Snapshot | None
@@ -54,7 +54,7 @@ class Publisher:
         writer: Writer,
         ready: Callable[[], None],
         replaced: Callable[[Snapshot, float], object],
-        metrics: Metrics,
+        metrics: InventoryMetrics,
     ) -> None:
         """`ready` is called once the first snapshot is there, and `replaced` with what is to be no more.
 
@@ -71,7 +71,7 @@ class Publisher:
         #: Why nothing can be written now; empty if it can.
         self.unwritable = ""
         #: What was reported last of the two.
-        self.state: State | None = None
+        self.state: PublicationState | None = None
         self.keys = WatchedKeys()
         #: What is published; 0 is nothing yet.
         self.version = 0

@@ -12,7 +12,7 @@ import msgspec
 
 from ovirt_placement.inventory.published.protocol import HEARD, Question, Refresh, Reply
 from ovirt_placement.inventory.service.attempts import Attempts
-from ovirt_placement.inventory.service.metrics import Metrics
+from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
 
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Readers:
     def __init__(
         self,
         publisher: Publisher,
-        metrics: Metrics,
+        metrics: InventoryMetrics,
         want: Callable[[Refresh], None],
         awaited: Callable[[Refresh], Iterable[Attempts]],
         knows: Callable[[Refresh], bool],

@@ -8,7 +8,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.on_demand.needs import Needs
 
 
-class Scope(Enum):
+class ReconciliationScope(Enum):
     """How much one larger reading takes in."""
 
     WHOLE = auto()
@@ -25,16 +25,18 @@ _IDLE_SECONDS = 60.0
 class Reconciliation:
     """Larger readings, each at its own interval; the first of them must be demanded, and sooner if it is."""
 
-    def __init__(self, settings: InventorySettings, *scopes: Scope, patience: float = 1.0) -> None:
+    def __init__(
+        self, settings: InventorySettings, *scopes: ReconciliationScope, patience: float = 1.0
+    ) -> None:
         """Name the scopes that are read one after another, the most needed first.
 
         Statistics cost the engine the most: `patience` times as long as usual they wait for a reader.
         """
         intervals = {
-            Scope.WHOLE: settings.vms_interval_seconds,
-            Scope.HOSTS: settings.hosts_interval_seconds,
-            Scope.STATISTICS: settings.statistics_interval_seconds,
-            Scope.DETAILS: settings.details_interval_seconds,
+            ReconciliationScope.WHOLE: settings.vms_interval_seconds,
+            ReconciliationScope.HOSTS: settings.hosts_interval_seconds,
+            ReconciliationScope.STATISTICS: settings.statistics_interval_seconds,
+            ReconciliationScope.DETAILS: settings.details_interval_seconds,
         }
         self._intervals = {scope: intervals[scope] for scope in scopes}
         self._first = scopes[0]
@@ -54,18 +56,18 @@ class Reconciliation:
         self._demanded = not_before
         return True
 
-    def next_reading(self, now: float, needs: Needs) -> Scope | None:
+    def next_reading(self, now: float, needs: Needs) -> ReconciliationScope | None:
         """Say what to read now; nothing before the first demand."""
         due = self._due(needs)
         if self._first in due and self._demanded > self._began[self._first]:
             return self._first
         return next((scope for scope, moment in due.items() if moment <= now), None)
 
-    def done(self, scope: Scope, began: float) -> None:
+    def done(self, scope: ReconciliationScope, began: float) -> None:
         """Take note of a reading that was successful; its interval counts from its beginning."""
         self._began[scope] = began
-        if scope is Scope.WHOLE:
-            self._began[Scope.HOSTS] = began
+        if scope is ReconciliationScope.WHOLE:
+            self._began[ReconciliationScope.HOSTS] = began
 
     def pause(self, now: float, needs: Needs) -> float:
         """Say for how many seconds nothing is due unless it is demanded."""
@@ -73,7 +75,7 @@ class Reconciliation:
             return 0.0
         return max(0.0, min(self._due(needs).values(), default=now + _IDLE_SECONDS) - now)
 
-    def _due(self, needs: Needs) -> dict[Scope, float]:
+    def _due(self, needs: Needs) -> dict[ReconciliationScope, float]:
         """When each scope is due that is needed."""
         if self._began[self._first] == _NEVER:
             return {self._first: _NEVER} if self._demanded > _NEVER and _needed(self._first, needs) else {}
@@ -83,13 +85,13 @@ class Reconciliation:
             if _needed(scope, needs)
         }
 
-    def _interval(self, scope: Scope, began: float) -> float:
-        waits = scope is Scope.STATISTICS and self._asked_at < began
+    def _interval(self, scope: ReconciliationScope, began: float) -> float:
+        waits = scope is ReconciliationScope.STATISTICS and self._asked_at < began
         return self._intervals[scope] * (self._patience if waits else 1.0)
 
 
-def _needed(scope: Scope, needs: Needs) -> bool:
+def _needed(scope: ReconciliationScope, needs: Needs) -> bool:
     """Whether there is anything to read; of the topology always."""
-    if scope is Scope.STATISTICS:
+    if scope is ReconciliationScope.STATISTICS:
         return bool(needs.statistics)
-    return scope is not Scope.DETAILS or bool(needs.details)
+    return scope is not ReconciliationScope.DETAILS or bool(needs.details)

@@ -27,9 +27,9 @@ from ovirt_placement.inventory.service.rereads import (
     ONCE,
     SOON_SECONDS,
     Found,
-    Kind,
     Rereads,
     Subject,
+    SubjectKind,
     places,
 )
 from ovirt_placement.inventory.service.view import View
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 class _Asked(NamedTuple):
     """What one dialogue is about."""
 
-    kind: Kind
+    kind: SubjectKind
     ids: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -101,9 +101,9 @@ class Rereading:
         """Look for VMs that somebody asks for and that are not known: an event of one may be late."""
         wanted = [vm for vm in vms if self._view.vm(vm) is None]
         self._sought += set(vms) - {*wanted}
-        unasked = [vm for vm in wanted if vm not in self._under_way(Kind.VM)]
+        unasked = [vm for vm in wanted if vm not in self._under_way(SubjectKind.VM)]
         if unasked:
-            self._begin(Kind.VM, unasked, self._seek)
+            self._begin(SubjectKind.VM, unasked, self._seek)
 
     def read_due(self) -> None:
         """Read what is due: VMs first, for those that came or went name hosts.
@@ -114,7 +114,7 @@ class Rereading:
         self._settle()
         self._begin_hosts(_LONGEST_MEMORY_SECONDS)
         self._begin_clusters()
-        for kind, reading in ((Kind.LABELS, self._labels), (Kind.NETWORKS, self._networks)):
+        for kind, reading in ((SubjectKind.LABELS, self._labels), (SubjectKind.NETWORKS, self._networks)):
             if self._due(kind):
                 self._begin(kind, [""], reading)
         self._settle()
@@ -151,19 +151,21 @@ class Rereading:
             if self._said.is_over(asked):
                 _log.info("%s: the engine answers in time again", asked)
 
-    def _under_way(self, kind: Kind) -> set[str]:
+    def _under_way(self, kind: SubjectKind) -> set[str]:
         return {one for asked in self._dialogues.under_way if asked.kind is kind for one in asked.ids}
 
-    def _due(self, kind: Kind, ahead: float = 0.0) -> list[str]:
+    def _due(self, kind: SubjectKind, ahead: float = 0.0) -> list[str]:
         """Name what must be read; or again so soon that it is read along, in case more shows by now.
 
         Nothing is asked for twice at once.
         """
         due = self._rereads.due(self._clock(), ahead)
-        asked = self._under_way(Kind.HOST if kind is Kind.MEMORY else kind)
+        asked = self._under_way(SubjectKind.HOST if kind is SubjectKind.MEMORY else kind)
         return [subject.id for subject in due if subject.kind is kind and subject.id not in asked]
 
-    def _begin(self, kind: Kind, ids: Sequence[str], reading: Callable[[list[str]], Dialogue[None]]) -> None:
+    def _begin(
+        self, kind: SubjectKind, ids: Sequence[str], reading: Callable[[list[str]], Dialogue[None]]
+    ) -> None:
         """Begin to read these: those that were late each by itself, all others together."""
         together = [one for one in ids if Subject(kind, one) not in self._alone]
         chunks = [together[at : at + LONGEST_SEARCH] for at in range(0, len(together), LONGEST_SEARCH)]
@@ -171,27 +173,27 @@ class Rereading:
             self._dialogues.begin(_Asked(kind, tuple(chunk)), reading(chunk))
 
     def _begin_vms(self) -> None:
-        self._begin(Kind.VM, self._due(Kind.VM, SOON_SECONDS), self._vms)
+        self._begin(SubjectKind.VM, self._due(SubjectKind.VM, SOON_SECONDS), self._vms)
 
     def _begin_hosts(self, memory_seconds: float) -> None:
         """Read hosts that events speak of; with them, or after this many seconds, those with other memory."""
-        ids, began = self._due(Kind.HOST, SOON_SECONDS), self._clock()
+        ids, began = self._due(SubjectKind.HOST, SOON_SECONDS), self._clock()
         if ids or began >= self._memory_at + memory_seconds:
-            ids = sorted({*ids, *self._due(Kind.MEMORY, SOON_SECONDS)})
+            ids = sorted({*ids, *self._due(SubjectKind.MEMORY, SOON_SECONDS)})
         if ids:
             self._memory_at = began
-            self._begin(Kind.HOST, ids, self._hosts)
+            self._begin(SubjectKind.HOST, ids, self._hosts)
 
     def _begin_clusters(self) -> None:
         """Read clusters that events speak of; all where they speak of policies, which any may use."""
-        if self._due(Kind.POLICIES):
+        if self._due(SubjectKind.POLICIES):
             self.policies.forget()
             now = self._clock()
             for cluster in self._view.cluster_ids:
-                self._rereads.ask(Subject(Kind.CLUSTER, cluster), now, ONCE)
-            self._rereads.read(Subject(Kind.POLICIES), None, now)
-        for cluster in self._due(Kind.CLUSTER):
-            self._begin(Kind.CLUSTER, [cluster], self._cluster)
+                self._rereads.ask(Subject(SubjectKind.CLUSTER, cluster), now, ONCE)
+            self._rereads.read(Subject(SubjectKind.POLICIES), None, now)
+        for cluster in self._due(SubjectKind.CLUSTER):
+            self._begin(SubjectKind.CLUSTER, [cluster], self._cluster)
 
     def _seek(self, ids: list[str]) -> Dialogue[None]:
         began, wanted = self._clock(), self._view.details_wanted
@@ -199,8 +201,10 @@ class Rereading:
         span = self._span(began)
         for vm in found.values():
             self._put_vm(vm.id, vm, span, detailed=self._view.details_wanted in wanted)
-            self._rereads.ask(Subject(Kind.CLUSTER, vm.cluster), span.ended, BRIEFLY)  # with its groups
-            self._rereads.ask(Subject(Kind.LABELS), span.ended, BRIEFLY)
+            self._rereads.ask(
+                Subject(SubjectKind.CLUSTER, vm.cluster), span.ended, BRIEFLY
+            )  # with its groups
+            self._rereads.ask(Subject(SubjectKind.LABELS), span.ended, BRIEFLY)
         self._sought += ids
 
     def _vms(self, ids: list[str]) -> Dialogue[None]:
@@ -210,19 +214,19 @@ class Rereading:
         span = self._span(began)
         detailed = detailed and self._view.details_wanted in wanted
         for vm_id in () if detailed else ids:
-            self._rereads.ask(Subject(Kind.VM, vm_id), span.ended, (LATER_SECONDS,))
+            self._rereads.ask(Subject(SubjectKind.VM, vm_id), span.ended, (LATER_SECONDS,))
         for vm_id in ids:
             self._put_vm(vm_id, found.get(vm_id), span, detailed=detailed)
 
     def _put_vm(self, vm_id: str, vm: Vm | None, span: Span, *, detailed: bool) -> None:
         before = self._view.vm(vm_id)
         newer = self._view.put_vm(vm_id, vm, span, detailed=detailed)
-        self._put(Subject(Kind.VM, vm_id), vm, span, newer=newer)
+        self._put(Subject(SubjectKind.VM, vm_id), vm, span, newer=newer)
         after = self._view.vm(vm_id)
         if places(before) != places(after):
             self._rereads.ask_for_hosts(places(before) | places(after), span.ended)
         if after is not None and self._view.has_unknown_profile(after):
-            self._rereads.ask(Subject(Kind.NETWORKS), span.ended, BRIEFLY)
+            self._rereads.ask(Subject(SubjectKind.NETWORKS), span.ended, BRIEFLY)
 
     def _hosts(self, ids: list[str]) -> Dialogue[None]:
         began = self._clock()
@@ -231,7 +235,7 @@ class Rereading:
         span = self._span(began)
         for host_id in ids:
             newer = self._view.put_host(host_id, found.get(host_id), span)
-            for kind in (Kind.HOST, Kind.MEMORY):
+            for kind in (SubjectKind.HOST, SubjectKind.MEMORY):
                 self._put(Subject(kind, host_id), found.get(host_id), span, newer=newer)
 
     def _cluster(self, ids: list[str]) -> Dialogue[None]:
@@ -239,20 +243,20 @@ class Rereading:
         found = yield partial(reread_cluster, self._connection, cluster_id, self.policies)
         span = self._span(began)
         newer = self._view.put_cluster(cluster_id, found, span)
-        self._put(Subject(Kind.CLUSTER, cluster_id), None, span, newer=newer)
+        self._put(Subject(SubjectKind.CLUSTER, cluster_id), None, span, newer=newer)
 
     def _labels(self, _: list[str]) -> Dialogue[None]:
         began = self._clock()
         found = yield partial(_whole, self._connection, partial(read_labels, self._connection))
         span = self._span(began)
-        self._put(Subject(Kind.LABELS), None, span, newer=self._view.put_labels(found, span))
+        self._put(Subject(SubjectKind.LABELS), None, span, newer=self._view.put_labels(found, span))
 
     def _networks(self, _: list[str]) -> Dialogue[None]:
         began = self._clock()
         networks, profiles = yield partial(read_networks, self._connection)
         span = self._span(began)
         newer = self._view.put_networks(networks, profiles, span)
-        self._put(Subject(Kind.NETWORKS), None, span, newer=newer)
+        self._put(Subject(SubjectKind.NETWORKS), None, span, newer=newer)
 
     def _within_patience(self, ids: Sequence[str], ask: Callable[[], _Answer]) -> Callable[[], _Answer]:
         """Ask for several no longer than for a while, since they can be asked for one by one."""

@@ -15,7 +15,7 @@ SOON_SECONDS = 1.0
 LATER_SECONDS = 5.0
 
 
-class Kind(StrEnum):
+class SubjectKind(StrEnum):
     VM = "VM"
     HOST = "host"
     MEMORY = "memory"  # of a host: what VMs that come and go leave free
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 class Subject:
     """What an event speaks of, as far as it can be read by itself."""
 
-    kind: Kind
+    kind: SubjectKind
     id: str = ""
 
 
@@ -71,7 +71,7 @@ class Rereads:
         """Read hosts again whose free memory changes with a VM that comes or goes; None is no host."""
         for host in hosts:
             if host is not None:
-                self.ask(Subject(Kind.MEMORY, host), now, BRIEFLY)
+                self.ask(Subject(SubjectKind.MEMORY, host), now, BRIEFLY)
 
     def await_effect(self, subject: Subject, effect: Effect, now: float) -> None:
         """Read a subject again and again until it shows an effect, and in any case soon."""

@@ -25,11 +25,11 @@ from ovirt_placement.inventory.service.follower import Follower
 from ovirt_placement.inventory.service.garbage import Garbage
 from ovirt_placement.inventory.service.key_watch import KeyWatch
 from ovirt_placement.inventory.service.larger_readings import LargerReadings
-from ovirt_placement.inventory.service.metrics import Metrics
-from ovirt_placement.inventory.service.pace import Pace
-from ovirt_placement.inventory.service.publisher import Publisher, State
+from ovirt_placement.inventory.service.metrics import InventoryMetrics
+from ovirt_placement.inventory.service.pace import ReconciliationPace
+from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
 from ovirt_placement.inventory.service.readers import Readers, backlog
-from ovirt_placement.inventory.service.reconciliation import Reconciliation, Scope
+from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
 from ovirt_service.progress import Progress
@@ -65,7 +65,7 @@ def run(config: Config, ready: Callable[[], None]) -> None:
     """
     directory = config.inventory.directory
     sys.setswitchinterval(_SWITCH_SECONDS)
-    metrics = Metrics(config.engine.label)
+    metrics = InventoryMetrics(config.engine.label)
     metrics.follow_expected(config)
     with owned(directory), connections(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
@@ -81,7 +81,7 @@ async def _serve(
     engine: Connections,
     writer: Writer,
     ready: Callable[[], None],
-    metrics: Metrics,
+    metrics: InventoryMetrics,
 ) -> None:
     notifier = Notifier()
 
@@ -111,10 +111,10 @@ class _Service:
         engine: Connections,
         publisher: Publisher,
         notifier: Notifier,
-        metrics: Metrics,
+        metrics: InventoryMetrics,
     ) -> None:
         self._directory = config.inventory.directory
-        self._pace = Pace(config.inventory.interval_seconds)
+        self._pace = ReconciliationPace(config.inventory.interval_seconds)
         self._engine = engine
         self._publisher = publisher
         self._notifier = notifier
@@ -126,9 +126,13 @@ class _Service:
         heard, late = partial(expected.heard, config=config), self._following.want_from_any_thread
         self._follower = Follower(engine.feed, now, heard, tagged=config.ha.tagged, came_late=late)
         self._reconciliation = Reconciliation(
-            config.inventory, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS, patience=_PATIENCE
+            config.inventory,
+            ReconciliationScope.WHOLE,
+            ReconciliationScope.HOSTS,
+            ReconciliationScope.STATISTICS,
+            patience=_PATIENCE,
         )
-        self._details = Reconciliation(config.inventory, Scope.DETAILS)
+        self._details = Reconciliation(config.inventory, ReconciliationScope.DETAILS)
         self._key_watch = KeyWatch(config.store, config.engine.name)
         self._needs = NOTHING
         self._said = Said()
@@ -257,12 +261,12 @@ class _Service:
         attempts.failures += 1
         self._notifier.ready()  # it serves and tries: more cannot be expected of it now
 
-    def _turn(self) -> State:
+    def _turn(self) -> PublicationState:
         follower = self._follower
         follower.key_levels = levels(self._publisher.keys.records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
-        return State(snapshot, follower.moments, follower.needs)
+        return PublicationState(snapshot, follower.moments, follower.needs)
 
     def _need(self, needs: Needs) -> None:
         if needs != self._needs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.reading.events import VM_STARTED, Event
+from ovirt_placement.engine.reading.events import VM_STARTED, EngineEvent
 
 #: Takes a VM, the host that it starts on, None for none, and the moment before which that was decided.
 Heard = Callable[[str, str | None, float], object]
@@ -27,7 +27,7 @@ _ENDED = frozenset(
 )
 
 
-def told_of_start(event: Event, began: float, heard: Heard) -> None:
+def told_of_start(event: EngineEvent, began: float, heard: Heard) -> None:
     """Hand on what an event tells that the engine showed when it was asked at the moment `began`."""
     if event.vm is not None:
         if event.code in VM_STARTED and event.host is not None:

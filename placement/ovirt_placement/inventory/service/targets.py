@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ovirt_placement.engine.event_codes import EventCode
-from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, Event
+from ovirt_placement.engine.reading.events import CANCELLED, DONE, FAILED, STARTED, EngineEvent
 from ovirt_placement.model import Vm
 
 #: The engine tried one target without success and looks for another.
@@ -29,7 +29,7 @@ class _Known:
     at: float
 
 
-class Targets:
+class MigrationTargets:
     """The targets of migrations under way, by VM id, as far as events told them."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Targets:
         #: VMs that were read as migrating since their migration was reported.
         self._migrating: set[str] = set()
 
-    def tell(self, event: Event, vm_name: str, hosts: Mapping[str, str], now: float) -> None:
+    def tell(self, event: EngineEvent, vm_name: str, hosts: Mapping[str, str], now: float) -> None:
         """Take what an event tells; hosts are ids by name.
 
         Events may come in any order: what one with a higher id has told stands.

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from ovirt_placement.engine.parsing.reservation import with_failover_hosts
 from ovirt_placement.engine.reading.consistency import Consistency
 from ovirt_placement.engine.reading.detail import Detail
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.on_demand.details import Details, KnownDetails
 from ovirt_placement.inventory.on_demand.statistics import Needed, Statistics, needed
-from ovirt_placement.inventory.service.rereads import Kind, Subject
+from ovirt_placement.inventory.service.rereads import Subject, SubjectKind
 from ovirt_placement.inventory.service.table import Table
-from ovirt_placement.inventory.service.targets import Targets
+from ovirt_placement.inventory.service.targets import MigrationTargets
 from ovirt_placement.inventory.span import Span
 from ovirt_placement.model import (
     AffinityGroup,
@@ -57,7 +57,7 @@ class View:
         self._frame: Snapshot | None = None
         self._statistics = Statistics()
         self._details = KnownDetails()
-        self._targets = Targets()
+        self._targets = MigrationTargets()
         self._host_ids: dict[str, str] = {}
         self._consistency = Consistency()
         self._made: Snapshot | None = None
@@ -90,7 +90,7 @@ class View:
     def vms_named(self, names: Collection[str]) -> tuple[str, ...]:
         return tuple(vm.id for vm in self._vms.records.values() if vm.name in names) if names else ()
 
-    def tell(self, event: Event, now: float) -> None:
+    def tell(self, event: EngineEvent, now: float) -> None:
         """Take what an event tells of the target of a migration."""
         vm = None if event.vm is None else self._vms.records.get(event.vm)
         if vm is not None:
@@ -157,13 +157,13 @@ class View:
         hosts = reading.hosts if reading.whole is None else reading.whole.hosts
         if hosts is not None:
             measured = {host.id: self._statistics.of_host(host) for host in hosts}
-            again += [Subject(Kind.HOST, host) for host in self._hosts.put_all(measured, span)]
+            again += [Subject(SubjectKind.HOST, host) for host in self._hosts.put_all(measured, span)]
             self._name_hosts()
         if reading.whole is not None:
             completed = {vm.id: self._complete(vm, span.began) for vm in reading.whole.vms}
-            again += [Subject(Kind.VM, vm) for vm in self._vms.put_all(completed, span)]
+            again += [Subject(SubjectKind.VM, vm) for vm in self._vms.put_all(completed, span)]
             again += self._surround(reading.whole, span)
-        again += [Subject(Kind.VM, vm) for vm in self._details.missed(self._vms.records)]
+        again += [Subject(SubjectKind.VM, vm) for vm in self._details.missed(self._vms.records)]
         return tuple(again)
 
     def snapshot(self) -> Snapshot:
@@ -196,8 +196,8 @@ class View:
             whole, clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=(), pending=()
         )
         return (
-            *(Subject(Kind.CLUSTER, cluster) for cluster in self._clusters.put_all(grouped, span)),
-            *(Subject(Kind.LABELS) for _ in self._labels.put_all({"": whole.affinity_labels}, span)),
+            *(Subject(SubjectKind.CLUSTER, cluster) for cluster in self._clusters.put_all(grouped, span)),
+            *(Subject(SubjectKind.LABELS) for _ in self._labels.put_all({"": whole.affinity_labels}, span)),
         )
 
     def _complete(self, vm: Vm, began: float) -> Vm:
@@ -222,6 +222,6 @@ class View:
         self._host_ids = {host.name: host.id for host in self._hosts.records.values()}
 
 
-def _directed(vm: Vm, targets: Targets) -> Vm:
+def _directed(vm: Vm, targets: MigrationTargets) -> Vm:
     target = targets.of(vm.id)
     return vm if vm.migrating_to == target else replace(vm, migrating_to=target)

@@ -16,7 +16,7 @@ MOST_OTHERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StrategyChoice:
     """An end that keeps every hard rule that holds at the start and fits on every host."""
 
     #: VMs that end elsewhere than they start, with their hosts.
@@ -50,7 +50,7 @@ class Strategy(Protocol):
     #: Whether a plan goes on where its first choice has led, until nothing is repaired any more.
     goes_on: bool
 
-    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         """The best end found before the deadline; at worst the start itself."""
         ...
 
@@ -59,7 +59,9 @@ class Strategy(Protocol):
 class Routing(Protocol):
     """A strategy that can also look for the way itself, where no way leads to the end that it chose."""
 
-    def route(self, problem: Problem, choice: Choice, worth: Value, deadline: Deadline) -> Route | None:
+    def route(
+        self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
+    ) -> Route | None:
         """Legal migrations, one after the other, to the best that can be reached; None if none were found.
 
         `worth` is that of those that are known.

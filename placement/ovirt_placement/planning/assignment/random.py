@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 
 from ovirt_placement.planning.assignment.assignment import Assignment
-from ovirt_placement.planning.assignment.choice import Choice
+from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.assignment.greedy.bound import bound
 from ovirt_placement.planning.assignment.hosts import EmptiestFirst
 from ovirt_placement.planning.deadline import Deadline
@@ -29,7 +29,7 @@ class Random:
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
 
-    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         """An end with VMs of one rule elsewhere, each by a legal migration; the start, if there is none."""
         dice = random.Random(self._seed)  # noqa: S311 - dice, not secrets
         assignment = Assignment(problem)
@@ -38,7 +38,7 @@ class Random:
         for goal in goals:
             if deadline.over or _tried(assignment, goal, dice):
                 break
-        return Choice(dict(assignment.placement.moved), score(assignment.placement), bound(problem))
+        return StrategyChoice(dict(assignment.placement.moved), score(assignment.placement), bound(problem))
 
 
 def _tried(assignment: Assignment, goal: Goal, dice: random.Random) -> bool:

@@ -8,7 +8,7 @@ from ortools.sat.python import cp_model
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.encode.cp import loads
-from ovirt_placement.planning.explain.elements import Element, Kind, concerned, elements
+from ovirt_placement.planning.explain.elements import Element, ElementKind, concerned, elements
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
@@ -96,9 +96,9 @@ class _Constraints:
             self.rule(element.goal, literal)
             return
         first = element.ids[0]
-        if element.kind is Kind.STAYS:
+        if element.kind is ElementKind.STAYS:
             self._cp.add_implication(literal, self._at[first, self._problem.where[first]])
-        elif element.kind is Kind.TARGETS:
+        elif element.kind is ElementKind.TARGETS:
             self._keep(literal, first, {*self._problem.targets[first], self._problem.where[first]})
         else:
             self._room(literal, first)

@@ -10,7 +10,7 @@ from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
 
 
-class Kind(Enum):
+class ElementKind(Enum):
     """In the order in which pieces are dropped, if either of two would do: first what matters less."""
 
     ROOM = auto()
@@ -23,7 +23,7 @@ class Kind(Enum):
 class Element:
     """A limit of a host, the hosts that filters leave a VM, a VM that stays, or a rule."""
 
-    kind: Kind
+    kind: ElementKind
     #: The host or the VM, or the groups of the rule.
     ids: tuple[str, ...]
     goal: Goal | None = None
@@ -32,18 +32,18 @@ class Element:
 def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Element]:
     """Whatever might block a goal, as far as these VMs are concerned."""
     for host in problem.hosts:
-        yield Element(Kind.ROOM, (host,))
+        yield Element(ElementKind.ROOM, (host,))
     for vm in vms:
         if not problem.targets[vm]:
-            yield Element(Kind.STAYS, (vm,))
+            yield Element(ElementKind.STAYS, (vm,))
         elif not problem.targets[vm].issuperset(problem.hosts):
-            yield Element(Kind.TARGETS, (vm,))
+            yield Element(ElementKind.TARGETS, (vm,))
     seen = {goal.number}
     for vm in vms:
         for other in problem.goals_of.get(vm, ()):
             if other.hard and other.number not in seen and other.form is not None:
                 seen.add(other.number)
-                yield Element(Kind.RULE, other.constraint.groups, other)
+                yield Element(ElementKind.RULE, other.constraint.groups, other)
 
 
 def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:

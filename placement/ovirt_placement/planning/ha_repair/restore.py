@@ -13,8 +13,8 @@ from ovirt_placement.planning.ha_repair.failing import Failing, failing
 from ovirt_placement.planning.ha_repair.search import Found, Search
 from ovirt_placement.planning.ordering.dependencies import waits
 from ovirt_placement.planning.ordering.order import OrderedMove
-from ovirt_placement.planning.ordering.schedule import Limits, schedule
-from ovirt_placement.planning.plan import Failure, Plan, Reservation
+from ovirt_placement.planning.ordering.schedule import ScheduleLimits, schedule
+from ovirt_placement.planning.plan import LostReservation, Plan, Reservation
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
@@ -102,11 +102,13 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, all_
         crowded=crowded(placement),
         proven=plan.proven and proven and not plan.steps,
         at_least=sum(len(move.vms) for move in found.moves) if proven and not plan.steps else plan.at_least,
-        seconds=schedule(steps, Limits()).makespan,
+        seconds=schedule(steps, ScheduleLimits()).makespan,
         reservation=reservation,
     )
 
 
 def _reservation(end: Failing, *, proven: bool) -> Reservation:
-    lost = tuple(Failure(hosts=one.hosts, domains=one.domains, vms=one.homeless) for one in end.losses)
+    lost = tuple(
+        LostReservation(hosts=one.hosts, domains=one.domains, vms=one.homeless) for one in end.losses
+    )
     return Reservation(lost=lost, known=not end.unknown, proven=proven)

@@ -13,7 +13,7 @@ from itertools import count
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.ordering.direct import closures, straight
-from ovirt_placement.planning.ordering.scope import Scope
+from ovirt_placement.planning.ordering.scope import OrderingScope
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.problem.score import score
@@ -35,14 +35,18 @@ class Found:
 
 
 def find_detours(
-    placement: ProblemPlacement, where: Mapping[str, str], scope: Scope, deadline: Deadline, budget: Budget
+    placement: ProblemPlacement,
+    where: Mapping[str, str],
+    scope: OrderingScope,
+    deadline: Deadline,
+    budget: Budget,
 ) -> Found:
     """Each look at a placement takes one of `budget`. `placement` is left as it was."""
     return _Search(placement, where, scope).run(deadline, budget)
 
 
 class _Search:
-    def __init__(self, placement: ProblemPlacement, where: Mapping[str, str], scope: Scope) -> None:
+    def __init__(self, placement: ProblemPlacement, where: Mapping[str, str], scope: OrderingScope) -> None:
         self._placement = placement
         self._where = where
         self._scope = scope

@@ -34,7 +34,7 @@ _Place = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class ScheduleLimits:
     """Migrations that run at once at most; a step of more VMs than that runs when nothing else does."""
 
     out: int = 2
@@ -62,7 +62,7 @@ class Schedule:
         return max(self.ends, default=0.0)
 
 
-def schedule(steps: Sequence[Timed], limits: Limits) -> Schedule:
+def schedule(steps: Sequence[Timed], limits: ScheduleLimits) -> Schedule:
     """List scheduling: whenever a migration may begin, the most urgent one that may does."""
     urgent = _urgencies(steps, limits)
     running = _Running(steps, limits)
@@ -89,7 +89,10 @@ def schedule(steps: Sequence[Timed], limits: Limits) -> Schedule:
 
 
 def ready(
-    steps: Sequence[Timed], done: Collection[int], running: Collection[int], limits: Limits = Limits()
+    steps: Sequence[Timed],
+    done: Collection[int],
+    running: Collection[int],
+    limits: ScheduleLimits = ScheduleLimits(),
 ) -> tuple[int, ...]:
     """Steps that may begin now, the most urgent first; whether a limit holds one back is the caller's matter.
 
@@ -101,7 +104,7 @@ def ready(
     return tuple(sorted(open_steps, key=lambda at: urgent[at]))
 
 
-def busiest(steps: Sequence[Timed], limits: Limits) -> float:
+def busiest(steps: Sequence[Timed], limits: ScheduleLimits) -> float:
     """Seconds that the busiest host, the cluster, or the longest row of steps takes at least."""
     return max(
         *_loads(steps, limits).values(),
@@ -112,7 +115,7 @@ def busiest(steps: Sequence[Timed], limits: Limits) -> float:
 
 
 def _urgencies(
-    steps: Sequence[Timed], limits: Limits, ended: Collection[int] = ()
+    steps: Sequence[Timed], limits: ScheduleLimits, ended: Collection[int] = ()
 ) -> list[tuple[float, float, int]]:
     """The less, the more urgent: steps that a long row follows, or that a busy host is to make."""
     loads = _loads((step for at, step in enumerate(steps) if at not in ended), limits)
@@ -140,7 +143,7 @@ def _followers(steps: Sequence[Timed]) -> list[list[int]]:
     return followers
 
 
-def _loads(steps: Iterable[Timed], limits: Limits) -> dict[_Place, float]:
+def _loads(steps: Iterable[Timed], limits: ScheduleLimits) -> dict[_Place, float]:
     """Seconds that each host sends and receives, as many migrations at once as it may."""
     loads: defaultdict[_Place, float] = defaultdict(float)
     for step in steps:
@@ -158,7 +161,7 @@ def _weight(step: Timed, limit: float) -> float:
 class _Running:
     """What is under way, counted at each place that has a limit."""
 
-    def __init__(self, steps: Sequence[Timed], limits: Limits) -> None:
+    def __init__(self, steps: Sequence[Timed], limits: ScheduleLimits) -> None:
         self._needed = [_needed(step, limits) for step in steps]
         self._counts: defaultdict[_Place, float] = defaultdict(float)
 
@@ -176,7 +179,7 @@ class _Running:
             self._counts[place] -= weight
 
 
-def _needed(step: Timed, limits: Limits) -> list[tuple[_Place, float, float]]:
+def _needed(step: Timed, limits: ScheduleLimits) -> list[tuple[_Place, float, float]]:
     """Where a step counts, for how many migrations, and how many there may be."""
     places: list[tuple[_Place, float]] = [
         (("out", source), limits.out) for source in sorted(set(step.sources))

@@ -17,7 +17,7 @@ _NEARLY_SPARE_HOSTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class OrderingScope:
     """What may be moved where, straight moves aside."""
 
     vms: tuple[str, ...]
@@ -28,7 +28,7 @@ class Scope:
     complete: bool
 
 
-def whole(placement: ProblemPlacement) -> Scope | None:
+def whole(placement: ProblemPlacement) -> OrderingScope | None:
     """All that may move, if that is little."""
     problem = placement.problem
     if len(problem.hosts) > _FEW_HOSTS or len(problem.memory_mb) > 3 * _FEW_VMS:
@@ -37,10 +37,10 @@ def whole(placement: ProblemPlacement) -> Scope | None:
     if len(vms) > _FEW_VMS:
         return None
     leave = frozenset((*problem.hosts, *problem.where.values()))
-    return Scope(vms, dict.fromkeys(vms, problem.hosts), leave, complete=True)
+    return OrderingScope(vms, dict.fromkeys(vms, problem.hosts), leave, complete=True)
 
 
-def around(placement: ProblemPlacement, where: Mapping[str, str], stuck: Collection[str]) -> Scope:
+def around(placement: ProblemPlacement, where: Mapping[str, str], stuck: Collection[str]) -> OrderingScope:
     """VMs that do not get to their hosts, those that could make room for them, and hosts to step aside to."""
     problem = placement.problem
     bound_for = {where[vm] for vm in stuck}
@@ -57,7 +57,7 @@ def around(placement: ProblemPlacement, where: Mapping[str, str], stuck: Collect
         nearby = [host for host in problem.hosts if host in leave | near | peers | {problem.where[vm]}]
         hosts[vm] = (*nearby, *_spare_hosts(placement, vm, near | leave))
     leave |= {placement.where(vm) for vm in members}
-    return Scope(tuple(vms), hosts, frozenset(leave), complete=False)
+    return OrderingScope(tuple(vms), hosts, frozenset(leave), complete=False)
 
 
 def _gathered(placement: ProblemPlacement, vm: str) -> tuple[str, ...]:

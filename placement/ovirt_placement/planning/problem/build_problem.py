@@ -13,7 +13,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.legality import filters_of
 from ovirt_placement.planning.problem.goal import HARD, Goal
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.problem.targets import Targets
+from ovirt_placement.planning.problem.targets import ProblemTargets
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.cpus import cores_of
@@ -88,7 +88,7 @@ def pose(
     used_cpu = {
         host.id: cores[host.id] * host.cpu_percent / 100 for host in hosts if host.cpu_percent is not None
     }
-    targets = Targets(
+    targets = ProblemTargets(
         snapshot,
         cluster,
         tuple(host.id for host in hosts if host.id not in options.closed),

@@ -12,7 +12,7 @@ from ovirt_placement.rules.memory import physical_mb, physical_room
 from ovirt_placement.rules.rule import Rule
 
 
-class Targets(Mapping[str, frozenset[str]]):
+class ProblemTargets(Mapping[str, frozenset[str]]):
     """Hosts by VM. Of VMs that may not move there are none; what was refused is left out.
 
     Of a VM with a list of hosts, only these: the engine would let one that may be migrated go elsewhere, but

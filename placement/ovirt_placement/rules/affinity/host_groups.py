@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ovirt_placement.lookups.index import once_whoever_runs_where
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Rule, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
 from ovirt_placement.rules.affinity.membership import hosts, members
 
 #: The first compatibility version whose clusters ignore the implicit flag of labels.
@@ -70,8 +70,8 @@ def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> Aff
         name=label.name,
         cluster=cluster.id,
         priority=1.0,
-        vms_rule=Rule(enabled=False, positive=False, enforcing=False),
-        hosts_rule=Rule(enabled=True, positive=True, enforcing=True),
+        vms_rule=AffinityRule(enabled=False, positive=False, enforcing=False),
+        hosts_rule=AffinityRule(enabled=True, positive=True, enforcing=True),
         vms=tuple(vm for vm in label.vms if vm in vms and vms[vm].cluster == cluster.id),
         hosts=label.hosts,
         vm_labels=(),

@@ -19,13 +19,13 @@ from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
 from ovirt_placement.rules.failover.protection import Outside, outside
 from ovirt_placement.rules.failover.starts import Starts
-from ovirt_placement.rules.failover.units import Domain, Unit, whole_domains
+from ovirt_placement.rules.failover.units import Domain, FailureUnit, whole_domains
 
 #: Steps for a whole check by one measure: a set of failing hosts costs one, and one for each VM to place.
 DEFAULT_BUDGET = 4_000_000
 
 
-class Question(Record, frozen=True):
+class CheckQuestion(Record, frozen=True):
     """All that whoever examines failures elsewhere must know."""
 
     snapshot: Snapshot
@@ -41,7 +41,7 @@ class Question(Record, frozen=True):
 
 
 #: Says who examines the failures that a question is about.
-Spread = Callable[[Question], Examiner]
+Spread = Callable[[CheckQuestion], Examiner]
 
 
 class HaCheck(Proven, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class HaCheck(Proven, frozen=True, kw_only=True):
     cluster: str
     failures: int
     #: What fails whole; nothing where every host fails by itself.
-    units: tuple[Unit, ...] = ()
+    units: tuple[FailureUnit, ...] = ()
     #: By the engine's own, softer check: whether what VMs use, and are guaranteed, would fit.
     by_engine: Proven
     #: Highly available VMs that neither is about.
@@ -75,7 +75,7 @@ def check(
     """
     if failures is None:
         failures = snapshot.cluster_by_id[cluster_id].ha_failures if domains is None else 1
-    by_starts = _judge(Question(snapshot, cluster_id, False, steps), failures, domains, spread)
+    by_starts = _judge(CheckQuestion(snapshot, cluster_id, False, steps), failures, domains, spread)
     up = [host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up]
     return HaCheck(
         **asdict(by_starts),
@@ -97,11 +97,11 @@ def by_engine(
     spread: Spread | None = None,
 ) -> Proven:
     """The engine's own check, with its faults repaired (docs/rules.md, HC1 to HC7)."""
-    return _judge(Question(snapshot, cluster_id, True, steps), failures, domains, spread)
+    return _judge(CheckQuestion(snapshot, cluster_id, True, steps), failures, domains, spread)
 
 
 def _judge(
-    question: Question, failures: int, domains: Sequence[Domain] | None, spread: Spread | None
+    question: CheckQuestion, failures: int, domains: Sequence[Domain] | None, spread: Spread | None
 ) -> Proven:
     measure = question.measure()
     return judge_failures(

@@ -36,7 +36,7 @@ class Measure(Protocol):
         ...
 
 
-class Task(Record, frozen=True):
+class ExaminationTask(Record, frozen=True):
     """Hosts that fail together, and survivals of smaller failures to begin with, if there are any."""
 
     failed: tuple[str, ...]
@@ -51,10 +51,10 @@ class Examined(Record, frozen=True):
 
 
 #: Examines tasks and tells of each, in their order: whoever asks may stop listening at any time.
-Examiner = Callable[[Iterable[Task]], Iterator[Examined]]
+Examiner = Callable[[Iterable[ExaminationTask]], Iterator[Examined]]
 
 
-def examine(measure: Measure, task: Task, steps: int) -> Examined:
+def examine(measure: Measure, task: ExaminationTask, steps: int) -> Examined:
     """Judge one failure in about so many steps at most: one, one for each VM to place, and those of a search.
 
     What takes more ends as unknown.

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.counting import Chosen, sets_without
-from ovirt_placement.rules.failover.examination import Examiner, Measure, Task, examine, one_by_one
+from ovirt_placement.rules.failover.examination import ExaminationTask, Examiner, Measure, examine, one_by_one
 from ovirt_placement.rules.failover.footprints import Footprints, members_of
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Size, Survival, Tight, Unknown
 from ovirt_placement.rules.failover.tightest import MOST_SETS, scantest
-from ovirt_placement.rules.failover.units import Unit, domains_of, failing_hosts, single_hosts
+from ovirt_placement.rules.failover.units import FailureUnit, domains_of, failing_hosts, single_hosts
 
 
 def judge_failures(
@@ -29,7 +29,7 @@ def judge_failures(
     failures: int,
     steps: int,
     *,
-    units: Sequence[Unit] | None = None,
+    units: Sequence[FailureUnit] | None = None,
     examiner: Examiner | None = None,
     tightest: bool = False,
 ) -> Proven:
@@ -50,7 +50,12 @@ class _Sweep:
     """What has been found so far."""
 
     def __init__(
-        self, snapshot: Snapshot, measure: Measure, units: Sequence[Unit], steps: int, examiner: Examiner
+        self,
+        snapshot: Snapshot,
+        measure: Measure,
+        units: Sequence[FailureUnit],
+        steps: int,
+        examiner: Examiner,
     ) -> None:
         self._snapshot = snapshot
         self._measure = measure
@@ -140,11 +145,11 @@ class _Sweep:
                 return
             yield chosen, self._named(chosen, examined.outcome)
 
-    def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> Task:
+    def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> ExaminationTask:
         failed = failing_hosts(self._units, chosen)
         if not self._footprints.settled(failed) or not all(part in self._survivals for part in parts):
-            return Task(failed)
-        return Task(failed, tuple(self._survivals[part] for part in parts))
+            return ExaminationTask(failed)
+        return ExaminationTask(failed, tuple(self._survivals[part] for part in parts))
 
     def _named(self, chosen: Chosen, outcome: Outcome) -> Outcome:
         domains = domains_of(self._units, chosen)
@@ -219,7 +224,7 @@ class _Sweep:
         return chosen, loss
 
     def _judge(self, chosen: Chosen) -> Outcome:
-        task = Task(failing_hosts(self._units, chosen))
+        task = ExaminationTask(failing_hosts(self._units, chosen))
         return self._named(chosen, examine(self._measure, task, self._steps // MOST_SETS).outcome)
 
 

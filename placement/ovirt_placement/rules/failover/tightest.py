@@ -15,7 +15,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.blocks import bindings_of, block_of
 from ovirt_placement.rules.failover.counting import Chosen
 from ovirt_placement.rules.failover.protection import protected
-from ovirt_placement.rules.failover.units import Unit, failing_hosts
+from ovirt_placement.rules.failover.units import FailureUnit, failing_hosts
 from ovirt_placement.rules.memory import required_mb
 from ovirt_placement.rules.solving.problem import NOTHING
 
@@ -34,7 +34,9 @@ class Scant(NamedTuple):
     chosen: Chosen
 
 
-def scantest(snapshot: Snapshot, hosts: Sequence[str], units: Sequence[Unit], size: int) -> list[Scant]:
+def scantest(
+    snapshot: Snapshot, hosts: Sequence[str], units: Sequence[FailureUnit], size: int
+) -> list[Scant]:
     """The sets of this many units that leave the least room by some count, the worst first."""
     vms = protected(snapshot, hosts)
     needs = {vm: required_mb(snapshot.vm_by_id[vm]) for own in vms.values() for vm in own}

@@ -8,7 +8,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
 
 
-class Unit(Record, frozen=True):
+class FailureUnit(Record, frozen=True):
     """Hosts that fail together."""
 
     hosts: tuple[str, ...]
@@ -24,14 +24,14 @@ class Domain(Record, frozen=True):
     hosts: frozenset[str]
 
 
-def single_hosts(hosts: Iterable[str]) -> tuple[Unit, ...]:
-    return tuple(Unit((host,)) for host in hosts)
+def single_hosts(hosts: Iterable[str]) -> tuple[FailureUnit, ...]:
+    return tuple(FailureUnit((host,)) for host in hosts)
 
 
-def whole_domains(domains: Iterable[Domain], hosts: Sequence[str]) -> tuple[Unit, ...]:
+def whole_domains(domains: Iterable[Domain], hosts: Sequence[str]) -> tuple[FailureUnit, ...]:
     """The domains that have any of these hosts, with those of them that they have, in this order."""
     found = ((domain, tuple(host for host in hosts if host in domain.hosts)) for domain in domains)
-    return tuple(Unit(own, domain.name) for domain, own in found if own)
+    return tuple(FailureUnit(own, domain.name) for domain, own in found if own)
 
 
 def tagged_domains(snapshot: Snapshot, prefixes: Sequence[str]) -> tuple[Domain, ...]:
@@ -44,11 +44,11 @@ def tagged_domains(snapshot: Snapshot, prefixes: Sequence[str]) -> tuple[Domain,
     return tuple(Domain(tag, frozenset(by_tag[tag])) for tag in sorted(by_tag))
 
 
-def failing_hosts(units: Sequence[Unit], chosen: Iterable[int]) -> tuple[str, ...]:
+def failing_hosts(units: Sequence[FailureUnit], chosen: Iterable[int]) -> tuple[str, ...]:
     """All hosts of the units with these numbers, each once."""
     return tuple(dict.fromkeys(host for number in chosen for host in units[number].hosts))
 
 
-def domains_of(units: Sequence[Unit], chosen: Iterable[int]) -> tuple[str, ...]:
+def domains_of(units: Sequence[FailureUnit], chosen: Iterable[int]) -> tuple[str, ...]:
     """The names of those of them that are domains."""
     return tuple(name for number in chosen if (name := units[number].domain) is not None)

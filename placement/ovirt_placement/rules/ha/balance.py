@@ -9,7 +9,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.ha.vms import ha_vms_of
 from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
-from ovirt_placement.rules.verdict import Move
+from ovirt_placement.rules.verdict import BalanceMove
 
 #: Percent of the even share from which on a host holds too many; the engine's default.
 OVER_UTILIZATION = 200
@@ -40,7 +40,7 @@ def balance(
     cluster_id: str,
     candidate_hosts: tuple[str, ...],
     over_utilization: int = OVER_UTILIZATION,
-) -> Move | None:
+) -> BalanceMove | None:
     """Choose a highly available VM to move; None if all is well.
 
     A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
@@ -55,7 +55,7 @@ def balance(
             targets = _targets(snapshot, now, source)
             for vm in _movable(snapshot, cluster_id, source):
                 if hosts := admitted(snapshot, vm, targets):
-                    return Move(vm.id, hosts)
+                    return BalanceMove(vm.id, hosts)
     return None
 
 

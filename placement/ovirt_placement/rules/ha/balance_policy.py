@@ -8,12 +8,12 @@ from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import limits_of
 from ovirt_placement.rules.parameters import whole_number
 from ovirt_placement.rules.rule import Rule, UnitKind
-from ovirt_placement.rules.verdict import BalanceRequest, Move
+from ovirt_placement.rules.verdict import BalanceMove, BalanceRequest
 
 _FOR_EVER = float("inf")
 
 
-def balance(snapshot: Snapshot, request: BalanceRequest) -> Move | None:
+def balance(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
     """Balance HA first, then load; a highly available VM moves for load only to where it does not crowd."""
     hosts, parameters = request.candidate_hosts, request.parameters
     cluster = _cluster_of(snapshot, hosts)

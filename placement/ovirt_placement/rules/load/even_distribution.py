@@ -15,7 +15,7 @@ from ovirt_placement.rules.java.ids import in_order
 from ovirt_placement.rules.java.numbers import quotient
 from ovirt_placement.rules.load.moves import admitted, kept_free, may_move
 from ovirt_placement.rules.parameters import whole_number
-from ovirt_placement.rules.verdict import Move
+from ovirt_placement.rules.verdict import BalanceMove
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.
 _LOW_PERCENT = 80
@@ -23,7 +23,7 @@ _LOW_DISTANCE = 10
 _FULL = 100
 
 
-class Limits(Record, frozen=True):
+class LoadLimits(Record, frozen=True):
     """The engine's parameters, by their meaning; the defaults are the engine's own."""
 
     #: Percent of CPU use from which on a host is overloaded.
@@ -41,14 +41,14 @@ class Limits(Record, frozen=True):
         return min(self.high_utilization * _LOW_PERCENT // 100, self.high_utilization - _LOW_DISTANCE)
 
 
-def limits_of(parameters: Mapping[str, str]) -> Limits:
+def limits_of(parameters: Mapping[str, str]) -> LoadLimits:
     """The limits that a policy sets by the parameters of our balance."""
 
     def number(name: str, default: int) -> int:
         return whole_number(parameters, f"ha_balance_{name}", default)
 
-    default = Limits()
-    return Limits(
+    default = LoadLimits()
+    return LoadLimits(
         high_utilization=number("high_utilization", default.high_utilization),
         max_free_memory_for_over_utilized=number("max_free_memory_for_over_utilized", 0),
         min_free_memory_for_under_utilized=number("min_free_memory_for_under_utilized", 0),
@@ -64,10 +64,10 @@ def balance(
     snapshot: Snapshot,
     cluster_id: str,
     candidate_hosts: tuple[str, ...],
-    limits: Limits,
+    limits: LoadLimits,
     busy: frozenset[str],
     permits: Permits = lambda vm, host: True,
-) -> Move | None:
+) -> BalanceMove | None:
     """Choose a VM to move off an overloaded host, the least busy first; None if there is nothing to do.
 
     Of what the engine would try one after the other, that is the first which may move to a target that
@@ -79,7 +79,7 @@ def balance(
             free = (host for host in move.hosts if not kept_free(snapshot, host) and permits(vm, host))
             fits = admitted(snapshot, vm, tuple(free))
             if fits:
-                return Move(vm.id, fits)
+                return BalanceMove(vm.id, fits)
     return None
 
 
@@ -87,9 +87,9 @@ def proposals(
     snapshot: Snapshot,
     cluster_id: str,
     candidate_hosts: tuple[str, ...],
-    limits: Limits,
+    limits: LoadLimits,
     busy: frozenset[str],
-) -> Iterator[Move]:
+) -> Iterator[BalanceMove]:
     """What the engine would try, in its order: of each overloaded host the VMs, the least busy first.
 
     CPU comes before memory. Of the hosts at or above the high utilisation only those in `busy` count: that
@@ -112,22 +112,22 @@ def proposals(
             for vm in sorted(there, key=lambda vm: (_load(vm), in_order(vm.id))):
                 fits = tuple(host.id for host in targets if _fits(host, vm, limits))
                 if fits:
-                    yield Move(vm.id, fits)
+                    yield BalanceMove(vm.id, fits)
 
 
-def overloaded(snapshot: Snapshot, candidate_hosts: tuple[str, ...], limits: Limits) -> frozenset[str]:
+def overloaded(snapshot: Snapshot, candidate_hosts: tuple[str, ...], limits: LoadLimits) -> frozenset[str]:
     """Hosts at or above the high utilisation at this moment."""
     hosts = (snapshot.host_by_id[host] for host in candidate_hosts if host in snapshot.host_by_id)
     return frozenset(host.id for host in hosts if _is_overloaded(snapshot, host, limits))
 
 
-def _is_overloaded(snapshot: Snapshot, host: Host, limits: Limits) -> bool:
+def _is_overloaded(snapshot: Snapshot, host: Host, limits: LoadLimits) -> bool:
     threads = snapshot.cluster_by_id[host.cluster].count_threads_as_cores
     return host.cpu_percent is not None and shared_load(host, threads=threads) >= limits.high_utilization
 
 
 def _overloaded(
-    snapshot: Snapshot, hosts: Sequence[Host], limits: Limits, busy: frozenset[str], *, threads: bool
+    snapshot: Snapshot, hosts: Sequence[Host], limits: LoadLimits, busy: frozenset[str], *, threads: bool
 ) -> list[Host]:
     """The busiest first, in percent of what they have; of equals in the order of the hosts."""
     ratio = limits.vcpu_to_physical_cpu_ratio
@@ -144,7 +144,7 @@ def _overloaded(
     return sorted(found, key=lambda host: -_usage(host, threads=threads))
 
 
-def _short_of_memory(snapshot: Snapshot, hosts: Sequence[Host], limits: Limits) -> list[Host]:
+def _short_of_memory(snapshot: Snapshot, hosts: Sequence[Host], limits: LoadLimits) -> list[Host]:
     """Hosts with more than one VM and too little memory left."""
     return [
         host
@@ -154,7 +154,7 @@ def _short_of_memory(snapshot: Snapshot, hosts: Sequence[Host], limits: Limits) 
     ]
 
 
-def _fits(host: Host, vm: Vm, limits: Limits) -> bool:
+def _fits(host: Host, vm: Vm, limits: LoadLimits) -> bool:
     """Whether a target stays within the limits with the VM, by its cores, and by the VM's memory alone."""
     if host.id == vm.host or host.cpu_percent is None:
         return False

@@ -13,7 +13,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.contention import Contention
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.presence import Held
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 _NO_LIMIT = sys.maxsize
 
@@ -89,7 +89,7 @@ def room(capacity: Capacity, memory_mb: int, overhead_mb: int) -> Room:
 
 
 def capacity_of(
-    host: Host, cluster: Cluster, ratios: Contention, settings: Settings, memory_mb: int, vcpus: int
+    host: Host, cluster: Cluster, ratios: Contention, settings: KeySettings, memory_mb: int, vcpus: int
 ) -> Capacity:
     """What a host has, of which so much is handed out.
 
@@ -111,7 +111,7 @@ def capacity_of(
     )
 
 
-def _load(host: Host, cpus: int, settings: Settings) -> Fraction | None:
+def _load(host: Host, cpus: int, settings: KeySettings) -> Fraction | None:
     """How busy the CPUs of a host are; where its load average is not known, the CPU time used must do."""
     average = number(host.load_average_5m) if settings.load_average and cpus else None
     if average is not None:

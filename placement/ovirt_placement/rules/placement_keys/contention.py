@@ -15,7 +15,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.exact import ZERO, number
 from ovirt_placement.rules.placement_keys.keys import CPU_RATIO, RAM_RATIO, ignored_because, is_ratio
 from ovirt_placement.rules.placement_keys.presence import host_places
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 
 class Source(StrEnum):
@@ -36,7 +36,7 @@ class Contention(Record, frozen=True):
 
 
 @once_whatever_is_pending
-def contention_of_hosts(snapshot: Snapshot, settings: Settings) -> Sequence[Contention]:
+def contention_of_hosts(snapshot: Snapshot, settings: KeySettings) -> Sequence[Contention]:
     """The ratios of all hosts, each host at its place; most hosts share those of their cluster."""
     usual = {cluster.id: _usual(cluster, settings) for cluster in snapshot.clusters}
     own = _own_ratios(snapshot)
@@ -46,11 +46,11 @@ def contention_of_hosts(snapshot: Snapshot, settings: Settings) -> Sequence[Cont
     ]
 
 
-def contention_of_host(snapshot: Snapshot, host: Host, settings: Settings) -> Contention:
+def contention_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) -> Contention:
     return contention_of_hosts(snapshot, settings)[host_places(snapshot)[host.id]]
 
 
-def _usual(cluster: Cluster, settings: Settings) -> Contention:
+def _usual(cluster: Cluster, settings: KeySettings) -> Contention:
     """What counts on hosts that say nothing themselves."""
     return Contention(
         settings.memory_ratio or Fraction(cluster.memory_overcommit_percent) / 100,

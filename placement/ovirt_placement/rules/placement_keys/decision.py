@@ -8,12 +8,12 @@ from functools import cached_property
 
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys
-from ovirt_placement.rules.placement_keys.judgement import HostDecision, Judgement
+from ovirt_placement.rules.placement_keys.judgement import HostDecision, KeyJudgement
 from ovirt_placement.rules.placement_keys.rounds import thresholds
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 
-class Failure(StrEnum):
+class KeyFailure(StrEnum):
     """Why a VM finds no host at all."""
 
     #: No host is capable of running it.
@@ -22,18 +22,18 @@ class Failure(StrEnum):
     THRESHOLD = "threshold"
 
 
-class Decision(Record, frozen=True, dict=True):
+class KeyDecision(Record, frozen=True, dict=True):
     """Where a VM may go, best first: `choice` holds the hosts that are equally the best."""
 
     keys: CompiledKeys
-    judgement: Judgement | None = None
+    judgement: KeyJudgement | None = None
     #: What the scores had to exceed in each round.
     thresholds: tuple[Fraction, ...] = ()
     #: The first round that any host passed, and the hosts that passed it.
     round: int | None = None
     candidates: tuple[str, ...] = ()
     choice: tuple[str, ...] = ()
-    failed: Failure | None = None
+    failed: KeyFailure | None = None
     #: Whether its storage binds the VM to a host, so that keys had no say.
     local_storage: bool = False
 
@@ -43,12 +43,12 @@ class Decision(Record, frozen=True, dict=True):
         return () if self.judgement is None else tuple(self.judgement.by_host.values())
 
 
-def choose(judged: Judgement, settings: Settings) -> Decision:
+def choose(judged: KeyJudgement, settings: KeySettings) -> KeyDecision:
     """Choose among hosts that are judged. A tie is left to the caller."""
     first = min((number for number, _ in judged.passed.values()), default=None)
     candidates = {host: part for host, (number, part) in judged.passed.items() if number == first}
     highest = max(candidates.values(), default=None)
-    return Decision(
+    return KeyDecision(
         keys=judged.keys,
         judgement=judged,
         thresholds=thresholds(settings),
@@ -59,6 +59,6 @@ def choose(judged: Judgement, settings: Settings) -> Decision:
     )
 
 
-def _failure(judged: Judgement) -> Failure:
+def _failure(judged: KeyJudgement) -> KeyFailure:
     lacking = all(judged.memory_mb > judged.table.largest_vm_mb[place] for place in judged.places)
-    return Failure.CONSTRAINT if lacking else Failure.THRESHOLD
+    return KeyFailure.CONSTRAINT if lacking else KeyFailure.THRESHOLD

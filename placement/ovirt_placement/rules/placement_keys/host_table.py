@@ -16,7 +16,7 @@ from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.node_keys import NodeKeys, NodeLists, node_lists, own_keys
 from ovirt_placement.rules.placement_keys.occupancy import occupancy
 from ovirt_placement.rules.placement_keys.presence import Presence, host_places, presences
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.special import Shares, shares
 from ovirt_placement.rules.placement_keys.sticky import sticky_keys
 
@@ -66,7 +66,7 @@ class HostTable(Record, frozen=True, dict=True):
 
 
 @continued
-def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: Settings) -> HostTable:
+def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: KeySettings) -> HostTable:
     """All hosts of a snapshot with all VMs, each host at its place."""
     lists = _lists(snapshot, _brought_columns(snapshot), settings)
     if earlier is not None and _same_around(earlier.snapshot, snapshot):
@@ -84,7 +84,7 @@ def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: Settings) 
     )
 
 
-def _capacity(snapshot: Snapshot, place: int, settings: Settings) -> Capacity:
+def _capacity(snapshot: Snapshot, place: int, settings: KeySettings) -> Capacity:
     host, occupied = snapshot.hosts[place], occupancy(snapshot)
     ratios = contention_of_hosts(snapshot, settings)[place]
     cluster = snapshot.cluster_by_id[host.cluster]
@@ -115,7 +115,7 @@ def _differing_places(one: Snapshot, other: Snapshot) -> list[int]:
     return [*{*found, *(place for place, (host, exchanged) in hosts if host is not exchanged)}]
 
 
-def host_table_without(snapshot: Snapshot, settings: Settings, vm: Vm) -> HostTable:
+def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> HostTable:
     """The same without one VM: what it holds counts as free, and its keys do not count."""
     table = host_table(snapshot, settings)
     capacities = list(table.capacities)
@@ -128,7 +128,7 @@ def host_table_without(snapshot: Snapshot, settings: Settings, vm: Vm) -> HostTa
     return table.exchanged(capacities, _lists(snapshot, columns, settings), places)
 
 
-def keys_of_host(snapshot: Snapshot, host: Host, settings: Settings) -> NodeKeys:
+def keys_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeKeys:
     """The keys of one host, with those of all VMs on it."""
     table, place = host_table(snapshot, settings), host_places(snapshot)[host.id]
     computed = {name: ((share, 1),) for name, share in table.special.at(place)}
@@ -137,7 +137,7 @@ def keys_of_host(snapshot: Snapshot, host: Host, settings: Settings) -> NodeKeys
     return NodeKeys(system, table.lists.customer.at(place), sticky_keys(own))
 
 
-def _lists(snapshot: Snapshot, brought: Columns, settings: Settings) -> NodeLists:
+def _lists(snapshot: Snapshot, brought: Columns, settings: KeySettings) -> NodeLists:
     return node_lists(_own_columns(snapshot), brought, reserved_from_vms=settings.reserved_from_vms)
 
 

@@ -12,7 +12,7 @@ from ovirt_placement.rules.placement_keys.host_table import HostTable
 from ovirt_placement.rules.placement_keys.keys import is_special
 from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
 from ovirt_placement.rules.placement_keys.score import Score, Scores, score
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.special import NO_SHARES
 
 
@@ -29,7 +29,7 @@ class HostDecision(Record, frozen=True):
     customer: Score | None = None
 
 
-class Judgement(Record, frozen=True, dict=True):
+class KeyJudgement(Record, frozen=True, dict=True):
     """What each host asked about is worth to a VM, in the order in which they were asked about."""
 
     keys: CompiledKeys
@@ -82,8 +82,8 @@ class Judgement(Record, frozen=True, dict=True):
 
 
 def judge(
-    keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: Settings
-) -> Judgement:
+    keys: CompiledKeys, memory_mb: int, table: HostTable, places: Sequence[int], settings: KeySettings
+) -> KeyJudgement:
     """Take a VM with these keys and this memory through steps 1 and 4, and on demand 5, on some hosts."""
     to_exceed = thresholds(settings)
     shares = table.special if any(map(is_special, keys.system)) else NO_SHARES
@@ -95,4 +95,4 @@ def judge(
         number if memory_mb <= table.largest_vm_mb[place] else None
         for number, place in zip(passed, places, strict=True)
     ]
-    return Judgement(keys, memory_mb, table, places, system, rounds)
+    return KeyJudgement(keys, memory_mb, table, places, system, rounds)

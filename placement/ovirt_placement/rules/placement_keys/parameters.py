@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ovirt_placement.rules.placement_keys.exact import number
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 
 _SCORE = r"-?[0-9]{1,4}(\.[0-9]{1,4})?"
 _RATIO = r"([1-9][0-9]{0,2}(\.[0-9]{1,4})?|0\.0{0,3}[1-9][0-9]{0,3})"
@@ -26,25 +26,25 @@ PARAMETERS = (
 _NAMES = tuple(part.partition("=")[0] for part in PARAMETERS.split(";"))
 
 
-def settings_of(properties: Mapping[str, str]) -> Settings:
+def settings_of(properties: Mapping[str, str]) -> KeySettings:
     """The settings that a policy's units reckon with; the defaults where its numbers cannot be together."""
     return _parsed(tuple((name, properties[name]) for name in _NAMES if name in properties))
 
 
 @lru_cache(maxsize=64)
-def _parsed(given: tuple[tuple[str, str], ...]) -> Settings:
+def _parsed(given: tuple[tuple[str, str], ...]) -> KeySettings:
     try:
         return read_settings(dict(given))
     except ValueError:
         return DEFAULTS
 
 
-def read_settings(properties: Mapping[str, str]) -> Settings:
+def read_settings(properties: Mapping[str, str]) -> KeySettings:
     """Read the parameters, of which the engine has checked each by itself.
 
     Raises `ValueError` where they cannot be together.
     """
-    return Settings(
+    return KeySettings(
         initial=_number(properties, "placement_initial", DEFAULTS.initial),
         final=_number(properties, "placement_final", DEFAULTS.final),
         steps=int(_number(properties, "placement_steps", Fraction(DEFAULTS.steps))),

@@ -8,13 +8,13 @@ from math import lcm
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.locations import occupied
 from ovirt_placement.rules.placement_keys.compile import CompiledKeys, compile_keys
-from ovirt_placement.rules.placement_keys.decision import Decision, choose
+from ovirt_placement.rules.placement_keys.decision import KeyDecision, choose
 from ovirt_placement.rules.placement_keys.hierarchy import keys_of
 from ovirt_placement.rules.placement_keys.host_table import host_table, host_table_without
-from ovirt_placement.rules.placement_keys.judgement import HostDecision, Judgement, judge
+from ovirt_placement.rules.placement_keys.judgement import HostDecision, KeyJudgement, judge
 from ovirt_placement.rules.placement_keys.presence import host_places
 from ovirt_placement.rules.placement_keys.reasons import notes, vetoes
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 
 
@@ -24,7 +24,9 @@ def compiled_keys(snapshot: Snapshot, vm: str) -> CompiledKeys:
     return compile_keys(keys_of(snapshot, known)) if known else CompiledKeys()
 
 
-def decide_vm(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings = DEFAULTS) -> Decision:
+def decide_vm(
+    snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: KeySettings = DEFAULTS
+) -> KeyDecision:
     """All steps for a VM of the snapshot and these hosts, as if it were on none of them.
 
     For a migration leave the source out; with it, the answer tells whether the VM is well placed. Hosts
@@ -35,14 +37,14 @@ def decide_vm(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settin
     judged = _judged(snapshot, vm, asked, settings)
     if judged is None:
         choice = tuple(host for host in asked if host in snapshot.host_by_id)
-        return Decision(
+        return KeyDecision(
             compile_keys(keys_of(snapshot, vm)), candidates=choice, choice=choice, local_storage=True
         )
     return choose(judged, settings)
 
 
 def filter_hosts(
-    snapshot: Snapshot, request: Request, settings: Settings = DEFAULTS, *, explained: bool = True
+    snapshot: Snapshot, request: Request, settings: KeySettings = DEFAULTS, *, explained: bool = True
 ) -> tuple[Verdict, ...]:
     """Refuse the hosts that lack room for a requested VM, or whose score does not exceed the last threshold.
 
@@ -69,7 +71,7 @@ def filter_hosts(
 def rank_hosts(
     snapshot: Snapshot,
     request: Request,
-    settings: Settings = DEFAULTS,
+    settings: KeySettings = DEFAULTS,
     *,
     tie_order: Sequence[str] = (),
     last: Collection[str] = (),
@@ -111,14 +113,14 @@ def _details(told: Sequence[Mapping[str, HostDecision]], host: str) -> HostDecis
     return told[0].get(host) if len(told) == 1 else None
 
 
-def _judgements(snapshot: Snapshot, request: Request, settings: Settings) -> list[Judgement]:
+def _judgements(snapshot: Snapshot, request: Request, settings: KeySettings) -> list[KeyJudgement]:
     """For each VM that keys have a say about, how far the hosts came; nothing for a VM that is not known."""
     known = (vm for vm in map(snapshot.vm_by_id.get, request.vms) if vm is not None)
     found = (_judged(snapshot, vm, request.candidate_hosts, settings) for vm in known)
     return [judged for judged in found if judged is not None]
 
 
-def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings) -> Judgement | None:
+def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: KeySettings) -> KeyJudgement | None:
     """How far those of the hosts came that are known; None where the storage is local."""
     if _storage_is_local(snapshot, vm.cluster):
         return None
@@ -133,7 +135,7 @@ def _judged(snapshot: Snapshot, vm: Vm, hosts: Iterable[str], settings: Settings
 
 
 def _penalties(
-    snapshot: Snapshot, request: Request, judgements: Sequence[Judgement], last: Collection[str]
+    snapshot: Snapshot, request: Request, judgements: Sequence[KeyJudgement], last: Collection[str]
 ) -> list[int]:
     """What speaks against each candidate host; the least is best.
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 
 @lru_cache(maxsize=64)
-def thresholds(settings: Settings) -> tuple[Fraction, ...]:
+def thresholds(settings: KeySettings) -> tuple[Fraction, ...]:
     """What a score must exceed in each round, falling evenly from the first round to the last.
 
     A single round tests the last threshold, which decides whether a placement fails.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from ovirt_placement.model.record import Record
 
 
-class Settings(Record, frozen=True, kw_only=True):
+class KeySettings(Record, frozen=True, kw_only=True):
     """How placements are decided; a `ValueError` says which of these numbers cannot be.
 
     Scores, thresholds and weights are on one scale without a unit, on which 80 is very good and -10 the
@@ -46,4 +46,4 @@ class Settings(Record, frozen=True, kw_only=True):
         return self.final >= 0
 
 
-DEFAULTS = Settings()
+DEFAULTS = KeySettings()

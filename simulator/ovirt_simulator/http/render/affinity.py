@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.entities import AffinityGroup, AffinityLabel
 from ovirt_simulator.http.links import Links
 from ovirt_simulator.http.markup import attribute, element, path, text
@@ -52,7 +52,7 @@ def member(tag: str, collection: str, entity_id: str) -> str:
     return f'<{tag} href="{path(collection, entity_id)}" id="{attribute(entity_id)}"/>'
 
 
-def _rule(tag: str, rule: Rule) -> str:
+def _rule(tag: str, rule: AffinityRule) -> str:
     return element(
         tag,
         text("enabled", rule.enabled),

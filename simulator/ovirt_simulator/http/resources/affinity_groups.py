@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from werkzeug import Response
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit, Members
 from ovirt_simulator.core.entities import AffinityGroup
 from ovirt_simulator.http import answers, bodies
@@ -22,7 +22,7 @@ from ovirt_simulator.http.resources.find import host_id, present
 from ovirt_simulator.http.users import Permit
 
 #: What a new group's rules are when the body says nothing.
-_DISABLED = Rule(enabled=False, positive=False, enforcing=False)
+_DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
 def list_groups(call: Call, cluster_id: str) -> list[str]:
@@ -80,7 +80,7 @@ def _populated(call: Call, group: AffinityGroup) -> str:
     return render_group(call, group, call.plain_links("clusters", group.cluster, "affinitygroups", group.id))
 
 
-def _edit(call: Call, body: Body, vms_rule: Rule, hosts_rule: Rule) -> AffinityGroupEdit:
+def _edit(call: Call, body: Body, vms_rule: AffinityRule, hosts_rule: AffinityRule) -> AffinityGroupEdit:
     return AffinityGroupEdit(
         name=body.text("name"),
         description=body.text("description"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.model import Rule
+from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.affinity_commands import Members
 from ovirt_simulator.core.entities import AffinityGroup
 from tests.builders import (
@@ -168,7 +168,7 @@ def test_what_the_engine_would_refuse_is_refused_with_the_reason_before_it_is_as
     [(TOGETHER, APART, True), (SOFT_TOGETHER, APART, False), (TOGETHER, SOFT_APART, False)],
 )
 def test_opposite_host_rules_are_refused_if_both_are_hard_and_else_warned_of(
-    first: Rule, second: Rule, refused: bool,
+    first: AffinityRule, second: AffinityRule, refused: bool,
     serving: Starting,
 ) -> None:  # fmt: skip
     state = replace(

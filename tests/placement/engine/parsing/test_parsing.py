@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_placement.engine.parsing import affinity, clusters, hosts, vms
 from ovirt_placement.engine.parsing.users import USER_ROLE, USER_VM_MANAGER, Grant
-from ovirt_placement.model import AffinityGroup, AffinityLabel, Disk, Nic, Rule
+from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Disk, Nic
 
 GROUP = """
 <affinity_group href="/ovirt-engine/api/clusters/c/affinitygroups/g" id="g">
@@ -35,8 +35,8 @@ def test_a_group_is_read_with_its_members() -> None:
         name="g",
         cluster="c",
         priority=2.5,
-        vms_rule=Rule(enabled=False, positive=False, enforcing=True),
-        hosts_rule=Rule(enabled=True, positive=True, enforcing=False),
+        vms_rule=AffinityRule(enabled=False, positive=False, enforcing=True),
+        hosts_rule=AffinityRule(enabled=True, positive=True, enforcing=False),
         vms=("v1", "v2"),
         hosts=("h1",),
         vm_labels=("l1",),
@@ -47,12 +47,12 @@ def test_a_group_is_read_with_its_members() -> None:
 @pytest.mark.parametrize(
     ("legacy", "rule"),
     [
-        ("<positive>true</positive>", Rule(enabled=True, positive=True, enforcing=True)),
-        ("<positive>false</positive>", Rule(enabled=True, positive=False, enforcing=True)),
-        ("", Rule(enabled=False, positive=False, enforcing=True)),
+        ("<positive>true</positive>", AffinityRule(enabled=True, positive=True, enforcing=True)),
+        ("<positive>false</positive>", AffinityRule(enabled=True, positive=False, enforcing=True)),
+        ("", AffinityRule(enabled=False, positive=False, enforcing=True)),
     ],
 )
-def test_the_rule_of_an_older_engine_is_disabled_without_positive(legacy: str, rule: Rule) -> None:
+def test_the_rule_of_an_older_engine_is_disabled_without_positive(legacy: str, rule: AffinityRule) -> None:
     assert group(legacy).vms_rule == rule
 
 

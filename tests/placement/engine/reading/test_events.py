@@ -9,7 +9,7 @@ import pytest
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.reading.events import (
-    Event,
+    EngineEvent,
     find_migration_events,
     find_start_events,
     read_events,
@@ -73,7 +73,7 @@ def test_every_field_of_an_event_is_read() -> None:
         with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
             events = find_migration_events(connection, vm_id="v")
     assert events == (
-        Event(
+        EngineEvent(
             id=9,
             code=63,
             severity="normal",

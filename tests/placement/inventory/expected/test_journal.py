@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ovirt_placement.inventory.expected import journal
 from ovirt_placement.inventory.expected.journal import Journal
 from ovirt_placement.inventory.expected.ranks import packed
-from ovirt_placement.inventory.expected.traces import Outcome, Outcomes, Trace, Traces
+from ovirt_placement.inventory.expected.traces import Outcomes, Trace, TraceOutcome, Traces
 
 PROCESSES, RECORDS = 4, 300
 #: A process of its own, not a fork of one that runs threads.
@@ -118,7 +118,7 @@ def leave_many(folder: Path, number: int) -> None:
         if at % 3 == 0:
             traces.read()
         if at % 2:
-            traces.drop(f"{number}-{at}", 100.0, Outcome.RIGHT)
+            traces.drop(f"{number}-{at}", 100.0, TraceOutcome.RIGHT)
 
 
 def test_what_several_processes_leave_and_end_at_once_is_all_there(folder: Path) -> None:
@@ -195,8 +195,8 @@ def test_the_first_who_finds_out_takes_note_of_the_outcome(folder: Path) -> None
     left(one, "b")
     for traces in (one, other):
         traces.read()
-    one.drop("a", 100.0, Outcome.RIGHT)
-    other.drop("a", 100.0, Outcome.RIGHT)
+    one.drop("a", 100.0, TraceOutcome.RIGHT)
+    other.drop("a", 100.0, TraceOutcome.RIGHT)
     assert one.outcomes() == Outcomes(1, 0, 0)
     for traces in (one, other):
         traces.read()
@@ -208,7 +208,7 @@ def test_what_was_found_out_of_an_earlier_decision_does_not_end_a_later_one(fold
     left(one, "a", at=100.0)
     one.read()
     left(other, "a", at=105.0)
-    one.drop("a", 100.0, Outcome.WRONG)
+    one.drop("a", 100.0, TraceOutcome.WRONG)
     assert [trace.at for trace in one.found["a"]] == [105.0]
     assert one.outcomes() == Outcomes(0, 0, 0)
 

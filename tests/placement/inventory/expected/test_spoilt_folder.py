@@ -18,7 +18,7 @@ from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected import journal
 from ovirt_placement.inventory.expected.ranks import packed
-from ovirt_placement.inventory.expected.traces import Outcome, Outcomes, Trace, Traces
+from ovirt_placement.inventory.expected.traces import Outcomes, Trace, TraceOutcome, Traces
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
 
@@ -118,7 +118,7 @@ def test_a_journal_that_is_none_is_as_none_and_is_begun_again_where_that_can_be(
         for number in range(3):
             traces.read()
             assert not traces.found.keys() & {"before"} or spoil is closed  # root may read that one
-            traces.drop("before", 1000.0, Outcome.RIGHT)
+            traces.drop("before", 1000.0, TraceOutcome.RIGHT)
             left(traces, f"after{number}")
 
     within_little(look)
@@ -152,7 +152,7 @@ def test_outcomes_that_are_none(folder: Path, spoil: Callable[[Path], None]) -> 
     spoil(folder / "outcomes")
 
     def look() -> None:
-        traces.drop("a", 1000.0, Outcome.RIGHT)
+        traces.drop("a", 1000.0, TraceOutcome.RIGHT)
         assert traces.outcomes().right <= 1
 
     within_little(look)

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed, FeedBroken
 from tests.placement.inventory.events import event
 
 
-def page_of(log: dict[int, float], feed: Feed | None, now: float, at_most: int = 1000) -> tuple[Event, ...]:
+def page_of(
+    log: dict[int, float], feed: Feed | None, now: float, at_most: int = 1000
+) -> tuple[EngineEvent, ...]:
     """What an engine with these events (when each id shows) answers: the newest after an id, oldest first."""
     after = 0 if feed is None else feed.after
     shown = sorted(number for number, shows in log.items() if shows <= now and number > after)

@@ -12,7 +12,7 @@ import pytest
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.on_demand.statistics import Needed
 from ovirt_placement.inventory.service.larger_readings import read
-from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.disturbances import Disturbance
@@ -120,7 +120,7 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
 
 def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
     vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
-    slow = read(stage.connection, Scope.WHOLE, NOTHING, stage.now)
+    slow = read(stage.connection, ReconciliationScope.WHOLE, NOTHING, stage.now)
     stage.engine.vms.stop(vm.id)
     for _ in range(10):
         stage.turn()
@@ -134,7 +134,7 @@ def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_re
     stage: Stage,
 ) -> None:
     assert stage.follower.moments.statistics_at == float("-inf")
-    stage.read(Scope.STATISTICS, Needs(statistics=Needed(hosts=True, vms=True)))
+    stage.read(ReconciliationScope.STATISTICS, Needs(statistics=Needed(hosts=True, vms=True)))
     read_at = stage.now
     for _ in range(60):
         stage.turn()

@@ -13,13 +13,13 @@ from ovirt_placement.engine.reading.by_id import reread_vms
 from ovirt_placement.engine.reading.consistency import consistent
 from ovirt_placement.engine.reading.events import read_events
 from ovirt_placement.inventory.service.garbage import Garbage
-from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Kind, Rereads, Subject
+from ovirt_placement.inventory.service.rereads import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_simulator.core.vm_edit import VmEdit
 from ovirt_simulator.generate import Sizes, generate
 from tests import builders as build
 from tests.placement.inventory.stage import Stage, staged
 
-VM = Subject(Kind.VM, "v")
+VM = Subject(SubjectKind.VM, "v")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.inventory.on_demand.needs import NOTHING
 from ovirt_placement.inventory.service.larger_readings import LargerReadings
-from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import cluster, host, snapshot
@@ -47,11 +47,11 @@ def known_factor(stage: Stage) -> int | None:
 
 def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(stage: Stage) -> None:
     larger = LargerReadings()
-    larger.read(stage.connection, Scope.WHOLE, NOTHING, stage.now)
+    larger.read(stage.connection, ReconciliationScope.WHOLE, NOTHING, stage.now)
     add_weight(stage, 7)
     stage.settle()
     assert known_factor(stage) == 7
-    stage.follower.hand_in(larger.read(stage.connection, Scope.WHOLE, NOTHING, stage.now))
+    stage.follower.hand_in(larger.read(stage.connection, ReconciliationScope.WHOLE, NOTHING, stage.now))
     stage.turn()
     assert known_factor(stage) == 7
 

@@ -11,7 +11,7 @@ from ovirt_placement.engine.reading.detail import ALL_DETAILS, Detail
 from ovirt_placement.inventory.on_demand.details import Details, VmDetails
 from ovirt_placement.inventory.on_demand.needs import Needs
 from ovirt_placement.inventory.service.larger_readings import read
-from ovirt_placement.inventory.service.reconciliation import Scope
+from ovirt_placement.inventory.service.reconciliation import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading
 from ovirt_placement.model import Disk
 from ovirt_placement.rules.placement_keys.hierarchy import resources
@@ -46,7 +46,7 @@ def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Sta
         stage.engine.vms.edit(vm.id, DESCRIBED)
     turns(stage)
     assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
-    stage.read(Scope.WHOLE)
+    stage.read(ReconciliationScope.WHOLE)
     turns(stage)
     assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
 
@@ -71,7 +71,7 @@ def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) 
 def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(stage: Stage) -> None:
     watch(stage, "nic")
     vm = some_vm(stage)
-    slow = read(stage.connection, Scope.DETAILS, stage.follower.needs, stage.now)
+    slow = read(stage.connection, ReconciliationScope.DETAILS, stage.follower.needs, stage.now)
     added = stage.engine.devices.add_nic(vm.id, Nic(id="", name="nic0")).id
     turns(stage)
     assert added in {nic.id for nic in known(stage, vm.id).nics}
@@ -88,7 +88,7 @@ def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stag
     stage.follower.turn()
     needed = stage.follower.details_needed
     stage.now += 1
-    stage.read(Scope.DETAILS, before)
+    stage.read(ReconciliationScope.DETAILS, before)
     stage.follower.turn()
     assert stage.follower.details_needed > needed
     assert stage.follower.moments.details_at == float("-inf")
@@ -190,7 +190,7 @@ def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
 
 
 def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
-    reading = read(stage.connection, Scope.DETAILS, Needs(details=ALL_DETAILS), 0.0)
+    reading = read(stage.connection, ReconciliationScope.DETAILS, Needs(details=ALL_DETAILS), 0.0)
     assert reading.details is not None
     shown = stage.shown(devices=True)
     assert reading.details.vms == {vm.id: VmDetails.of(vm) for vm in shown.vms}

@@ -6,7 +6,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.engine.reading.detail import Detail
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.on_demand.statistics import Needed
-from ovirt_placement.inventory.service.reconciliation import Reconciliation, Scope
+from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
 
 SETTINGS = InventorySettings(
     hosts_interval_seconds=15,
@@ -19,10 +19,12 @@ WITH_DISKS = Needs(details=Detail.DISKS)
 
 
 def schedule() -> Reconciliation:
-    return Reconciliation(SETTINGS, Scope.WHOLE, Scope.HOSTS, Scope.STATISTICS)
+    return Reconciliation(
+        SETTINGS, ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, ReconciliationScope.STATISTICS
+    )
 
 
-def lived(made: Reconciliation, until: float, needs: Needs) -> list[tuple[float, Scope]]:
+def lived(made: Reconciliation, until: float, needs: Needs) -> list[tuple[float, ReconciliationScope]]:
     """Make every reading as soon as it is due, each in no time."""
     now, found = 0.0, []
     while now <= until:
@@ -37,13 +39,13 @@ def test_each_scope_has_its_interval_and_a_whole_reading_has_the_hosts_in_it() -
     made = schedule()
     made.demand(0.0)
     assert lived(made, 100.0, NOTHING) == [
-        (0.0, Scope.WHOLE),
-        (15.0, Scope.HOSTS),
-        (30.0, Scope.HOSTS),
-        (45.0, Scope.HOSTS),
-        (60.0, Scope.WHOLE),
-        (75.0, Scope.HOSTS),
-        (90.0, Scope.HOSTS),
+        (0.0, ReconciliationScope.WHOLE),
+        (15.0, ReconciliationScope.HOSTS),
+        (30.0, ReconciliationScope.HOSTS),
+        (45.0, ReconciliationScope.HOSTS),
+        (60.0, ReconciliationScope.WHOLE),
+        (75.0, ReconciliationScope.HOSTS),
+        (90.0, ReconciliationScope.HOSTS),
     ]
 
 
@@ -51,16 +53,19 @@ def test_statistics_are_read_where_they_are_needed_first_after_the_start() -> No
     made = schedule()
     made.demand(0.0)
     found = lived(made, 100.0, WITH_STATISTICS)
-    assert [now for now, scope in found if scope is Scope.STATISTICS] == [0.0, 40.0, 80.0]
+    assert [now for now, scope in found if scope is ReconciliationScope.STATISTICS] == [0.0, 40.0, 80.0]
 
 
 def test_statistics_wait_for_a_reader_but_not_for_ever() -> None:
-    made = Reconciliation(SETTINGS, Scope.STATISTICS, patience=5.0)
+    made = Reconciliation(SETTINGS, ReconciliationScope.STATISTICS, patience=5.0)
     made.demand(0.0)
     assert [now for now, _ in lived(made, 500.0, WITH_STATISTICS)] == [0.0, 200.0, 400.0]
     made.asked(501.0)
-    assert [made.next_reading(now, WITH_STATISTICS) for now in (439.0, 501.0)] == [None, Scope.STATISTICS]
-    made.done(Scope.STATISTICS, 501.0)
+    assert [made.next_reading(now, WITH_STATISTICS) for now in (439.0, 501.0)] == [
+        None,
+        ReconciliationScope.STATISTICS,
+    ]
+    made.done(ReconciliationScope.STATISTICS, 501.0)
     made.asked(510.0)
     made.asked(520.0)
     assert made.pause(520.0, WITH_STATISTICS) == 21.0
@@ -75,25 +80,28 @@ def test_nothing_is_due_before_the_first_demand() -> None:
 def test_a_demand_is_met_only_by_a_reading_that_began_later() -> None:
     made = schedule()
     made.demand(0.0)
-    made.done(Scope.WHOLE, 1.0)
+    made.done(ReconciliationScope.WHOLE, 1.0)
     assert made.demand(2.0)
     assert not made.demand(1.5)  # asked for already
-    made.done(Scope.WHOLE, 1.9)
-    assert made.next_reading(3.0, NOTHING) is Scope.WHOLE
-    made.done(Scope.WHOLE, 2.0)
+    made.done(ReconciliationScope.WHOLE, 1.9)
+    assert made.next_reading(3.0, NOTHING) is ReconciliationScope.WHOLE
+    made.done(ReconciliationScope.WHOLE, 2.0)
     assert made.next_reading(3.0, NOTHING) is None
 
 
 def test_details_are_read_at_long_intervals_and_at_once_when_others_are_needed() -> None:
-    made = Reconciliation(SETTINGS, Scope.DETAILS)
+    made = Reconciliation(SETTINGS, ReconciliationScope.DETAILS)
     made.demand(0.0)
-    assert lived(made, 700.0, WITH_DISKS) == [(0.0, Scope.DETAILS), (600.0, Scope.DETAILS)]
+    assert lived(made, 700.0, WITH_DISKS) == [
+        (0.0, ReconciliationScope.DETAILS),
+        (600.0, ReconciliationScope.DETAILS),
+    ]
     made.demand(701.0)
-    assert made.next_reading(702.0, WITH_DISKS) is Scope.DETAILS
+    assert made.next_reading(702.0, WITH_DISKS) is ReconciliationScope.DETAILS
 
 
 def test_details_that_nothing_needs_are_never_read_even_if_they_were_demanded() -> None:
-    made = Reconciliation(SETTINGS, Scope.DETAILS)
+    made = Reconciliation(SETTINGS, ReconciliationScope.DETAILS)
     made.demand(0.0)
     assert lived(made, 10_000.0, WITH_STATISTICS) == []
-    assert lived(made, 0.0, WITH_DISKS) == [(0.0, Scope.DETAILS)]
+    assert lived(made, 0.0, WITH_DISKS) == [(0.0, ReconciliationScope.DETAILS)]

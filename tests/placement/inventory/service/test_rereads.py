@@ -7,15 +7,21 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.service.effects import told_by
 from ovirt_placement.inventory.service.feed import LATEST_SECONDS, Feed
-from ovirt_placement.inventory.service.rereads import LATER_SECONDS, SOON_SECONDS, Kind, Rereads, Subject
+from ovirt_placement.inventory.service.rereads import (
+    LATER_SECONDS,
+    SOON_SECONDS,
+    Rereads,
+    Subject,
+    SubjectKind,
+)
 from ovirt_placement.model import Vm
 from tests import builders as build
 from tests.placement.inventory.events import event
 
-VM = Subject(Kind.VM, "v")
+VM = Subject(SubjectKind.VM, "v")
 HOSTS = ("h1", "h2", "h3")
 
 
@@ -23,7 +29,7 @@ HOSTS = ("h1", "h2", "h3")
 class Engine:
     """One VM: what was logged of it and when that shows, which states followed and when these show."""
 
-    events: list[tuple[float, Event]] = field(default_factory=list)
+    events: list[tuple[float, EngineEvent]] = field(default_factory=list)
     states: list[tuple[float, Vm]] = field(default_factory=lambda: [(0.0, build.vm("v"))])
 
     def change(self, now: float, code: int, vm: Vm, lag: float, late: float) -> None:
@@ -33,7 +39,7 @@ class Engine:
         self.events.append((now + late, event(number, code, vm="v", host=host, time=now)))
         self.states.append((max(now + lag, self.states[-1][0]), vm))
 
-    def page(self, feed: Feed, now: float) -> tuple[Event, ...]:
+    def page(self, feed: Feed, now: float) -> tuple[EngineEvent, ...]:
         return tuple(one for shows, one in self.events if shows <= now and one.id > feed.after)
 
     def shown(self, now: float) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.reading.events import Event
+from ovirt_placement.engine.reading.events import EngineEvent
 from ovirt_placement.inventory.service.starts import told_of_start
 
 
 def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple[str, str | None, float]]:
     found: list[tuple[str, str | None, float]] = []
-    event = Event(
+    event = EngineEvent(
         id=1,
         code=code,
         severity="normal",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ovirt_placement.engine.reading.events import Event
-from ovirt_placement.inventory.service.targets import Targets, destination
+from ovirt_placement.engine.reading.events import EngineEvent
+from ovirt_placement.inventory.service.targets import MigrationTargets, destination
 from tests import builders as build
 from tests.placement.inventory.events import event
 
@@ -13,13 +13,13 @@ ODD = "(VM: v, Source: a, Destination: b, Destination: c, User: u)"
 HOSTS = {"h1": "id1", "h2": "id2", "h3": "id3"}
 
 
-def started(number: int, target: str = "h2", code: int = 62) -> Event:
+def started(number: int, target: str = "h2", code: int = 62) -> EngineEvent:
     text = f"Migration started (VM: v, Source: h1, Destination: {target}, User: admin). "
     return event(number, code, vm="v", description=text)
 
 
-def told(*events: Event, now: float = 0.0) -> Targets:
-    targets = Targets()
+def told(*events: EngineEvent, now: float = 0.0) -> MigrationTargets:
+    targets = MigrationTargets()
     for one in events:
         targets.tell(one, "v", HOSTS, now)
     return targets

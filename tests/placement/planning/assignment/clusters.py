@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from ovirt_placement.model import Rule, Snapshot
+from ovirt_placement.model import AffinityRule, Snapshot
 from tests.builders import DISABLED, group, host, snapshot, vm
 
 _SIZES_MB = (1024, 1024, 2048, 4096)
@@ -34,7 +34,7 @@ def drawn(seed: int, *, hosts: int = 4, vms: int = 6, groups: int = 4) -> Snapsh
 
 def _group(name: str, vms: Sequence[str], hosts: Sequence[str], dice: random.Random) -> object:
     members = " ".join(dice.sample(vms, dice.randint(2, min(4, len(vms)))))
-    rule = Rule(enabled=True, positive=dice.random() < 0.5, enforcing=dice.random() < 0.6)
+    rule = AffinityRule(enabled=True, positive=dice.random() < 0.5, enforcing=dice.random() < 0.6)
     priority = dice.choice((1.0, 2.0, 5.0))
     if dice.random() < 0.3:
         listed = " ".join(dice.sample(hosts, dice.randint(1, len(hosts))))

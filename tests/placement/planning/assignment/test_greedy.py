@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.choice import Choice
+from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.assignment.greedy.strategy import Greedy
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ordering.ordering import order
@@ -29,7 +29,7 @@ def problem_of(cluster: Snapshot, **options: float) -> Problem:
     return pose(cluster, CLUSTER, options=PlanOptions(repair=ALL, **options))  # type: ignore[arg-type]
 
 
-def chosen(cluster: Snapshot, **options: float) -> Choice:
+def chosen(cluster: Snapshot, **options: float) -> StrategyChoice:
     return Greedy().choose(problem_of(cluster, **options), NEVER)
 
 
@@ -151,7 +151,7 @@ def test_a_full_host_is_emptied_a_little_for_a_hard_rule() -> None:
     assert {"small", "one"} <= found.where.keys()
 
 
-def timed(cluster: Snapshot) -> tuple[Choice, float]:
+def timed(cluster: Snapshot) -> tuple[StrategyChoice, float]:
     began = time.process_time()
     problem = problem_of(cluster)
     choice = Greedy().choose(problem, NEVER)

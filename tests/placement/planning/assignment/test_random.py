@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.assignment.choice import Choice
+from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.assignment.random import Random
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ordering.ordering import order
@@ -19,7 +19,7 @@ from tests.placement.planning.assignment.ends import Ends
 OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 
 
-def chosen(cluster: Snapshot, seed: int) -> Choice:
+def chosen(cluster: Snapshot, seed: int) -> StrategyChoice:
     return Random(seed).choose(pose(cluster, CLUSTER, options=OPTIONS), NEVER)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ovirt_placement.planning.deadline import NEVER
 from ovirt_placement.planning.ordering.duration import Pace
 from ovirt_placement.planning.ordering.ordering import order
-from ovirt_placement.planning.ordering.schedule import Limits, Schedule, ready, schedule
+from ovirt_placement.planning.ordering.schedule import Schedule, ScheduleLimits, ready, schedule
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.problem.build_problem import pose
 from tests.builders import CLUSTER
@@ -54,7 +54,7 @@ def test_a_repair_of_238_migrations_takes_little_longer_than_its_busiest_host(se
     assert len(found.moves) == MOVES
     assert sum(len(one.after) for one in found.moves) > 20
     steps = steps_of(state, found, Pace())
-    timed = schedule(steps, Limits(out=2, into=2))
+    timed = schedule(steps, ScheduleLimits(out=2, into=2))
     assert timed.makespan <= 1.3 * busiest_host(steps, at_once=2)
     assert timed.makespan < sum(one.seconds for one in steps) / 10
 
@@ -75,7 +75,7 @@ def plans(draw: st.DrawFn) -> list[Step]:
 
 @given(plans(), st.integers(1, 3), st.integers(1, 3), st.sampled_from([None, 1, 2, 4]))
 def test_waits_and_limits_are_kept_to(steps: list[Step], out: int, into: int, cluster: int | None) -> None:
-    limits = Limits(out=out, into=into, cluster=cluster)
+    limits = ScheduleLimits(out=out, into=into, cluster=cluster)
     found = schedule(steps, limits)
     assert found.at_least <= found.makespan <= sum(one.seconds for one in steps)
     for at, one in enumerate(steps):
@@ -122,18 +122,18 @@ def test_what_is_done_makes_no_host_busy() -> None:
 
 def test_a_group_larger_than_a_limit_still_moves_but_alone() -> None:
     steps = [step("h1", "h2", 30, vms=5), step("h1", "h3", 10), step("h1", "h4", 10)]
-    found = schedule(steps, Limits(out=2))
+    found = schedule(steps, ScheduleLimits(out=2))
     assert found.starts == (0.0, 30.0, 30.0)
 
 
 def test_the_engine_and_the_cluster_may_allow_less_than_the_hosts() -> None:
     steps = [step(f"h{number}", f"t{number}", 10) for number in range(6)]
-    assert schedule(steps, Limits()).makespan == 10
-    assert schedule(steps, Limits(cluster=3)).makespan == 20
-    assert schedule(steps, Limits(cluster=3, engine=2)).makespan == 30
-    assert schedule(steps, Limits(cluster=3, engine=2)).at_least == 30
+    assert schedule(steps, ScheduleLimits()).makespan == 10
+    assert schedule(steps, ScheduleLimits(cluster=3)).makespan == 20
+    assert schedule(steps, ScheduleLimits(cluster=3, engine=2)).makespan == 30
+    assert schedule(steps, ScheduleLimits(cluster=3, engine=2)).at_least == 30
 
 
 def test_nothing_to_do_takes_no_time() -> None:
-    assert schedule([], Limits()).makespan == 0
+    assert schedule([], ScheduleLimits()).makespan == 0
     assert ready([], done=(), running=()) == ()

@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.model import Rule, Snapshot
+from ovirt_placement.model import AffinityRule, Snapshot
 from ovirt_placement.planning.legality import filters_of, request_for
 from ovirt_placement.planning.problem.build_problem import pose
 from tests.builders import CLUSTER, cluster, group, host, label, snapshot, vm
@@ -38,7 +38,9 @@ def drawn(seed: int) -> Snapshot:
             group(
                 f"g{number}",
                 vms=" ".join(dice.sample(vms, 4)),
-                hosts_rule=Rule(enabled=True, positive=dice.random() < 0.5, enforcing=dice.random() < 0.7),
+                hosts_rule=AffinityRule(
+                    enabled=True, positive=dice.random() < 0.5, enforcing=dice.random() < 0.7
+                ),
                 hosts=" ".join(dice.sample(hosts, dice.randint(0, 3))),
             )
             for number in range(4)

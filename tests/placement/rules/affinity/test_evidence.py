@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import Pending, Rule, SchedulingPolicy, Snapshot
+from ovirt_placement.model import AffinityRule, Pending, SchedulingPolicy, Snapshot
 from ovirt_placement.rules.affinity.evidence import judged_by_engine, refuted
 from ovirt_placement.rules.verdict import Request
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
@@ -16,7 +16,7 @@ POLICY = SchedulingPolicy(filters=("AffinityFilter",), engine_filters=("VmAffini
 
 
 def world(
-    rule: Rule, expected: dict[str, str], policy: SchedulingPolicy = POLICY, members: str = "a b c"
+    rule: AffinityRule, expected: dict[str, str], policy: SchedulingPolicy = POLICY, members: str = "a b c"
 ) -> Snapshot:
     state = snapshot(
         cluster(scheduling_policy=policy),

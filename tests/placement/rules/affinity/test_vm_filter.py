@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_placement.model import AffinityGroup, Rule, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.rules.affinity.vm_filter import (
     MIGRATION_TARGET_UNKNOWN,
     NEGATIVE_PEER_HERE,
@@ -198,7 +198,7 @@ def test_unknown_vm_and_unknown_host_are_judged_by_what_is_known() -> None:
 
 
 def test_enforcing_flag_of_a_disabled_rule_means_nothing() -> None:
-    disabled = Rule(enabled=False, positive=True, enforcing=True)
+    disabled = AffinityRule(enabled=False, positive=True, enforcing=True)
     state = snapshot(*THREE_HOSTS, vm("new"), vm("peer", "h2"), group("g", disabled, "new peer"))
     assert accepted(state, "new") == "h1 h2 h3"
 

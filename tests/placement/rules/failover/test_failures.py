@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import by_engine, check
 from ovirt_placement.rules.failover.counting import sets_without
-from ovirt_placement.rules.failover.examination import Task, one_by_one
+from ovirt_placement.rules.failover.examination import ExaminationTask, one_by_one
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Loss, Outcome, Proven, Size, Survival
 from ovirt_placement.rules.failover.starts import Starts
@@ -231,7 +231,7 @@ def test_the_answer_is_the_same_whoever_examines() -> None:
     measure = Starts(state, CLUSTER)
 
     def in_lumps(tasks: Any) -> Any:
-        waiting: list[Task] = list(tasks)
+        waiting: list[ExaminationTask] = list(tasks)
         yield from list(one_by_one(measure, MANY)(waiting))
 
     mine = judge_failures(state, measure, 4, MANY)

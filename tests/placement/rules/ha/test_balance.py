@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.ha.balance import balance
-from ovirt_placement.rules.verdict import Move
+from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, snapshots
 
@@ -15,14 +15,14 @@ RESERVING = cluster(ha_reservation=True)
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 
 
-def of(state: Snapshot, over: int = 100, hosts: str = "h1 h2 h3") -> Move | None:
+def of(state: Snapshot, over: int = 100, hosts: str = "h1 h2 h3") -> BalanceMove | None:
     return balance(state, CLUSTER, tuple(hosts.split()), over)
 
 
 def test_fullest_host_gives_to_hosts_below_the_share_the_emptiest_first() -> None:
     at_h1 = (vm(f"v{number}", "h1", ha=True) for number in range(4))
     state = snapshot(RESERVING, *THREE_HOSTS, *at_h1, vm("w", "h2", ha=True))
-    assert of(state) == Move("v0", ("h3", "h2"))
+    assert of(state) == BalanceMove("v0", ("h3", "h2"))
 
 
 def test_even_cluster_is_left_alone() -> None:
@@ -38,7 +38,7 @@ def test_move_that_would_only_swap_the_roles_of_two_hosts_is_not_made() -> None:
 def test_host_with_only_fixed_vms_is_passed_over() -> None:
     fixed = (vm(f"p{number}", "h1", ha=True, migratable=False) for number in range(4))
     movable = (vm(f"q{number}", "h2", ha=True) for number in range(3))
-    assert of(snapshot(RESERVING, *THREE_HOSTS, *fixed, *movable)) == Move("q0", ("h3",))
+    assert of(snapshot(RESERVING, *THREE_HOSTS, *fixed, *movable)) == BalanceMove("q0", ("h3",))
 
 
 def test_hosted_engine_and_migrating_vms_stay() -> None:
@@ -49,7 +49,7 @@ def test_hosted_engine_and_migrating_vms_stay() -> None:
         vm("moving", "h1", ha=True, status="migrating"),
         vm("v", "h1", ha=True),
     )
-    assert of(state) == Move("v", ("h2", "h3"))
+    assert of(state) == BalanceMove("v", ("h2", "h3"))
 
 
 def test_target_that_a_hard_rule_refuses_is_left_out() -> None:
@@ -61,7 +61,7 @@ def test_target_that_a_hard_rule_refuses_is_left_out() -> None:
         vm("foe", "h2"),
         group("g", APART, "a foe"),
     )
-    assert of(state) == Move("a", ("h3",))
+    assert of(state) == BalanceMove("a", ("h3",))
 
 
 def test_failover_host_is_no_target() -> None:
@@ -73,7 +73,7 @@ def test_failover_host_is_no_target() -> None:
         vm("a", "h1", ha=True),
         vm("b", "h1", ha=True),
     )
-    assert of(state) == Move("a", ("h2",))
+    assert of(state) == BalanceMove("a", ("h2",))
 
 
 @given(snapshots(), st.sampled_from([1, 50, 100, 150, 200, 300]))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.load.even_distribution import Limits, balance, overloaded
-from ovirt_placement.rules.verdict import Move
+from ovirt_placement.rules.load.even_distribution import LoadLimits, balance, overloaded
+from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
 
-LIMITS = Limits(high_utilization=80)
+LIMITS = LoadLimits(high_utilization=80)
 
 
-def of(state: Snapshot, limits: Limits = LIMITS, *, busy: bool = True) -> Move | None:
+def of(state: Snapshot, limits: LoadLimits = LIMITS, *, busy: bool = True) -> BalanceMove | None:
     hosts = tuple(one.id for one in state.hosts)
     return balance(state, CLUSTER, hosts, limits, overloaded(state, hosts, limits) if busy else frozenset())
 
@@ -33,12 +33,12 @@ def test_least_busy_vm_leaves_the_busiest_host_for_the_idlest() -> None:
         using("b", "h2", 50),
         using("c", "h2", 40),
     )
-    assert of(state) == Move("c", ("h4", "h3"))
+    assert of(state) == BalanceMove("c", ("h4", "h3"))
 
 
 def test_threshold_belongs_to_the_overloaded_and_low_utilization_does_not_to_targets() -> None:
     """At 80 %, targets are below 64 %: the lesser of 80 % of it and ten points less."""
-    assert of(snapshot(loaded("h1", 80), loaded("h2", 63), using("a", "h1", 10))) == Move("a", ("h2",))
+    assert of(snapshot(loaded("h1", 80), loaded("h2", 63), using("a", "h1", 10))) == BalanceMove("a", ("h2",))
     assert of(snapshot(loaded("h1", 80), loaded("h2", 64), using("a", "h1", 10))) is None
     assert of(snapshot(loaded("h1", 79), loaded("h2", 0), using("a", "h1", 10))) is None
 
@@ -58,14 +58,14 @@ def test_vm_that_would_overload_every_target_stays_and_the_next_goes() -> None:
     )
     assert of(state) is None
     assert of(snapshot(*state.hosts, *state.vms, using("b", "h1", 350))) is None
-    assert of(snapshot(*state.hosts, *state.vms, using("b", "h1", 200))) == Move("b", ("h2",))
+    assert of(snapshot(*state.hosts, *state.vms, using("b", "h1", 200))) == BalanceMove("b", ("h2",))
 
 
 def test_memory_comes_second_and_needs_more_than_one_vm() -> None:
-    limits = Limits(max_free_memory_for_over_utilized=4096, min_free_memory_for_under_utilized=8192)
+    limits = LoadLimits(max_free_memory_for_over_utilized=4096, min_free_memory_for_under_utilized=8192)
     short = (loaded("h1", 10, free_mb=1000), loaded("h2", 10, free_mb=9000), loaded("h3", 10, free_mb=8192))
     two = (using("a", "h1", 20), using("b", "h1", 10))
-    assert of(snapshot(*short, *two), limits) == Move("b", ("h2",))
+    assert of(snapshot(*short, *two), limits) == BalanceMove("b", ("h2",))
     assert of(snapshot(*short, two[0]), limits) is None
     large = vm("b", "h1", memory_mb=4904, usage_cpu_percent=10)
     assert of(snapshot(*short, using("a", "h1", 20, memory_mb=5000), large), limits) is None
@@ -78,8 +78,8 @@ def test_virtual_cpus_per_core_overload_a_host_too() -> None:
         vm("a", "h1", vcpus=15),
         vm("b", "h1", vcpus=5),
     )
-    assert of(snapshot(*parts), Limits(vcpu_to_physical_cpu_ratio=2)) == Move("b", ("h2",))
-    assert of(snapshot(*parts), Limits(vcpu_to_physical_cpu_ratio=3)) is None
+    assert of(snapshot(*parts), LoadLimits(vcpu_to_physical_cpu_ratio=2)) == BalanceMove("b", ("h2",))
+    assert of(snapshot(*parts), LoadLimits(vcpu_to_physical_cpu_ratio=3)) is None
 
 
 def test_fixed_and_moving_vms_stay_and_rules_and_failover_hosts_are_respected() -> None:
@@ -96,11 +96,11 @@ def test_fixed_and_moving_vms_stay_and_rules_and_failover_hosts_are_respected() 
         using("foe", "h3", 1),
         group("g", APART, "a foe"),
     )
-    assert of(state) == Move("a", ("h4",))
+    assert of(state) == BalanceMove("a", ("h4",))
 
 
 def test_caller_may_forbid_a_target() -> None:
     state = snapshot(loaded("h1", 95), loaded("h2", 0), loaded("h3", 10), using("a", "h1", 10))
     hosts = tuple(one.id for one in state.hosts)
     move = balance(state, CLUSTER, hosts, LIMITS, frozenset(hosts), lambda one, place: place != "h2")
-    assert move == Move("a", ("h3",))
+    assert move == BalanceMove("a", ("h3",))

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.load.even_distribution import Limits, proposals
-from ovirt_placement.rules.verdict import Move
+from ovirt_placement.rules.load.even_distribution import LoadLimits, proposals
+from ovirt_placement.rules.verdict import BalanceMove
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 
 HOSTS = ("h0", "h1", "h2")
@@ -45,7 +45,7 @@ def clusters(draw: st.DrawFn) -> Snapshot:
 
 
 LIMITS = st.builds(
-    Limits,
+    LoadLimits,
     high_utilization=st.integers(50, 99),
     max_free_memory_for_over_utilized=st.sampled_from([0, 2000, 4000]),
     min_free_memory_for_under_utilized=st.sampled_from([0, 1000, 3000]),
@@ -58,16 +58,16 @@ class Definition:
     """CPU before memory; sources by their use, VMs by theirs, and no target that would be overloaded."""
 
     state: Snapshot
-    limits: Limits
+    limits: LoadLimits
     long_busy: set[str]
 
-    def moves(self) -> Iterator[Move]:
+    def moves(self) -> Iterator[BalanceMove]:
         for sources, targets in (self.by_cpu(), self.by_memory()):
             for source in sources:
                 for each in sorted(self.there(source), key=use):
                     fits = tuple(one.id for one in targets if one is not source and self.fits(one, each))
                     if fits and each.migratable:
-                        yield Move(each.id, fits)
+                        yield BalanceMove(each.id, fits)
 
     def by_cpu(self) -> tuple[list[Host], list[Host]]:
         low = min(80 * self.limits.high_utilization // 100, self.limits.high_utilization - 10)
@@ -118,7 +118,7 @@ def use(each: Vm) -> int:
 @settings(max_examples=300)
 @given(clusters(), LIMITS, st.sets(st.sampled_from(HOSTS)))
 def test_what_is_proposed_is_what_the_engine_would_try(
-    state: Snapshot, limits: Limits, long_busy: set[str]
+    state: Snapshot, limits: LoadLimits, long_busy: set[str]
 ) -> None:
     found = proposals(state, CLUSTER, HOSTS, limits, frozenset(long_busy))
     assert list(found) == list(Definition(state, limits, long_busy).moves())

@@ -6,7 +6,7 @@ from typing import Any
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from ovirt_placement.rules.verdict import Request
 from tests.builders import host
 from tests.placement.rules.placement_keys.parts import key
@@ -25,5 +25,5 @@ def ranks(state: Snapshot, *hosts: str, **options: Any) -> dict[str, int]:
     return {weight.host: weight.rank for weight in rank_hosts(state, asked(*hosts), **options)}
 
 
-def accepted(state: Snapshot, *hosts: str, settings: Settings = DEFAULTS) -> list[str]:
+def accepted(state: Snapshot, *hosts: str, settings: KeySettings = DEFAULTS) -> list[str]:
     return [verdict.host for verdict in filter_hosts(state, asked(*hosts), settings) if verdict.accepted]

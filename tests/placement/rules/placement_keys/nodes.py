@@ -23,11 +23,11 @@ from ovirt_placement.model import (
     VnicProfile,
 )
 from ovirt_placement.model.key_levels import STICKY
-from ovirt_placement.rules.placement_keys.decision import Decision
+from ovirt_placement.rules.placement_keys.decision import KeyDecision
 from ovirt_placement.rules.placement_keys.host_table import keys_of_host
 from ovirt_placement.rules.placement_keys.node_keys import NodeKeys
 from ovirt_placement.rules.placement_keys.placing import decide_vm
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from tests import builders as build
 
 #: The VM that is placed; all that its keys can be set on has the same id.
@@ -135,14 +135,14 @@ def world(
     )
 
 
-def decide(snapshot: Snapshot, hosts: Iterable[str], settings: Settings = DEFAULTS) -> Decision:
+def decide(snapshot: Snapshot, hosts: Iterable[str], settings: KeySettings = DEFAULTS) -> KeyDecision:
     return decide_vm(snapshot, snapshot.vm_by_id[NEW], hosts, settings)
 
 
-def place(nodes: Sequence[Node], keys: Iterable[PlacementKey], memory_mb: int = 4096) -> Decision:
+def place(nodes: Sequence[Node], keys: Iterable[PlacementKey], memory_mb: int = 4096) -> KeyDecision:
     """Where the VM goes if all the hosts are asked about."""
     return decide(world(nodes, keys, memory_mb), [one.host.id for one in nodes])
 
 
-def keys_there(one: Node, settings: Settings = DEFAULTS) -> NodeKeys:
+def keys_there(one: Node, settings: KeySettings = DEFAULTS) -> NodeKeys:
     return keys_of_host(world([one]), one.host, settings)

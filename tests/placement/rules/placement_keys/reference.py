@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ovirt_placement.model import FrozenKeys, Host, PlacementKey, Snapshot, StickyCopy, Vm
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.placement.rules.placement_keys.reference_keys import Wanted, compiled, known, parse
 
 #: Of a host: a name and a value, as often as there is one.
@@ -67,13 +67,13 @@ def own_ratio(snapshot: Snapshot, host: Host, name: str) -> Fraction | None:
     return None
 
 
-def memory_ratio(snapshot: Snapshot, host: Host, settings: Settings) -> Fraction:
+def memory_ratio(snapshot: Snapshot, host: Host, settings: KeySettings) -> Fraction:
     (cluster,) = (cluster for cluster in snapshot.clusters if cluster.id == host.cluster)
     own = own_ratio(snapshot, host, "#RAM_RATIO")
     return own or settings.memory_ratio or Fraction(cluster.memory_overcommit_percent, 100)
 
 
-def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool:
+def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> bool:
     """Step 1; what the engine says is free has the overhead taken off already."""
     need = vm.memory_mb + settings.overhead_mb
     handed_out = sum(one.memory_mb for one in others_on(snapshot, host, vm))
@@ -86,7 +86,7 @@ def has_room(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> bool
     return host.status == "up" and uncontended > need and contended > need
 
 
-def special(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found:
+def special(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> Found:
     """Special keys; a host that has nothing to hand out is full."""
     (cluster,) = (cluster for cluster in snapshot.clusters if cluster.id == host.cluster)
     there = others_on(snapshot, host, vm)
@@ -117,12 +117,12 @@ def own_keys(snapshot: Snapshot, host: Host) -> list[PlacementKey]:
     ]
 
 
-def system_list(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found:
+def system_list(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> Found:
     own = [key for key in own_keys(snapshot, host) if not key.name.startswith("_")]
     return [(key.name, known(key.value)) for key in own] + special(snapshot, host, vm, settings)
 
 
-def customer_list(snapshot: Snapshot, host: Host, vm: Vm, settings: Settings) -> Found:
+def customer_list(snapshot: Snapshot, host: Host, vm: Vm, settings: KeySettings) -> Found:
     own = [key for key in own_keys(snapshot, host) if key.name.startswith("_")]
     found = [(key.name, known(key.value)) for key in own]
     for one in others_on(snapshot, host, vm):
@@ -145,7 +145,7 @@ def score(wanted: Wanted, found: Found) -> Fraction:
     return total
 
 
-def thresholds(settings: Settings) -> list[Fraction]:
+def thresholds(settings: KeySettings) -> list[Fraction]:
     if settings.steps == 1:
         return [settings.final]
     gap = (settings.initial - settings.final) / (settings.steps - 1)
@@ -164,7 +164,7 @@ class Placement:
     failed: str | None
 
 
-def place(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], settings: Settings) -> Placement:
+def place(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], settings: KeySettings) -> Placement:
     """Lower the threshold until somebody exceeds it, then let the customer choose."""
     system, customer = compiled(snapshot, vm)
     room = [host for host in hosts if has_room(snapshot, host, vm, settings)]
@@ -193,7 +193,7 @@ def after_start(snapshot: Snapshot, vm: Vm, host: Host) -> tuple[FrozenKeys, set
     return FrozenKeys(vm=vm.id, keys=frozen), set(copies.values())
 
 
-def acceptable(snapshot: Snapshot, vm: Vm, hosts: Iterable[Host], settings: Settings) -> list[str]:
+def acceptable(snapshot: Snapshot, vm: Vm, hosts: Iterable[Host], settings: KeySettings) -> list[str]:
     """What the filter leaves: room and a score above the last threshold."""
     placement = place(snapshot, vm, list(hosts), settings)
     return [host for host, points in placement.scores.items() if points > settings.final]

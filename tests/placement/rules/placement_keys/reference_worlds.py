@@ -22,7 +22,7 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests import builders as build
 
 #: The VM that is placed, the others, and where all of them may be.
@@ -61,13 +61,13 @@ WEIGHTS = st.sampled_from([100.0, 80.0, 50.0, 40.0, 10.0, 33.3, 0.1, -9.0, -10.0
 
 
 @st.composite
-def settings(draw: st.DrawFn) -> Settings:
+def settings(draw: st.DrawFn) -> KeySettings:
     """Those shipped, or others that can be."""
     if draw(st.booleans()):
-        return Settings()
+        return KeySettings()
     final, initial = sorted(draw(st.tuples(*[st.sampled_from([-100, -10, 0, 30, 80])] * 2)))
     ratios = st.sampled_from([None, None, Fraction(1, 2), Fraction(11, 10), Fraction(2)])
-    return Settings(
+    return KeySettings(
         initial=Fraction(initial),
         final=Fraction(final),
         steps=draw(st.sampled_from([1, 2, 4, 7, 10])),

@@ -14,11 +14,11 @@ from hypothesis import settings as limit
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.placement_keys.decision import Decision
+from ovirt_placement.rules.placement_keys.decision import KeyDecision
 from ovirt_placement.rules.placement_keys.placing import compiled_keys, decide_vm, filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.presence import present_set
 from ovirt_placement.rules.placement_keys.score import Score
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.placement_keys.sticky import copies_after_start, sticky_keys
 from ovirt_placement.rules.verdict import Request
 from tests.placement.rules.placement_keys import reference, reference_keys
@@ -33,12 +33,12 @@ def new(world: Snapshot) -> Vm:
     return world.vm_by_id[NEW]
 
 
-def accepted(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> list[str]:
+def accepted(world: Snapshot, hosts: tuple[str, ...], chosen: KeySettings) -> list[str]:
     verdicts = filter_hosts(world, Request((NEW,), hosts), chosen)
     return [verdict.host for verdict in verdicts if verdict.accepted]
 
 
-def ranks(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> dict[str, int]:
+def ranks(world: Snapshot, hosts: tuple[str, ...], chosen: KeySettings) -> dict[str, int]:
     return {weight.host: weight.rank for weight in rank_hosts(world, Request((NEW,), hosts), chosen)}
 
 
@@ -48,7 +48,7 @@ def best(among: list[str], ranking: dict[str, int]) -> set[str]:
     return {host for host in among if ranking[host] == lowest}
 
 
-def specified_choice(world: Snapshot, hosts: tuple[str, ...], chosen: Settings) -> set[str]:
+def specified_choice(world: Snapshot, hosts: tuple[str, ...], chosen: KeySettings) -> set[str]:
     """The reference's choice; dedicated failover hosts are taken only where nothing else can be."""
     records = [world.host_by_id[host] for host in hosts]
     for among in ([host for host in records if not host.failover], records):
@@ -70,7 +70,7 @@ def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
 
 
 @given(worlds(), settings())
-def test_every_step_is_the_references(world: Snapshot, chosen: Settings) -> None:
+def test_every_step_is_the_references(world: Snapshot, chosen: KeySettings) -> None:
     decision = decide_vm(world, new(world), HOSTS, chosen)
     expected = reference.place(world, new(world), world.hosts, chosen)
     scored = {one.host: one.system.total for one in decision.hosts if one.system is not None}
@@ -84,7 +84,9 @@ def test_every_step_is_the_references(world: Snapshot, chosen: Settings) -> None
     assert_scores_tell_what_they_are_made_of(decision, world, chosen)
 
 
-def assert_scores_tell_what_they_are_made_of(decision: Decision, world: Snapshot, chosen: Settings) -> None:
+def assert_scores_tell_what_they_are_made_of(
+    decision: KeyDecision, world: Snapshot, chosen: KeySettings
+) -> None:
     """Of both lists of a host, every instance whose name the VM has, too."""
     system, customer = reference_keys.compiled(world, new(world))
     for one in decision.hosts:
@@ -106,7 +108,7 @@ def instances(score: Score) -> Counter[tuple[str, Fraction]]:
 
 
 @given(worlds(), settings())
-def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen: Settings) -> None:
+def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen: KeySettings) -> None:
     """Whichever hosts the engine asks about, and whichever of these other filters leave."""
     whole = ranks(world, HOSTS, chosen)
     passed = set(accepted(world, HOSTS, chosen))
@@ -120,7 +122,7 @@ def test_best_rank_is_the_choice_for_every_set_of_hosts(world: Snapshot, chosen:
 
 @limit(max_examples=60)
 @given(worlds(), settings())
-def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen: Settings) -> None:
+def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen: KeySettings) -> None:
     passed = accepted(world, HOSTS, chosen)
     for tie_order in ((), HOSTS):
         weights = rank_hosts(world, Request((NEW,), HOSTS), chosen, tie_order=tie_order)
@@ -132,7 +134,7 @@ def test_ranks_are_dense_and_every_refused_host_is_last(world: Snapshot, chosen:
 
 @limit(max_examples=30)
 @given(worlds(), settings())
-def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chosen: Settings) -> None:
+def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chosen: KeySettings) -> None:
     """Over all orders in which hosts can be drawn, each of the best wins equally often, and no other ever."""
     tied = best(accepted(world, HOSTS, chosen), ranks(world, HOSTS, chosen))
     wins: Counter[str] = Counter()
@@ -144,7 +146,7 @@ def test_a_lot_gives_every_host_that_ties_the_same_chance(world: Snapshot, chose
 
 @limit(max_examples=60)
 @given(worlds(), settings(), st.randoms(use_true_random=False))
-def test_order_changes_nothing(world: Snapshot, chosen: Settings, random: Random) -> None:
+def test_order_changes_nothing(world: Snapshot, chosen: KeySettings, random: Random) -> None:
     def shuffled(given: tuple[T, ...]) -> tuple[T, ...]:
         return tuple(random.sample(given, len(given)))
 

@@ -10,13 +10,13 @@ from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.rules.placement_keys.contention import contention_of_hosts
 from ovirt_placement.rules.placement_keys.mistakes import find_mistakes
 from ovirt_placement.rules.placement_keys.placing import filter_hosts
-from ovirt_placement.rules.placement_keys.settings import DEFAULTS, Settings
+from ovirt_placement.rules.placement_keys.settings import DEFAULTS, KeySettings
 from ovirt_placement.rules.verdict import Request
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.parts import keyed, node_key
 
 HOSTS = ("h1", "h2")
-POLICY = Settings(memory_ratio=Fraction(3), cpu_ratio=Fraction(5))
+POLICY = KeySettings(memory_ratio=Fraction(3), cpu_ratio=Fraction(5))
 
 
 def world(*keys: PlacementKey, memory_percent: int = 100, cpu_percent: int = 200) -> Snapshot:
@@ -30,7 +30,7 @@ def world(*keys: PlacementKey, memory_percent: int = 100, cpu_percent: int = 200
     )
 
 
-def ratios(snapshot: Snapshot, settings: Settings = DEFAULTS) -> list[tuple[float, str, float, str]]:
+def ratios(snapshot: Snapshot, settings: KeySettings = DEFAULTS) -> list[tuple[float, str, float, str]]:
     return [
         (float(one.memory), one.memory_source, float(one.cpu), one.cpu_source)
         for one in contention_of_hosts(snapshot, settings)
@@ -46,7 +46,7 @@ def test_the_host_comes_before_the_policy_and_the_policy_before_the_cluster() ->
 
 
 def test_room_is_where_the_host_hands_out_more() -> None:
-    def accepted(*keys: PlacementKey, settings: Settings = DEFAULTS) -> list[str]:
+    def accepted(*keys: PlacementKey, settings: KeySettings = DEFAULTS) -> list[str]:
         verdicts = filter_hosts(world(*keys), Request(("new",), HOSTS), settings)
         return [verdict.host for verdict in verdicts if verdict.accepted]
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ovirt_placement.rules.placement_keys.node_keys import Values
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.placement.rules.placement_keys.nodes import keys_there, node
 from tests.placement.rules.placement_keys.parts import node_key
 
 #: As the letter of the original says.
-LITERAL = Settings(reserved_from_vms=True)
+LITERAL = KeySettings(reserved_from_vms=True)
 
 
 def plain(values: Values) -> dict[str, list[tuple[float, int]]]:
@@ -78,7 +78,7 @@ def test_host_without_statistics_has_no_load() -> None:
     assert "#LOAD" not in keys_there(node("h1", load=None)).system
 
 
-@pytest.mark.parametrize("settings", [Settings(), LITERAL])
-def test_special_names_that_customers_made_up_draw_nobody(settings: Settings) -> None:
+@pytest.mark.parametrize("settings", [KeySettings(), LITERAL])
+def test_special_names_that_customers_made_up_draw_nobody(settings: KeySettings) -> None:
     keys = keys_there(node("h1", brought=[(("#RAM", 0.0), ("A", 1.0))]), settings)
     assert set(keys.customer) == {"A"}

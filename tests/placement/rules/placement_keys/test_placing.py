@@ -11,7 +11,7 @@ from ovirt_placement.rules.built_in.memory import MEMORY_HANDED_OUT
 from ovirt_placement.rules.built_in.status import HOST_NOT_UP
 from ovirt_placement.rules.placement_keys.placing import filter_hosts, rank_hosts
 from ovirt_placement.rules.placement_keys.reasons import KEYS_REFUSE, KEYS_ROUND, MEMORY_IN_USE
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from ovirt_placement.rules.reasons import Reason, ReasonKind
 from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.answers import TWO_HOSTS, accepted, asked, ranks
@@ -121,4 +121,4 @@ def test_reserved_names_come_from_vms_only_where_the_settings_say_so() -> None:
         frozen={"a": {"_GREEN": 1.0}, "b": {"_GREEN": 1.0}},
     )
     assert ranks(state) == {"h2": 0, "h1": 1}
-    assert ranks(state, settings=Settings(reserved_from_vms=True)) == {"h1": 0, "h2": 1}
+    assert ranks(state, settings=KeySettings(reserved_from_vms=True)) == {"h1": 0, "h2": 1}

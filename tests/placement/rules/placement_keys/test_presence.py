@@ -10,7 +10,7 @@ import pytest
 from ovirt_placement.model import Pending
 from ovirt_placement.rules.placement_keys.placing import decide_vm
 from ovirt_placement.rules.placement_keys.presence import present_set
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 from tests.builders import cluster, host, pending, vm
 from tests.placement.rules.placement_keys.answers import REPEL, TWO_HOSTS, ranks
 from tests.placement.rules.placement_keys.parts import key, keyed
@@ -119,7 +119,7 @@ def test_special_keys_follow_allocation_and_load() -> None:
             key(name, 0.0, 100.0, "cluster", resource="cluster1") for name in ("#RAM", "#CPU", "#LOAD")
         ),
     )
-    decision = decide_vm(state, state.vm_by_id["new"], ("h1", "h2"), Settings(overhead_mb=0))
+    decision = decide_vm(state, state.vm_by_id["new"], ("h1", "h2"), KeySettings(overhead_mb=0))
     found = [
         {match.key.name: float(match.found) for match in one.system.matches}
         for one in decision.hosts
@@ -149,13 +149,13 @@ def test_load_goes_by_the_load_average_of_the_cpus_where_the_policy_says_so(
     busy = host("h1", **{"cores": 4, "cpu_percent": 90} | fields)
     state = keyed(cluster(count_threads_as_cores=threads_count), busy, vm("new"), keys=(key("#LOAD", 0.0),))
 
-    def load(settings: Settings) -> list[Fraction]:
+    def load(settings: KeySettings) -> list[Fraction]:
         (here,) = decide_vm(state, state.vm_by_id["new"], ("h1",), settings).hosts
         assert here.system is not None
         return [match.found for match in here.system.matches]
 
-    assert load(Settings(load_average=True)) == ([] if found is None else [Fraction(str(found))])
-    assert load(Settings()) == ([] if busy.cpu_percent is None else [Fraction(9, 10)])
+    assert load(KeySettings(load_average=True)) == ([] if found is None else [Fraction(str(found))])
+    assert load(KeySettings()) == ([] if busy.cpu_percent is None else [Fraction(9, 10)])
 
 
 def test_present_set_is_what_a_start_would_freeze() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_placement.rules.placement_keys.rounds import rounds_of, thresholds
-from ovirt_placement.rules.placement_keys.settings import Settings
+from ovirt_placement.rules.placement_keys.settings import KeySettings
 
 NUMBERS = st.fractions(min_value=-300, max_value=300, max_denominator=12)
 
@@ -23,17 +23,17 @@ def first_round(score: Fraction, bars: tuple[Fraction, ...]) -> int | None:
 
 
 @st.composite
-def settings(draw: st.DrawFn) -> Settings:
+def settings(draw: st.DrawFn) -> KeySettings:
     final, initial = sorted((draw(NUMBERS), draw(NUMBERS)))
-    return Settings(initial=initial, final=final, steps=draw(st.integers(1, 30)))
+    return KeySettings(initial=initial, final=final, steps=draw(st.integers(1, 30)))
 
 
 def test_defaults_fall_from_80_to_minus_10_in_tens() -> None:
-    assert thresholds(Settings()) == (80, 70, 60, 50, 40, 30, 20, 10, 0, -10)
+    assert thresholds(KeySettings()) == (80, 70, 60, 50, 40, 30, 20, 10, 0, -10)
 
 
 @given(settings())
-def test_thresholds_fall_evenly_and_end_at_the_last(chosen: Settings) -> None:
+def test_thresholds_fall_evenly_and_end_at_the_last(chosen: KeySettings) -> None:
     bars = thresholds(chosen)
     assert len(bars) == chosen.steps
     assert bars[-1] == chosen.final
@@ -43,7 +43,7 @@ def test_thresholds_fall_evenly_and_end_at_the_last(chosen: Settings) -> None:
 
 
 @given(settings(), st.data())
-def test_round_is_the_first_whose_threshold_is_exceeded(chosen: Settings, data: st.DataObject) -> None:
+def test_round_is_the_first_whose_threshold_is_exceeded(chosen: KeySettings, data: st.DataObject) -> None:
     bars = thresholds(chosen)
     score = data.draw(NUMBERS | st.sampled_from(bars))
     passed = [number for number in range(1, chosen.steps + 1) if score > bars[number - 1]]
@@ -52,7 +52,7 @@ def test_round_is_the_first_whose_threshold_is_exceeded(chosen: Settings, data: 
 
 @pytest.mark.parametrize(("score", "found"), [(81, 1), (80, 2), (0, 10), (-9, 10), (-10, None)])
 def test_equal_is_not_above(score: int, found: int | None) -> None:
-    assert first_round(Fraction(score), thresholds(Settings())) == found
+    assert first_round(Fraction(score), thresholds(KeySettings())) == found
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_equal_is_not_above(score: int, found: int | None) -> None:
 )
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, Fraction], what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        Settings(**wrong)
+        KeySettings(**wrong)
 
 
 def test_settings_tell_when_keyless_vms_would_be_refused() -> None:
-    assert not Settings().refuses_keyless_vms
-    assert Settings(final=Fraction(0)).refuses_keyless_vms
+    assert not KeySettings().refuses_keyless_vms
+    assert KeySettings(final=Fraction(0)).refuses_keyless_vms

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.rules.placement_keys.decision import Decision
+from ovirt_placement.rules.placement_keys.decision import KeyDecision
 from tests.placement.rules.placement_keys import nodes
 from tests.placement.rules.placement_keys.parts import key, node_key
 
@@ -21,15 +21,15 @@ def node(
     return nodes.node(host, keys, [((name, 1.0),) for name in brought], **fields)
 
 
-def place(keys: list[PlacementKey], *hosts: nodes.Node) -> Decision:
+def place(keys: list[PlacementKey], *hosts: nodes.Node) -> KeyDecision:
     return nodes.place(hosts, keys)
 
 
-def scores(decision: Decision) -> dict[str, float]:
+def scores(decision: KeyDecision) -> dict[str, float]:
     return {one.host: float(one.system.total) for one in decision.hosts if one.system}
 
 
-def customer_scores(decision: Decision) -> dict[str, float]:
+def customer_scores(decision: KeyDecision) -> dict[str, float]:
     return {one.host: float(one.customer.total) for one in decision.hosts if one.customer}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from ovirt_placement.planning.assignment.assignment import Assignment
-from ovirt_placement.planning.assignment.choice import MOST_OTHERS, Choice
+from ovirt_placement.planning.assignment.choice import MOST_OTHERS, StrategyChoice
 from ovirt_placement.planning.assignment.greedy.anti_affinity_moves import part
 from ovirt_placement.planning.assignment.greedy.bound import bound, fixed
 from ovirt_placement.planning.assignment.greedy.renewing import Renewing
@@ -33,7 +33,7 @@ class Greedy:
     name = "greedy"
     goes_on = True
 
-    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         assignment = Assignment(problem)
         order = EmptiestFirst(assignment)
         repaired_one_by_one = _repaired_one_by_one(assignment, order, deadline.within(_REPAIRING_SHARE))
@@ -43,7 +43,7 @@ class Greedy:
         placement = ProblemPlacement(problem)
         for vm, host in where.items():
             placement.move((vm,), host)
-        return Choice(where, score(placement), bound(problem), others=tuple(reversed(others)))
+        return StrategyChoice(where, score(placement), bound(problem), others=tuple(reversed(others)))
 
 
 def _repaired_one_by_one(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import add
 
-from ovirt_placement.planning.assignment.optimal.model import Model, Scope
+from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
 from ovirt_placement.planning.assignment.optimal.stages import Solved, Stages
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
@@ -76,5 +76,5 @@ def solve(
     """The best end of the VMs that have domains, all others staying where they are."""
     if not domains:
         return None
-    model = Model(Scope(placement, candidates, domains, room))
+    model = Model(ModelScope(placement, candidates, domains, room))
     return Stages(model, workers=workers, evenly=evenly, work=work).solve(deadline, least)

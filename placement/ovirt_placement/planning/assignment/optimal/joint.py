@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from ovirt_placement.planning.assignment.optimal.domains import reduced, roomiest
 from ovirt_placement.planning.assignment.optimal.ends import Value, counted, put
-from ovirt_placement.planning.assignment.optimal.model import Model, Scope, goals_of
+from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope, goals_of
 from ovirt_placement.planning.assignment.optimal.move_schedule import MoveSchedule, in_sequence
 from ovirt_placement.planning.assignment.optimal.stages import Stages
 from ovirt_placement.planning.deadline import Deadline
@@ -69,7 +69,7 @@ class Joint:
         domains = reduced(placement, candidates, scope, roomiest(placement), more=_MORE_HOSTS)
         if self._pairs(domains) > _MOST_PAIRS:
             return None
-        model = Model(Scope(placement, candidates, domains))
+        model = Model(ModelScope(placement, candidates, domains))
         for detour in model.detours:
             model.cp.add(detour == 0)
         move_schedule = MoveSchedule(model, _TIMES)

@@ -18,7 +18,7 @@ from ovirt_placement.rules.forms import AtMost
 
 
 @dataclass(frozen=True)
-class Scope:
+class ModelScope:
     """What a model decides: where these VMs end. All others are where the placement has them."""
 
     placement: ProblemPlacement
@@ -32,7 +32,7 @@ class Scope:
 class Model:
     """The variables of a scope, and its goals as constraints over them."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: ModelScope) -> None:
         self.scope = scope
         self.problem: Problem = scope.placement.problem
         self.cp = cp_model.CpModel()

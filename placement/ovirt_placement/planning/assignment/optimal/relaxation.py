@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from ovirt_placement.planning.assignment.optimal.construction import Construction
 from ovirt_placement.planning.assignment.optimal.domains import kinds, movable
 from ovirt_placement.planning.assignment.optimal.ends import Value, length_of_value, total
-from ovirt_placement.planning.assignment.optimal.model import Model, Scope
+from ovirt_placement.planning.assignment.optimal.model import Model, ModelScope
 from ovirt_placement.planning.assignment.optimal.parts import Part
 from ovirt_placement.planning.assignment.optimal.stages import Stages
 from ovirt_placement.planning.deadline import Deadline
@@ -48,7 +48,7 @@ def relaxed(construction: Construction, deadline: Deadline) -> Relaxed:
     if not offer.domains or deadline.over:
         return Relaxed(bound, {})
     model = Model(
-        Scope(ProblemPlacement(construction.problem), construction.candidates, offer.domains, room=False)
+        ModelScope(ProblemPlacement(construction.problem), construction.candidates, offer.domains, room=False)
     )
     busy = {vm for built in construction.built for vm in built.part.vms}
     for host in sorted(offer.counted):

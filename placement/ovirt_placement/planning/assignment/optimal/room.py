@@ -13,7 +13,7 @@ from ovirt_placement.planning.encode.cp import Term
 _HUNDREDTHS = 100
 
 
-class Room:
+class RoomModel:
     """Adds room to a model and offers what it costs."""
 
     def __init__(self, model: Model) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ortools.sat.python import cp_model
 
 from ovirt_placement.planning.assignment.optimal.model import Model
-from ovirt_placement.planning.assignment.optimal.room import Room
+from ovirt_placement.planning.assignment.optimal.room import RoomModel
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.encode.cp import Term
 
@@ -74,7 +74,7 @@ class Stages:
             self._solver.parameters.linearization_level = 2
             self._search_at_once()
         headroom_deficit: tuple[Term, int] = (0, 0)
-        room = Room(model)
+        room = RoomModel(model)
         if model.scope.room:
             room.limit()
             headroom_deficit = room.headroom_deficit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.planning.assignment.choice import Choice, Route
+from ovirt_placement.planning.assignment.choice import Route, StrategyChoice
 from ovirt_placement.planning.assignment.optimal.construction import Construction
 from ovirt_placement.planning.assignment.optimal.improvement import Improvement
 from ovirt_placement.planning.assignment.optimal.joint import Joint
@@ -25,7 +25,7 @@ class Optimal:
     name = "optimal"
     goes_on = True
 
-    def choose(self, problem: Problem, deadline: Deadline) -> Choice:
+    def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         construction = Construction(problem, CandidateHosts(problem))
         construction.run(deadline.within(_FIRST_SHARE))
         improvement = Improvement(construction)
@@ -33,7 +33,7 @@ class Optimal:
         where = improvement.where
         reached = score(construction.placement)
         hard, headroom_deficit, *soft, pairs, migrations = improvement.bound
-        return Choice(
+        return StrategyChoice(
             where,
             reached,
             Score(
@@ -49,7 +49,9 @@ class Optimal:
             further=improvement.run_from,
         )
 
-    def route(self, problem: Problem, choice: Choice, worth: Value, deadline: Deadline) -> Route | None:
+    def route(
+        self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
+    ) -> Route | None:
         """For good where the problem is small; else straight to an end as good as the bound, or nearly so."""
         moves = shortest(problem, value_of(choice.bound)[:-1], deadline)
         if moves is not None:
