@@ -86,7 +86,8 @@ def man_page(name: str) -> str:
         "manual_title": "ovirt-placement",
         "manual_section": 1,
     }
-    with patch.dict(os.environ, {"COLUMNS": "100"}):
+    # Lines of usage break otherwise in each release of Python: a page of this kind is filled anyway.
+    with patch.dict(os.environ, {"COLUMNS": "10000"}):
         return str(Manpage(parser, format="pretty", _data=data))
 
 

@@ -153,7 +153,7 @@ def test_a_decision_in_a_file_that_made_way_is_found(asking: Asking) -> None:
     for _ in range(3):
         asking.filters(["Keep"], "v2", padding="x" * 500_000)
     asking.recorded(4)
-    assert asking.record.with_name("decisions.jsonl.1").exists()
+    eventually(asking.record.with_name("decisions.jsonl.1").exists)
     (found,) = asking.data("web")
     assert [one["dropped_by"] for one in found["hosts"]] == [[], ["Keep"], []]
 

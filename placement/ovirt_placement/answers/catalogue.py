@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,6 +57,9 @@ def schema(others: Iterable[type] = ()) -> dict[str, Any]:
     It also defines what others print, who have no kinds.
     """
     roots, components = msgspec.json.schema_components((*DOCUMENTS, *others), ref_template="#/$defs/{name}")
+    for component in components.values():
+        if "description" in component:  # Python 3.13 takes the indentation out of docstrings by itself
+            component["description"] = inspect.cleandoc(component["description"])
     for document in DOCUMENTS:
         components[document.__name__]["required"][1:1] = ["version", "as_of", "age_seconds"]
     return {

@@ -104,7 +104,7 @@ def test_nothing_but_the_gates_can_make_an_admitted_step() -> None:
     passed = admitted(gates())
     with pytest.raises(TypeError, match="nothing else"):
         Admitted(passed.cluster, passed.step, object())
-    with pytest.raises(ValueError, match="key"):
+    with pytest.raises((TypeError, ValueError), match="key"):
         dataclasses.replace(passed, cluster="another")
     with pytest.raises(dataclasses.FrozenInstanceError):
         passed.cluster = "another"  # type: ignore[misc]
