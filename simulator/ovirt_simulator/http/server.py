@@ -37,7 +37,7 @@ class Certificate:
 
 
 class _Connection(HTTPConnection):
-    """Leaves nothing behind that a peer did not take: from Python 3.13 on, the interpreter would report it."""
+    """Leaves nothing behind that a peer did not take: from Python 3.13 on, the interpreter reports it."""
 
     def close(self) -> None:
         """Close the writing end, too, which the base leaves to the garbage collector."""

@@ -6,14 +6,19 @@ import asyncio
 import contextlib
 import logging
 import resource
+import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ovirt_placement.inventory.published.protocol import HEARD, Question, Refresh, Reply
+from ovirt_placement.inventory.published.protocol import HEARD, Question, Refresh, Reply, address
+from ovirt_placement.inventory.published.publication import SOCKET_NAME
 from ovirt_placement.inventory.service.attempts import Attempts
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.publisher import Publisher
+from ovirt_service.errors import UserError
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +29,8 @@ _SILENCE_SECONDS = 5.0
 _OTHER_DESCRIPTORS = 48
 _FEWEST_READERS = 16
 _MOST_AT_ONCE = 100
+#: From Python 3.13 on, a server that ends removes its socket, by a path that leads nowhere by then.
+_SOCKET_STAYS: dict[str, Any] = {} if sys.version_info < (3, 13) else {"cleanup_socket": False}
 
 
 class Unwritable(Exception):
@@ -38,7 +45,7 @@ def descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def backlog() -> int:
+def _backlog() -> int:
     """How many readers are let in at a time: they take descriptors before they can be counted."""
     return min(_MOST_AT_ONCE, descriptors() // 12)
 
@@ -65,12 +72,24 @@ class Readers:
         self._knows = knows
         self._changed = asyncio.Condition()
         self._connected = 0
-        self._most = descriptors() - _OTHER_DESCRIPTORS - backlog()
+        self._most = descriptors() - _OTHER_DESCRIPTORS - _backlog()
 
     async def tell(self) -> None:
         """Let all who wait look again: something was published, or an attempt has ended."""
         async with self._changed:
             self._changed.notify_all()
+
+    async def listen(self, directory: Path) -> asyncio.Server:
+        """Let readers come to the socket of a directory; raises `UserError` if there can be none."""
+        try:
+            with address(directory) as path:
+                server = await asyncio.start_unix_server(
+                    self.answer, path, backlog=_backlog(), **_SOCKET_STAYS
+                )
+        except OSError as error:
+            raise UserError(f"[inventory] directory: {directory}: no socket there: {error}") from None
+        (directory / SOCKET_NAME).chmod(0o660)
+        return server
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question; this is what a connection is for.

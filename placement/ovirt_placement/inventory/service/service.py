@@ -15,8 +15,8 @@ from ovirt_placement.engine.connection.client import EngineAway, EngineConnectio
 from ovirt_placement.inventory.client.keys import levels
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
-from ovirt_placement.inventory.published.protocol import Refresh, address
-from ovirt_placement.inventory.published.publication import SOCKET_NAME, now
+from ovirt_placement.inventory.published.protocol import Refresh
+from ovirt_placement.inventory.published.publication import now
 from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.inventory.service.attempts import LONGEST_PAUSE_SECONDS, Attempts, in_thread
 from ovirt_placement.inventory.service.connections import Connections, connections
@@ -28,7 +28,7 @@ from ovirt_placement.inventory.service.larger_readings import LargerReadings
 from ovirt_placement.inventory.service.metrics import InventoryMetrics
 from ovirt_placement.inventory.service.pace import ReconciliationPace
 from ovirt_placement.inventory.service.publisher import PublicationState, Publisher
-from ovirt_placement.inventory.service.readers import Readers, backlog
+from ovirt_placement.inventory.service.readers import Readers
 from ovirt_placement.inventory.service.reconciliation import Reconciliation, ReconciliationScope
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
@@ -145,12 +145,7 @@ class _Service:
 
     async def serve(self) -> None:
         """Read and answer until a signal comes, or until a first reading shows a wrong set-up."""
-        try:
-            with address(self._directory) as path:
-                server = await asyncio.start_unix_server(self._readers.answer, path, backlog=backlog())
-        except OSError as error:
-            raise UserError(f"[inventory] directory: {self._directory}: no socket there: {error}") from None
-        (self._directory / SOCKET_NAME).chmod(0o660)
+        server = await self._readers.listen(self._directory)
         reading = self._keep_reading(self._engine.bulk, self._reading, self._reconciliation)
         detailing = self._keep_reading(self._engine.slow, self._detailing, self._details)
         following = self._keep_following(), self._keep_looking(), self._keep_seeking()
