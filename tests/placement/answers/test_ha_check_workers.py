@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from distributed import LocalCluster
+from joblib.externals.loky import get_reusable_executor
 
 from ovirt_placement.answers import ha_check_workers
 from ovirt_placement.answers.ha_check_workers import examine_lump, spreading
@@ -87,6 +88,7 @@ def lethal(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
 def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(ha_check_workers, "examine_lump", lethal)
     monkeypatch.setenv("HA_CHECK_TEST_MARK", str(tmp_path / "dead"))
+    get_reusable_executor().shutdown(wait=True)  # processes of an earlier test know nothing of the mark
     return tmp_path / "dead"
 
 
