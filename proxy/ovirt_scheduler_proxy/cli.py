@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ovirt_service import entry
+from ovirt_service.arguments import Parser
 from ovirt_service.screen import answering
 from ovirt_service.version_option import add_version
 
@@ -30,9 +31,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=COMMAND, description="Answers the oVirt engine's external scheduler."
-    )
+    parser = Parser(prog=COMMAND, description="Answers the oVirt engine's external scheduler.")
     add_version(parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import shlex
 import shutil
@@ -16,11 +15,8 @@ from typing import TextIO
 
 from ovirt_service.legible import escaped, legible
 
-_log = logging.getLogger(__name__)
-
-#: Whatever takes longer than this, in seconds, is reported; without a terminal, again at such intervals.
+#: Whatever takes longer than this, in seconds, gets a bar.
 _PATIENCE_SECONDS = 1.0
-_INTERVAL_SECONDS = 10.0
 
 
 class _Page(io.StringIO):
@@ -47,23 +43,17 @@ def answering(what: str) -> Iterator[None]:
 
 @contextmanager
 def _waited_for(what: str) -> Iterator[None]:
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield  # who reads a pipe or a mail from cron does not wait for it
+        return
     done = threading.Event()
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    teller = threading.Thread(target=_bar if terminal else _lines, args=(what, done), daemon=True)
+    teller = threading.Thread(target=_bar, args=(what, done), daemon=True)
     teller.start()
     try:
         yield
     finally:
         done.set()
         teller.join()
-
-
-def _lines(what: str, done: threading.Event) -> None:
-    patience, waited = _PATIENCE_SECONDS, 0.0
-    while not done.wait(patience):
-        waited += patience
-        _log.info("%s: at work for %.0f s", what, waited)
-        patience = _INTERVAL_SECONDS
 
 
 def _bar(what: str, done: threading.Event) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ovirt_placement.model import state_file
 from ovirt_service import entry
+from ovirt_service.arguments import Parser
 from ovirt_service.errors import UserError
 
 from .generate import Sizes, generate
@@ -53,9 +54,7 @@ def _generate(args: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=COMMAND, description="A whole oVirt engine on localhost, with its REST API."
-    )
+    parser = Parser(prog=COMMAND, description="A whole oVirt engine on localhost, with its REST API.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('ovirt-placement')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands.add_parser("run", help="serve an engine until SIGTERM"))

@@ -128,4 +128,4 @@ def test_starts_over_the_sdk_at_once(tmp_path: Path, published: bool) -> None:
     for letter, hosts in {"a": 4, "b": 1, "c": 4, "d": 1}.items():
         assert len({homes[name] for name in names if name.startswith(letter)}) == hosts, homes
     if published:
-        assert re.search(r"of the latest \d+ expected hosts, \d+ were those that the engine chose", status)
+        assert re.search(r"prediction: \d+ of \d+ correct", status)

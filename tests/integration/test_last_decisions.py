@@ -106,7 +106,7 @@ def test_the_last_decision_is_told_with_time_units_and_weights(asking: Asking) -
     asking.recorded(5)
     heading, title, _, *rows = asking.last("web").splitlines()
     assert "runFilters" in heading
-    assert "2 of 3 hosts are left" in heading
+    assert "2 of 3 hosts passed" in heading
     assert title.split() == ["host", "verdict", "by"]
     assert [row.split() for row in rows[:3]] == [
         ["north", "left"],
@@ -178,7 +178,7 @@ def test_the_proxys_configuration_says_where_its_record_is(
     asking.filters(["Keep"], "v1")
     asking.recorded(1)
     (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[decisions]\nfile = "{asking.record}"\n')
-    assert "3 of 3 hosts are left" in asking.text("web")
+    assert "3 of 3 hosts passed" in asking.text("web")
 
 
 def test_a_record_that_cannot_be_read_is_said_in_one_line(asking: Asking, tmp_path: Path) -> None:

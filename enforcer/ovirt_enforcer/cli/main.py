@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ovirt_service import entry
+from ovirt_service.arguments import Parser
 from ovirt_service.log_lines import log_to_stderr
 from ovirt_service.subcommands import add_subcommands
 from ovirt_service.version_option import add_version
@@ -43,7 +44,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=COMMAND,
         description="Finds VMs that break affinity groups, and migrates as few as will repair them.",
     )

@@ -49,7 +49,7 @@ PAUSE_EXAMPLES = """\
 """
 
 RESUME = """\
-End a pause. Failures until now stop nothing there any more, either.
+End a pause, and reset the failure counter of the breaker.
 """
 
 RESUME_EXAMPLES = """\
@@ -115,7 +115,7 @@ def _run_resume(args: argparse.Namespace) -> int:
         lifted = store.resume(where.cluster, set_by=setter_name())
         left = store.pauses()
     if lifted is None:
-        print(f"No pause of {where} was in force. Failures until now stop nothing there any more.")
+        print(f"No pause of {where} was in force. The failure counter is reset.")
     else:
         print(f"Resumed in {where}: {lifted.set_by} had paused it at {_time(lifted.set_at)}.")
     for pause in left:

@@ -15,7 +15,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.question import add_cluster, clusters_of, show_json
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
 from ovirt_placement.planning.assignment.choice import Strategy
@@ -39,6 +39,7 @@ Exit status: 0 nothing is broken, 3 the plan repairs all, 4 something is not rep
 
 EXAMPLES = """\
   ovirt-enforcer plan
+  ovirt-enforcer plan --cluster blue
   ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
   ovirt-enforcer plan --state cluster.json --repair hard,soft
 """
@@ -56,6 +57,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_config(parser)
     add_state(parser)
     add_json(parser)
+    add_cluster(parser)
     parser.add_argument(
         "--strategy",
         type=_strategy,
@@ -71,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     name, seconds = _how(args, found.settings)
     strategy = catalogue.strategy(name)
     began = time.monotonic()  # neither reading an engine nor loading a solver is planning
-    clusters = sorted(found.snapshot.cluster_by_id)
+    clusters = sorted(cluster.id for cluster in clusters_of(args, found.snapshot))
     plans = [
         _plan(found, cluster, strategy, _share(began + seconds, left))
         for cluster, left in zip(clusters, range(len(clusters), 0, -1), strict=True)

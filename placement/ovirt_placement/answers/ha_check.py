@@ -156,11 +156,20 @@ def ha_check(
     left = [cluster for cluster in clusters if asked(cluster)]
     if not left:
         raise UserError("nothing was checked: no cluster has HA reservation; name one with --cluster")
+    for cluster in left:
+        _check_number(snapshot, cluster, failures or 0)
     found = [check(snapshot, cluster.id, failures, steps, domains=domains, spread=spread) for cluster in left]
     return HaCheckDocument(
         clusters=tuple(_of_cluster(one, snapshot) for one in found),
         not_checked=tuple(Named(one.id, one.name) for one in clusters if one not in left),
     )
+
+
+def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
+    """Raise `UserError` if more is to fail than there is."""
+    count = sum(host.up for host in snapshot.hosts_of_cluster.get(cluster.id, ()))
+    if failures > count:
+        raise UserError(f"--failures {failures}: cluster {cluster.name} has {count} hosts that are up")
 
 
 def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:

@@ -122,7 +122,7 @@ def _past(decision: LoggedDecision, snapshot: Snapshot, only: Host | None) -> Pa
 
 def _summary(decision: LoggedDecision, move_to: Iterable[Named]) -> str:
     if decision.method == FILTERS:
-        return f"{len(decision.hosts) - len(decision.fallen)} of {len(decision.hosts)} hosts are left"
+        return f"{len(decision.hosts) - len(decision.fallen)} of {len(decision.hosts)} hosts passed"
     if decision.balance is not None:
         return "it is to move to " + " or ".join(host.name for host in move_to)
     return "weights, of which the lowest is best"

@@ -231,7 +231,4 @@ def _keys_text(keys: Keys, source: StateSource) -> str:
 
 
 def _expected_text(outcomes: Outcomes) -> str:
-    return (
-        f"VMs on their way: of the latest {sum(outcomes)} expected hosts,"
-        f" {outcomes.right} were those that the engine chose."
-    )
+    return f"Expected placements: prediction: {outcomes.right} of {sum(outcomes)} correct."

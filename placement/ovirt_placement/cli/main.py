@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from ovirt_service import entry
+from ovirt_service.arguments import Parser
 from ovirt_service.log_lines import log_to_stderr
 from ovirt_service.screen import answering
 from ovirt_service.subcommands import add_subcommands
@@ -49,7 +50,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=COMMAND,
         description="What is true of an oVirt engine's placement of VMs, and what is allowed.",
     )

@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from ovirt_placement.model import PlacementKey, Snapshot, Struct
-from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SETTABLE, SYSTEM
+from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SYSTEM, check_level
 from ovirt_placement.model.key_resources import find_resource, resource_word
 from ovirt_placement.model.key_text import check_text
 from ovirt_service import bounded_file
@@ -166,8 +166,7 @@ def _keys(file: KeyFile, snapshot: Snapshot, key_class: str) -> Iterator[tuple[s
         if entry.key_class not in {None, *CLASSES}:
             hint = nearest(entry.key_class or "", CLASSES)
             raise UserError(f'{path}.class: "{entry.key_class}" is not one of {", ".join(CLASSES)}{hint}')
-        if entry.level not in SETTABLE:
-            raise UserError(f'{path}.level: no level "{entry.level}"{nearest(entry.level, SETTABLE)}')
+        check_level(entry.level, f"{path}.level: ")
         fields = msgspec.structs.asdict(entry)
         fields["key_class"] = entry.key_class or key_class
         fields["resource"] = _resource(f"{path}.resource", entry.level, entry.resource, snapshot)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
 #: Keys of a host: they describe it and have no part in the hierarchy of a VM.
 NODE = "node"
 
@@ -44,7 +47,22 @@ CLASSES = (SYSTEM, BILLING_ENTITY, CUSTOMER)
 #: Customers key only what belongs to them; operators (system) and billing entities (be) key every level.
 CUSTOMER_LEVELS = frozenset({"image", SERVER, "disk", "network", "nic"})
 
+#: What administrators call what stands on a level.
+_CALLED = {"vm": SERVER, "host": NODE}
+
 _STRENGTH = {level: strength for strength, level in enumerate(LEVELS)}
+
+
+def level_of(word: str) -> str:
+    """The level that a word on the command line means: one that is a level, or `vm`, or `host`."""
+    return _CALLED.get(word, word)
+
+
+def check_level(level: str, path: str = "") -> None:
+    """Raise `UserError`, with the nearest level or all of them, if nobody may set keys on it."""
+    if level not in SETTABLE:
+        hint = nearest(level_of(level), SETTABLE) or f"; levels: {', '.join(SETTABLE)}"
+        raise UserError(f'{path}unknown level "{level}"{hint}')
 
 
 def strength(level: str) -> int | None:

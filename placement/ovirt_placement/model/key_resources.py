@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ovirt_placement.model import Cluster, DataCenter, Host, Network, PlacementKey, Snapshot, Vm, VnicProfile
-from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, SETTABLE, STICKY
+from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER, STICKY, check_level, level_of
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -66,8 +66,7 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
     Of templates, quotas and the like, the id of one that no VM uses yet will do, too. Raises `UserError`
     with the nearest right word.
     """
-    if level not in SETTABLE:
-        raise UserError(f'no level "{level}"{nearest(level, SETTABLE)}')
+    check_level(level)
     known = resources_of(level, snapshot)
     if any(word == one.id for one in known):
         return word
@@ -88,12 +87,11 @@ def find_place(words: Sequence[str], keys: Iterable[PlacementKey], snapshot: Sna
 
     What keys are set on may be gone from the engine: its id will do. Raises `UserError` as `find_resource`.
     """
-    level, *named = words
+    level, *named = level_of(words[0]), *words[1:]
     if len(named) > 1:
         raise UserError(f"a level and one object were expected, not {' '.join(words)}")
     if not named:
-        if level not in SETTABLE:
-            raise UserError(f'no level "{level}"{nearest(level, SETTABLE)}')
+        check_level(level)
         return Place(level, None)
     known = any((key.level, key.resource) == (level, named[0]) for key in keys)
     return Place(level, named[0] if known else find_resource(level, named[0], snapshot))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SERVER, SETTABLE
+from ovirt_placement.model.key_levels import CLASSES, CLUSTER, NODE, SERVER, check_level
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -13,7 +13,7 @@ from ovirt_service.errors import UserError
 def check_keys(snapshot: Snapshot) -> None:
     """Check where keys are set; what is wrong with a key itself stops no placement and is not refused.
 
-    Raises `UserError` for the first that is wrong, by its path: `placement_keys[3].level: no level "sever"`.
+    Raises `UserError` for the first that is wrong, by its path: `placement_keys[3].level: unknown level`.
     """
     known: Mapping[str, tuple[str, Collection[str]]] = {
         CLUSTER: ("cluster", snapshot.cluster_by_id),
@@ -32,8 +32,7 @@ def check_keys(snapshot: Snapshot) -> None:
 def _check_place(path: str, key: PlacementKey, known: Mapping[str, tuple[str, Collection[str]]]) -> None:
     if key.key_class not in CLASSES:
         raise UserError(f'{path}.class: "{key.key_class}" is not one of {", ".join(CLASSES)}')
-    if key.level not in SETTABLE:
-        raise UserError(f'{path}.level: no level "{key.level}"{nearest(key.level, SETTABLE)}')
+    check_level(key.level, f"{path}.level: ")
     if key.level in known:
         kind, ids = known[key.level]
         if key.resource not in ids:

@@ -260,3 +260,9 @@ def test_dangling_reference(state: Path) -> None:
     document["vms"][3]["host"] = "h9"
     state.write_text(json.dumps(document))
     refused(run("plan", "--state", state), 'vms[3].host: no host "h9"')
+
+
+def test_a_plan_of_one_cluster_alone(state: Path) -> None:
+    (plan,) = json.loads(run("plan", "--state", state, "--cluster", "cluster1", "--json").stdout)["clusters"]
+    assert plan["cluster"]["name"] == "cluster1"
+    assert 'no cluster "blue"' in run("plan", "--state", state, "--cluster", "blue").stderr

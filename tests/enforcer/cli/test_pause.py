@@ -106,7 +106,7 @@ def test_what_stays_paused_is_said(live: Path, say: Say) -> None:
         "Still paused: cluster red.",
     ]
     assert say(live, "resume").splitlines()[0] == (
-        "No pause of all clusters was in force. Failures until now stop nothing there any more."
+        "No pause of all clusters was in force. The failure counter is reset."
     )
 
 

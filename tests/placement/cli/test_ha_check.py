@@ -139,3 +139,8 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(asking:
     assert found["safe"] is None
     assert [size["size"] for size in found["sizes"]] == [1, 2, 3]
     assert len(found["tightest"][0]["hosts"]) == 3
+
+
+def test_more_failures_than_there_are_hosts_are_a_mistake(asking: Asking) -> None:
+    assert "--failures 99: cluster blue has 4 hosts that are up" in asking.text(2, "--failures 99")
+    asking.text(1, "--failures 4")

@@ -126,7 +126,7 @@ def test_keys_of_hosts_stand_together_under_their_names() -> None:
         ("\x00", "not YAML: "),
         ("format: 2", "format: this release reads format 1, not 2"),
         ("nodes: []", 'nodes: unknown key; did you mean "node_keys"?'),
-        ("keys: [{level: sever, resource: web, name: A, value: 1}]", 'keys[0].level: no level "sever"'),
+        ("keys: [{level: sever, resource: web, name: A, value: 1}]", 'keys[0].level: unknown level "sever"'),
         ("keys: [{level: server, resource: wep, name: A, value: 1}]", 'keys[0].resource: no VM "wep"'),
         ("keys: [{level: server, resource: web, name: NO, value: 1}]", "keys[0].name: expected text"),
         ("keys: [{level: server, resource: web, name: A, value: 1, class: user}]", '"user" is not one of'),

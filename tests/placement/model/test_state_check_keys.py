@@ -21,8 +21,8 @@ def loaded(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"level": "sever"}, 'level: no level "sever"; did you mean "server"?'),
-        ({"level": "server_sticky"}, 'level: no level "server_sticky"; did you mean "server"?'),
+        ({"level": "sever"}, 'level: unknown level "sever"; did you mean "server"?'),
+        ({"level": "server_sticky"}, 'level: unknown level "server_sticky"; did you mean "server"?'),
         ({"resource": "x"}, 'resource: no host "x"'),
         ({"level": "server"}, 'resource: no VM "h"'),
         ({"level": "cluster"}, 'resource: no cluster "h"'),

@@ -15,7 +15,7 @@ from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
 from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named, setter_name
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_file
-from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM
+from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM, level_of
 from ovirt_placement.model.key_resources import Place, find_place, find_resource
 from ovirt_placement.rules.placement_keys.exact import number
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code
@@ -61,7 +61,7 @@ def set_key(args: argparse.Namespace) -> int:
     """Run `keys set`."""
 
     def decide(snapshot: Snapshot) -> KeyChange:
-        level, word = args.on
+        level, word = level_of(args.on[0]), args.on[1]
         key = PlacementKey(
             level=level,
             resource=find_resource(level, word, snapshot),

@@ -140,7 +140,7 @@ def test_what_may_be_set_is_set(live: LiveEngine, arguments: str, key_class: str
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("set G 1 5 --on sever web", 'no level "sever"; did you mean "server"?'),
+        ("set G 1 5 --on sever web", 'unknown level "sever"; did you mean "server"?'),
         ("set G 1 5 --on server wep", 'no VM "wep"; did you mean "web"?'),
         ("set G 1 5 --on image windows", 'no image "windows"; give its id'),
         ("define G --cluster blue --values nort=1", 'no host of cluster blue "nort"; did you mean "north"?'),

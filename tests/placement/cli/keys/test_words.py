@@ -90,7 +90,7 @@ def test_whole_numbers_are_shown_in_full_by_the_questions_too(live: LiveEngine) 
         ("set G 1 5 --on server twin", 'server "twin" is ambiguous: say v2 or v3'),
         ("set G 1 5 --on server server v1", "unrecognized arguments"),
         ("set G 1 5 --on customer acme", "the id of a user or group, or tag a VM pk-customer-NAME first"),
-        ("list --on nod", 'no level "nod"; did you mean "node"?'),
+        ("list --on nod", 'unknown level "nod"; did you mean "node"?'),
         ("list --on node h9", 'no host "h9"'),
         ("list --on node h1 h2", "a level and one object were expected, not node h1 h2"),
         ("show twin", 'VM or host "twin" is ambiguous: say v2 or v3'),
@@ -131,3 +131,12 @@ def test_every_action_explains_itself(capsys: pytest.CaptureFixture[str], live: 
         assert end.value.code == 0
         assert all(len(line) <= 110 for line in told.splitlines())
         assert f"usage: ovirt-placement keys {action}" in told
+
+
+def test_a_vm_and_a_host_are_levels_on_the_command_line(live: LiveEngine) -> None:
+    live.run(0, "keys", "set", "RACK", "1", "5", "--on", "vm", "v1")
+    live.run(0, "keys", "define", "RACK", "--cluster", "c1", "--default", "2")
+    for word, level in (("vm", "server"), ("host", "node")):
+        keys = live.data(0, "keys", "list", "--on", word)["keys"]
+        assert keys
+        assert {key["level"] for key in keys} == {level}
