@@ -32,10 +32,10 @@ class Proxy:
         self._thread.start()
 
     def asked_by(self, ask: Callable[[], object]) -> list[bytes]:
-        """The requests that come while this asks."""
+        """The requests that come while this asks, but for log-ins that other tests have left behind."""
         self._asked.clear()
         ask()
-        return [*self._asked]
+        return [line for line in self._asked if b"/ovirt-engine/" not in line]
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)

@@ -26,6 +26,7 @@ def test_it_ends_by_itself_or_by_a_signal(file: Path, limit: int) -> None:
         began = service.stdout.readline()  # that it publishes, or nothing when it has ended
         if began:
             service.send_signal(signal.SIGTERM)
-        assert service.wait(LONG_SECONDS) == (0 if began else pytest.approx(EXIT_STATUS, abs=1))
+        # What has begun may still run out before the signal comes.
+        assert service.wait(LONG_SECONDS) in ((0, EXIT_STATUS) if began else range(1, EXIT_STATUS + 2))
         assert service.stderr is not None
         assert "broken XML" not in service.stderr.read()
