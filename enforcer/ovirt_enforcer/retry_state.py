@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ovirt_service.back_off import BackOff
@@ -38,10 +39,11 @@ class RetryState:
         """Whether the last look failed."""
         return self._failures > 0
 
-    def announce(self, plan: str, gist: str | None = None) -> None:
-        """Log a plan, unless it is the one that was logged last, or has the same gist as that."""
-        if self._said.is_news("plan", gist or plan):
-            _log.info("%s", plan)
+    def announce(self, plan: Sequence[str], gist: str | None = None) -> None:
+        """Log a plan line by line, unless it was logged last, or has the same gist as that which was."""
+        if self._said.is_news("plan", gist or "\n".join(plan)):
+            for line in plan:
+                _log.info("%s", line)
 
     def say(self, text: str) -> None:
         """Log something, unless it was the last thing said."""

@@ -47,11 +47,11 @@ def test_plans_and_states_are_each_told_when_they_change(caplog: pytest.LogCaptu
     caplog.set_level(logging.INFO)
     retry_state = RetryState("cluster one")
     for _ in range(2):
-        retry_state.announce("a plan")
+        retry_state.announce(["a plan", "  1. a step"])
         retry_state.say("waits")
     retry_state.say("not now")
     retry_state.say("waits")
-    assert messages(caplog) == ["a plan", "waits", "not now", "waits"]
+    assert messages(caplog) == ["a plan", "  1. a step", "waits", "not now", "waits"]
 
 
 def test_a_failure_that_lasts_is_told_again_at_growing_intervals(caplog: pytest.LogCaptureFixture) -> None:

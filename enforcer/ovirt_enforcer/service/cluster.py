@@ -22,7 +22,7 @@ from ovirt_enforcer.service.planners import Planning
 from ovirt_enforcer.service.wording import gist, left_out_text
 from ovirt_placement.answers.plans.obstacles import misfit_text
 from ovirt_placement.answers.plans.records import plan_record, step_record
-from ovirt_placement.answers.plans.text import dropped_text, step_text, text
+from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import group_name
@@ -205,7 +205,7 @@ class ClusterWork:
         for dropped in record.refused:
             self.retry_state.warn_once(dropped_text(dropped))
         unsettled = look.spared_for_restless(self._cluster).keys()
-        self.retry_state.announce(text(record), gist(plan, unsettled) if unsettled else None)
+        self.retry_state.announce(plan_lines(record), gist(plan, unsettled) if unsettled else None)
         self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), look.epoch)
         if self._parts.memory.offer(look.gates, asked, plan):
             _log.info("%s: plan %s waits for an approval", self.retry_state.name, plan.id)

@@ -19,7 +19,12 @@ _MOST_FAILURES = 10
 
 
 def text(plan: ClusterPlan) -> str:
-    """A plan in lines: what it comes to, each step with its reason, what remains broken and why."""
+    """A plan as an administrator reads it."""
+    return "\n".join(plan_lines(plan))
+
+
+def plan_lines(plan: ClusterPlan) -> list[str]:
+    """What a plan comes to, each step with its reason, what is not repaired and why."""
     lines = [f"Cluster {plan.cluster.name}: {_summary(plan)}", *steps_text(plan.steps)]
     if plan.crowded:
         lines.append(f"  Takes of the headroom of {_names(plan.crowded)}: {_needs_it(plan)}")
@@ -28,7 +33,7 @@ def text(plan: ClusterPlan) -> str:
         lines += (f"    - {reason}" for reason in rule.because)
     if plan.reservation is not None:
         lines += (f"  {line}" for line in reservation_text(plan.reservation))
-    return "\n".join(lines)
+    return lines
 
 
 def steps_text(steps: Iterable[PlannedStep]) -> Iterator[str]:
