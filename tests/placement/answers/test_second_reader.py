@@ -57,35 +57,42 @@ def test_every_question_of_the_page_is_a_command() -> None:
     assert COMMANDS.keys() == QUESTIONS.keys()
 
 
+class Readers:
+    """A command and the page, asked the same."""
+
+    def __init__(self, address: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._address, self._capsys, self._file = address, capsys, folder / "state.json"
+        self._file.write_bytes(state_file.dumps(STATE))
+
+    def printed(self, question: str, *but: str, options: tuple[str, ...] = ()) -> str:
+        main = enforcer if question == "plan" else placement
+        words = [word for word in COMMANDS[question] if word not in but]
+        assert main([*words, *options, "--state", str(self._file)]) in (0, 1, 3, 4)
+        return self._capsys.readouterr().out
+
+    def page(self, question: str) -> str:
+        with urllib.request.urlopen(f"{self._address}/{question}/{quote('down')}") as answer:
+            return unescape(answer.read().decode())
+
+
+@pytest.fixture
+def readers(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Readers:
+    return Readers(address, tmp_path, capsys)
+
+
 @pytest.mark.parametrize("question", COMMANDS)
-def test_the_page_shows_what_the_command_prints(
-    question: str, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(STATE))
-    main = enforcer if question == "plan" else placement
-    assert main([*COMMANDS[question], "--state", str(file)]) in (0, 1, 3, 4)
-    text = capsys.readouterr().out
-    with urllib.request.urlopen(f"{address}/{question}/{quote('down')}") as answer:
-        page = unescape(answer.read().decode())
+def test_the_page_shows_what_the_command_prints(question: str, readers: Readers) -> None:
+    text, page = readers.printed(question), readers.page(question)
     said = {name for name in names(STATE) if name in text}
     assert said
     assert {name for name in said if name not in page} == set()
-    numbers = set(re.findall(r"\b\d{3,}\b", text))
-    assert {number for number in numbers if number not in page} == set()
+    assert {number for number in re.findall(r"\b\d{3,}\b", text) if number not in page} == set()
 
 
 @pytest.mark.parametrize("question", COMMANDS)
-def test_json_is_the_very_record(
-    question: str, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "state.json"
-    file.write_bytes(state_file.dumps(STATE))
-    main = enforcer if question == "plan" else placement
-    main([one for one in COMMANDS[question] if one != "--all"] + ["--json", "--state", str(file)])
-    document = json.loads(capsys.readouterr().out)
-    with urllib.request.urlopen(f"{address}/{question}/{quote('down')}") as answer:
-        page = unescape(answer.read().decode())
+def test_json_is_the_very_record(question: str, readers: Readers) -> None:
+    document = json.loads(readers.printed(question, "--all", options=("--json",)))
+    page = readers.page(question)
     assert {word for word in leaves(document) if word not in page} == set()
 
 
