@@ -69,10 +69,13 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def eof_received(self) -> bool:
-        """A client that has sent all its requests may still read our answer."""
+        """A client that has sent all its requests may still read the answers to them."""
         self._all_sent = True
         encrypted = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
-        return self._answering is not None and not encrypted
+        if encrypted or not (self._answering is not None or self._parser.pending):
+            return False
+        asyncio.get_running_loop().call_soon(self._proceed)
+        return True
 
     def pause_writing(self) -> None:
         """The client does not read its answers: it gets no others, which would take ever more memory."""
