@@ -53,6 +53,14 @@ def detouring(
     return found
 
 
+def unreached_groups(
+    problem: Problem, candidates: CandidateHosts, where: Mapping[str, str]
+) -> frozenset[Goal]:
+    """Groups that an end brings to hosts to which no way leads: they remain as they are."""
+    found = detouring(problem, candidates, where)
+    return frozenset(goal for goal, host in found if detour(problem, candidates, goal, host) is None)
+
+
 def meeting_first(problem: Problem, where: Mapping[str, str]) -> Mapping[str, str]:
     """The end with such groups where they meet; the same end, if there are none."""
     candidates = CandidateHosts(problem)

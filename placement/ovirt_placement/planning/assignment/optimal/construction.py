@@ -20,6 +20,7 @@ from ovirt_placement.planning.assignment.optimal.simple import gathered
 from ovirt_placement.planning.assignment.optimal.stages import Solved
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.problem.candidate_hosts import CandidateHosts
+from ovirt_placement.planning.problem.gathering import unreached_groups
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
 
@@ -72,7 +73,10 @@ class Construction:
     def value_of(self, part: Part) -> Value:
         """What a part is worth as things stand, but for what it takes of headroom."""
         sought = (goal for goal in part.goals if goal.wanted or goal.held)
-        counts = counted(filter(self.placement.broken, sought), self.placement)
+        ended = {vm: self.placement.where(vm) for vm in part.vms}
+        unreached = unreached_groups(self.problem, self.candidates, ended)
+        broken = (goal for goal in sought if self.placement.broken(goal) or goal in unreached)
+        counts = counted(broken, self.placement)
         counts[-1] = sum(vm in self.placement.moved for vm in part.vms)
         return tuple(counts)
 

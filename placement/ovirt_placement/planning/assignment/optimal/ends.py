@@ -38,14 +38,13 @@ def counted(broken: Iterable[Goal], placement: ProblemPlacement) -> list[int]:
 
 
 def value_at(placement: ProblemPlacement, candidates: CandidateHosts) -> Value:
-    """The value of an end, detours among its migrations."""
+    """The value of an end, detours among its migrations; a group counts as broken where no way leads."""
     problem, ended = placement.problem, score(placement)
-    detours = sum(
-        detour(problem, candidates, goal, host) or 0
-        for goal, host in detouring(problem, candidates, placement.moved)
-    )
+    found = detouring(problem, candidates, placement.moved)
+    detours = [detour(problem, candidates, goal, host) for goal, host in found]
     headroom_deficit = ended.headroom_deficit_mb + ended.headroom_deficit_cpu
-    return (ended.hard, headroom_deficit, *ended.soft, ended.pairs, ended.migrations + detours)
+    migrations = ended.migrations + sum(more or 0 for more in detours)
+    return (ended.hard + detours.count(None), headroom_deficit, *ended.soft, ended.pairs, migrations)
 
 
 def total(values: Collection[Value], problem: Problem) -> Value:
