@@ -77,6 +77,18 @@ def _failing(engine: Engine, host: str) -> Iterator[tuple[str, World]]:
         yield "failed", World(before).failed(frozenset({host}))
 
 
+def deactivated(engine: Engine, dice: random.Random) -> Iterator[tuple[str, World]]:
+    """An empty host, which comes back afterwards."""
+    before = engine.snapshot()
+    host = dice.choice(before.hosts)
+    if host.up and not before.vms_of_host.get(host.id) and len([one for one in before.hosts if one.up]) > 2:
+        engine.hosts.deactivate(host.id)
+        engine.advance(A_MINUTE)
+        yield "deactivated", World(before).deactivated(frozenset({host.id}))
+        engine.hosts.activate(host.id)
+        engine.advance(10 * A_MINUTE)
+
+
 Action = Callable[[Engine, random.Random], Iterator[tuple[str, World]]]
 EVERY: tuple[Action, ...] = (
     migrated,
@@ -87,6 +99,7 @@ EVERY: tuple[Action, ...] = (
     started,
     failed,
     failed_on_the_way,
+    deactivated,
 )
 
 
@@ -101,4 +114,4 @@ def test_after_every_action_the_engine_shows_that_world(seeds: range) -> None:
                 for what, world in dice.choice(EVERY)(engine, dice):
                     assert seen(world.snapshot) == seen(engine.snapshot()), (seed, what)
                     compared.add(what)
-    assert compared == {"migrating", "migrated", "arrived", "running", "failed"}
+    assert compared == {"migrating", "migrated", "arrived", "running", "failed", "deactivated"}

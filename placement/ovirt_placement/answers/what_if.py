@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.plans.records import remaining_record, step_record
-from ovirt_placement.answers.plans.text import after_text, migration_text, title
+from ovirt_placement.answers.evacuation import EvacuationRecord, evacuation_record, evacuation_text
+from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
+from ovirt_placement.answers.plans.records import remaining_record
+from ovirt_placement.answers.plans.text import title
 from ovirt_placement.answers.sentences import unit_name
 from ovirt_placement.forecast.breaking import Broken
 from ovirt_placement.forecast.course import Start
+from ovirt_placement.forecast.maintenance import Evacuation
 from ovirt_placement.forecast.outlook import Outlook
 from ovirt_placement.forecast.surviving import Survived
 from ovirt_placement.model import Snapshot
@@ -23,7 +26,6 @@ from ovirt_placement.model.names import (
     named_vms,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.plan import Step
 
 
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
@@ -36,20 +38,6 @@ class ForeseenRule(Record, frozen=True, omit_defaults=False):
     vms: tuple[Named, ...]
     #: What stands in the way of its repair, as sentences; none of a rule that is repaired.
     because: tuple[str, ...] = ()
-
-
-class ForeseenMove(Record, frozen=True, omit_defaults=False):
-    """A migration that the change would cost."""
-
-    vms: tuple[Named, ...]
-    sources: tuple[Named, ...]
-    to: Named
-    #: What it is for, as a sentence.
-    reason: str
-    #: Places in the list, from 0, of the moves that must have ended before.
-    after: tuple[int, ...]
-    #: Whether the engine is asked to move all VMs of the positive group with the first one.
-    closure: bool
 
 
 class ForeseenFailures(Record, frozen=True, omit_defaults=False):
@@ -92,6 +80,8 @@ class WhatIfDocument(Document, frozen=True, kw_only=True, tag="what_if"):
     """What would come of a change, before it is made."""
 
     clusters: tuple[ForeseenCluster, ...]
+    #: What it takes to empty the hosts that are to go into maintenance.
+    maintenance: tuple[EvacuationRecord, ...]
     #: What speaks against it or is odd about it, as sentences.
     conflicts: tuple[str, ...]
     #: In their order, where hosts fail or VMs start.
@@ -108,10 +98,12 @@ def what_if(
     conflicts: Sequence[str] = (),
     starts: Sequence[Start] = (),
     stopped: Sequence[str] = (),
+    maintenance: Sequence[Evacuation] = (),
 ) -> WhatIfDocument:
     """What a change comes to; `snapshot` has all names that there were and will be."""
     return WhatIfDocument(
         clusters=tuple(_cluster(one, snapshot) for one in outlooks),
+        maintenance=tuple(evacuation_record(one, snapshot) for one in maintenance),
         conflicts=tuple(conflicts),
         starts=tuple(_start(start, snapshot) for start in starts),
         stopped=named_vms(stopped, snapshot),
@@ -121,12 +113,15 @@ def what_if(
 
 def measures(found: WhatIfDocument) -> dict[str, int | None]:
     """What the conditions of `--fail-if` can be about; failures are those surely survived everywhere."""
+    moves = [move for one in found.maintenance for move in one.moves]
+    moves += [move for one in found.clusters for move in one.moves]
     failures = (known for one in found.clusters for known in (one.failures_changed, one.failures_settled))
     return {
         "broken": sum(len(one.broken) for one in found.clusters),
         "conflicts": len(found.conflicts),
         "homeless": sum(start.host is None for start in found.starts),
-        "moves": sum(len(move.vms) for one in found.clusters for move in one.moves),
+        "moves": sum(len(move.vms) for move in moves),
+        "staying": sum(len(one.staying) for one in found.maintenance),
         "failures": min((known.count for known in failures if known is not None), default=None),
     }
 
@@ -137,7 +132,7 @@ def _cluster(one: Outlook, snapshot: Snapshot) -> ForeseenCluster:
         broken=tuple(_rule(rule, snapshot) for rule in one.rules.broken),
         repaired=tuple(_rule(rule, snapshot) for rule in one.rules.repaired),
         stays_broken=tuple(_staying(one, snapshot)),
-        moves=tuple(_move(step, snapshot) for step in one.plan.steps),
+        moves=tuple(move_record(step, snapshot) for step in one.plan.steps),
         proven=one.plan.proven,
         failures_now=_failures(one.now),
         failures_changed=_failures(one.changed),
@@ -160,18 +155,6 @@ def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
             yield ForeseenRule(rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because)
 
 
-def _move(step: Step, snapshot: Snapshot) -> ForeseenMove:
-    planned = step_record(step, snapshot)
-    return ForeseenMove(
-        vms=named_vms(step.vms, snapshot),
-        sources=tuple(vm.from_ for vm in planned.vms),
-        to=planned.to,
-        reason=planned.reason,
-        after=planned.after,
-        closure=planned.closure,
-    )
-
-
 def _failures(known: Survived | None) -> ForeseenFailures | None:
     return None if known is None else ForeseenFailures(known.failures, known.exact)
 
@@ -191,6 +174,8 @@ def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
 def lines(found: WhatIfDocument) -> Iterator[str]:
     """The answer as a person reads it."""
     yield from (f"speaks against it: {conflict}" for conflict in found.conflicts)
+    for evacuation in found.maintenance:
+        yield from evacuation_text(evacuation)
     yield from map(_start_text, found.starts)
     if found.stopped:
         yield f"stay down, since they are not highly available: {_names(found.stopped)}"
@@ -216,19 +201,14 @@ def _cluster_text(one: ForeseenCluster) -> Iterator[str]:
         yield "  breaks no rule, and costs no migrations"
     elif one.moves:
         least = "the fewest that repair what can be repaired" if one.proven else "perhaps fewer would do"
-        yield f"  costs {count} migration{'s' * (count > 1)} ({least}):"
-        yield from (f"    {number}. {_move_text(move)}" for number, move in enumerate(one.moves, 1))
+        yield f"  costs {migrations(count)} ({least}):"
+        yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))
     for rule in one.stays_broken:
         asks = f", {_hardness(rule)}: {rule.asks}" if rule.groups else ""
         yield f"  not repaired: {title(rule.groups)}{asks}"
         yield from (f"    - {reason}" for reason in rule.because)
     if one.failures_now or one.failures_changed:
         yield f"  hosts that may fail at once: {_failures_text(one)}"
-
-
-def _move_text(move: ForeseenMove) -> str:
-    pairs = ((vm.name, source.name) for vm, source in zip(move.vms, move.sources, strict=True))
-    return migration_text(pairs, move.to.name, move.reason, closure=move.closure) + after_text(move.after)
 
 
 def _failures_text(one: ForeseenCluster) -> str:

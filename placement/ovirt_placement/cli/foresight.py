@@ -38,7 +38,7 @@ def add_fail_if(parser: argparse.ArgumentParser, text: str) -> None:
         type=_conditions,
         default=(),
         metavar="broken,moves>5,failures<1",
-        help=f"{text}: broken, conflicts, homeless, moves, failures",
+        help=f"{text}: broken, conflicts, homeless, moves, staying, failures",
     )
 
 

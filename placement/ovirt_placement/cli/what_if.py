@@ -1,9 +1,10 @@
-"""`ovirt-placement what-if`: what would happen if hosts failed or came, and VMs started."""
+"""`ovirt-placement what-if`: what would happen if hosts were emptied, failed or came, and VMs started."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
@@ -13,15 +14,23 @@ from ovirt_placement.model import Snapshot
 from ovirt_service.errors import UserError
 
 DESCRIPTION = """\
-Say what would happen if hosts failed, if there were more hosts, or if more VMs started: where each would go
-by our placement, which rules would be broken then and which migrations repair that, and how many hosts may
-fail before and after. New hosts are there first, then hosts fail, then new VMs start. See docs/what-if.md.
+Say what would happen if hosts went into maintenance, if hosts failed, if there were more hosts, or if more
+VMs started: which migrations empty a host without violating a rule, how long they take and which VMs cannot
+leave; where each VM would start by our placement, which rules would be broken then and which migrations repair
+that, and how many hosts may fail before and after. New hosts are there first, then hosts are emptied, then
+hosts fail, then new VMs start. See docs/what-if.md.
 The exit status is 3 if a condition of --fail-if holds.
 """
 EXAMPLES = """\
+  ovirt-placement what-if --maintenance node1
   ovirt-placement what-if --down node1,node2
   ovirt-placement what-if --add-host like=node1*2 --vm like=web1*20 --fail-if homeless
 """
+
+#: A host in these states can be emptied.
+_LEAVABLE = ("up", "preparing_for_maintenance")
+#: The share of the time for planning that emptying hosts may take.
+_EMPTYING_SHARE = 0.7
 
 _LIKE = re.compile(r"like=(.+?)(?:\*([1-9]\d{0,5}))?\Z", re.IGNORECASE)
 
@@ -30,10 +39,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = add_command(
         subparsers,
         "what-if",
-        "what would come of failing hosts, new ones, new VMs",
+        "what would come of maintenance, failing hosts, new ones, new VMs",
         DESCRIPTION,
         run,
         EXAMPLES,
+    )
+    parser.add_argument(
+        "--maintenance",
+        metavar="HOST,...",
+        help="these hosts are emptied by migrations and go into maintenance, by name or id",
     )
     parser.add_argument("--down", metavar="HOST,...", help="these hosts fail, by name or id")
     parser.add_argument(
@@ -60,25 +74,30 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     from ovirt_placement.answers.what_if import what_if
     from ovirt_placement.forecast.course import course
+    from ovirt_placement.forecast.maintenance import evacuate
     from ovirt_placement.forecast.outlook import foresee
 
-    if not (args.down or args.add_host or args.vm):
-        raise UserError("say what is to happen: --down, --add-host or --vm")
+    if not (args.maintenance or args.down or args.add_host or args.vm):
+        raise UserError("say what is to happen: --maintenance, --down, --add-host or --vm")
     now = read_state(args)
-    down = (
-        tuple(dict.fromkeys(_host(word.strip(), now) for word in args.down.split(","))) if args.down else ()
-    )
+    emptied, down = _hosts(args.maintenance, now, _LEAVABLE), _hosts(args.down, now, ("up",))
+    if both := [now.host_by_id[host].name for host in down if host in emptied]:
+        raise UserError(f"host {both[0]} cannot both go into maintenance and fail")
     state, starting = _with_more(args, now)
+    plans = planning(args)
+    evacuations, state = evacuate(state, emptied, plans["deadline"].within(_EMPTYING_SHARE))
     found = course(state, down, starting)
     clusters = dict.fromkeys(
         (
-            *(now.host_by_id[host].cluster for host in down),
+            *(now.host_by_id[host].cluster for host in (*emptied, *down)),
             *(find(name, "host", now.hosts).cluster for name, _ in args.add_host),
             *(found.end.vm_by_id[vm].cluster for vm in starting),
         )
     )
-    outlooks = foresee(now, found.end, clusters, **planning(args))
-    answer = what_if(outlooks, found.end, starts=found.starts, stopped=found.stopped)
+    outlooks = foresee(now, found.end, clusters, **plans)
+    answer = what_if(
+        outlooks, found.end, starts=found.starts, stopped=found.stopped, maintenance=evacuations
+    )
     return FAILS if show_foreseen(args, answer) else 0
 
 
@@ -95,9 +114,15 @@ def _with_more(args: argparse.Namespace, now: Snapshot) -> tuple[Snapshot, tuple
     return state, tuple(starting)
 
 
-def _host(word: str, now: Snapshot) -> str:
+def _hosts(words: str | None, now: Snapshot, statuses: Sequence[str]) -> tuple[str, ...]:
+    """Hosts with commas between them, each once. Raises `UserError`."""
+    given = words.split(",") if words else ()
+    return tuple(dict.fromkeys(_host(word.strip(), now, statuses) for word in given))
+
+
+def _host(word: str, now: Snapshot, statuses: Sequence[str]) -> str:
     host = find(word, "host", now.hosts)
-    if not host.up:
+    if host.status not in statuses:
         raise UserError(f"host {host.name} is {host.status} already")
     return host.id
 

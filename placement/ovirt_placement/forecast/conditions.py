@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 #: What can be asked about; of each, what stands for it where no number is given.
-MEASURES: Final = {"broken": ">0", "conflicts": ">0", "homeless": ">0", "moves": ">0", "failures": "<1"}
+MEASURES: Final = {
+    "broken": ">0",
+    "conflicts": ">0",
+    "homeless": ">0",
+    "moves": ">0",
+    "staying": ">0",
+    "failures": "<1",
+}
 
 _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,

@@ -17,7 +17,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepPurpose(StrEnum):
-    """What a step is for where no group says it."""
+    """What a step is for where no group says it; a rule without a group is known by its family."""
 
     #: It makes room for steps after it.
     ROOM = "room"
@@ -26,7 +26,9 @@ class StepPurpose(StrEnum):
     #: It brings a VM that stepped aside on to where it may stay.
     ON = "on"
     #: It takes a VM to a host that its placement keys accept.
-    KEYS = "keys"
+    KEYS = "placement_keys"
+    #: It takes a VM off a host that is to be empty.
+    MAINTENANCE = "maintenance"
 
 
 class Step(Struct, frozen=True):

@@ -75,7 +75,7 @@ def _purpose(placement: ProblemPlacement, move: Move) -> StepPurpose:
     for vm in move.vms:
         for goal in problem.goals_of.get(vm, ()):
             if not goal.constraint.groups and placement.broken(goal):
-                return StepPurpose.KEYS
+                return StepPurpose(goal.constraint.family)
     if all(problem.where[vm] == move.host for vm in move.vms):
         return StepPurpose.BACK
     return StepPurpose.ON if all(vm in placement.moved for vm in move.vms) else StepPurpose.ROOM

@@ -120,6 +120,20 @@ class World:
             ),
         )
 
+    def deactivated(self, hosts: Set[str]) -> World:
+        """Hosts were deactivated: in maintenance once nothing runs there or is on its way there."""
+        busy = {vm.host for vm in self.snapshot.vms} | {
+            host for places in self.snapshot.pending_hosts.values() for host in places
+        }
+        after = {host: "preparing_for_maintenance" if host in busy else "maintenance" for host in hosts}
+        return self._after(
+            {},
+            (
+                replace(host, status=after[host.id]) if host.id in after else host
+                for host in self.snapshot.hosts
+            ),
+        )
+
     def _with_more(self, target: str, vms: Iterable[Vm]) -> list[Host]:
         return [with_arrived(host, *vms) if host.id == target else host for host in self.snapshot.hosts]
 

@@ -30,6 +30,7 @@ _PURPOSES: Final = {
     StepPurpose.BACK: "goes back to where it was",
     StepPurpose.ON: "goes on from where it stepped aside to",
     StepPurpose.KEYS: "to a host that its placement keys accept",
+    StepPurpose.MAINTENANCE: "off a host that is to be empty",
 }
 
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
@@ -229,7 +230,7 @@ def reason(step: Step, snapshot: Snapshot) -> str:
         return f"repairs {_groups(step.repairs, snapshot)}"
     if step.reserves:
         return "for the HA reservation"
-    if step.groups:
+    if step.groups and step.purpose is not StepPurpose.MAINTENANCE:
         return f"helps to repair {_groups(step.groups, snapshot)}"
     return _PURPOSES[step.purpose]
 

@@ -48,6 +48,8 @@ class PlanOptions:
     closed: frozenset[str] = frozenset()
     #: Whether a VM whose placement keys refuse the host that it runs on is to be moved, as by a hard rule.
     keys: bool = False
+    #: What is asked in addition to the rules of the cluster, as that hosts are to be empty.
+    constraints: tuple[Constraint, ...] = ()
     #: Whether migrations are planned that restore an HA reservation which does not hold, and the failure
     #: domains that are to be survived beside hosts.
     reserve: bool = False
@@ -131,7 +133,8 @@ def _place(snapshot: Snapshot, vm: Vm) -> str | None:
 def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[Goal]:
     """Rules with running members; a rule between VMs needs two of them."""
     placement = SnapshotPlacement(snapshot)
-    trimmed = list(_trimmed(catalogue.constraints(snapshot, cluster), placement))
+    rules = (*catalogue.constraints(snapshot, cluster), *options.constraints)
+    trimmed = list(_trimmed(rules, placement))
     if options.keys:
         trimmed.extend(catalogue.momentary_constraints(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)

@@ -1,0 +1,85 @@
+"""What it takes to empty hosts for maintenance: the migrations, how long they take, and what cannot leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
+from ovirt_placement.answers.plans.obstacles import kept_text
+from ovirt_placement.forecast.maintenance import Evacuation, Staying
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm
+from ovirt_placement.model.record import Record
+
+_A_MINUTE = 60
+_AN_HOUR = 60 * _A_MINUTE
+
+
+class StayingVm(Record, frozen=True, omit_defaults=False):
+    """A VM that cannot leave its host."""
+
+    vm: Named
+    host: Named
+    #: What stands in the way, as sentences.
+    because: tuple[str, ...]
+
+
+class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """What it takes to empty hosts of a cluster."""
+
+    cluster: Named
+    hosts: tuple[Named, ...]
+    #: In their order, with those that each waits for.
+    moves: tuple[ForeseenMove, ...]
+    #: Whether fewer migrations surely do not take as many VMs off these hosts.
+    proven: bool
+    #: How long the migrations are thought to take.
+    seconds: float
+    #: VMs that cannot leave; none if the hosts become empty.
+    staying: tuple[StayingVm, ...]
+
+
+def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord:
+    """Give it names."""
+    return EvacuationRecord(
+        cluster=named_cluster(found.cluster, snapshot),
+        hosts=named_hosts(found.hosts, snapshot),
+        moves=tuple(move_record(step, snapshot) for step in found.plan.steps),
+        proven=found.plan.proven,
+        seconds=found.plan.seconds,
+        staying=tuple(_staying(one, snapshot) for one in found.staying),
+    )
+
+
+def _staying(one: Staying, snapshot: Snapshot) -> StayingVm:
+    because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
+    return StayingVm(named_vm(one.vm, snapshot), named_host(one.host, snapshot), because)
+
+
+def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
+    """The answer as a person reads it."""
+    hosts = ", ".join(host.name for host in found.hosts)
+    yield f"Maintenance of {hosts} in cluster {found.cluster.name}: {_summary(found)}"
+    for number, move in enumerate(found.moves, 1):
+        yield f"  {number}. {move_text(move)}"
+    for one in found.staying:
+        yield f"  {one.vm.name} cannot leave {one.host.name}:"
+        yield from (f"    - {reason}" for reason in one.because or ("it was not looked into why",))
+
+
+def _summary(found: EvacuationRecord) -> str:
+    count = sum(len(move.vms) for move in found.moves)
+    fewest = "the fewest" if found.proven else "fewer may do"
+    cost = f"{migrations(count)} ({fewest}), about {_duration(found.seconds)}" if count else "no migrations"
+    if found.staying:
+        number = len(found.staying)
+        return f"{number} VM{'s' * (number > 1)} cannot leave; the others need {cost}"
+    return f"empty after {cost}" if count else "empty already"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _A_MINUTE:
+        return f"{max(1, round(seconds))} s"
+    if seconds < _AN_HOUR:
+        return f"{round(seconds / _A_MINUTE)} min"
+    return f"{seconds / _AN_HOUR:.1f} h"

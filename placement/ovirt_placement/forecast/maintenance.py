@@ -1,0 +1,90 @@
+"""Empties hosts for maintenance, by migrations that keep every rule, before the engine deactivates them.
+
+The engine itself drops hard rules between VMs when it drains a host (its configuration value
+`IgnoreVmToVmAffinityForHostMaintenance`); a host that is empty already leaves it nothing to drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ovirt_placement.forecast.repeated import end_of, repeated_plan
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.obstacles import Obstacle
+from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.rules.affinity.on_hosts import OffHosts
+from ovirt_placement.rules.violations import find_violations
+from ovirt_placement.rules.world import World
+
+
+class OffEmptiedHosts(OffHosts, frozen=True, kw_only=True):
+    """One VM, and the hosts that it is to leave."""
+
+    family: ClassVar[str] = "maintenance"
+    asks: ClassVar[str] = "off hosts that are to be empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """A VM that cannot leave its host."""
+
+    vm: str
+    host: str
+    obstacles: tuple[Obstacle, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evacuation:
+    """What it takes to empty hosts of one cluster."""
+
+    cluster: str
+    hosts: tuple[str, ...]
+    plan: Plan
+    #: VMs that no migration of the plan takes off these hosts.
+    staying: tuple[Staying, ...]
+
+
+def evacuate(
+    state: Snapshot, hosts: Sequence[str], deadline: Deadline = NEVER
+) -> tuple[tuple[Evacuation, ...], Snapshot]:
+    """Empty hosts, cluster by cluster, and deactivate them; the state at the end.
+
+    A host that some VM cannot leave does not arrive in maintenance: it remains in preparing_for_maintenance.
+    """
+    found = []
+    for cluster in dict.fromkeys(state.host_by_id[host].cluster for host in hosts):
+        concerned = tuple(host for host in hosts if state.host_by_id[host].cluster == cluster)
+        evacuation = _evacuation(state, cluster, concerned, deadline)
+        state = end_of(state, evacuation.plan)
+        found.append(evacuation)
+    return tuple(found), World(state).deactivated(frozenset(hosts)).snapshot
+
+
+def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline: Deadline) -> Evacuation:
+    violated = find_violations(state, cluster)
+    options = PlanOptions(
+        repair=frozenset({Repair.HARD}),
+        spared=frozenset(group for one in violated for group in one.constraint.groups),
+        closed=frozenset(hosts),
+        constraints=tuple(_leaving(state, hosts)),
+    )
+    plan = repeated_plan(state, cluster, options, deadline)
+    return Evacuation(cluster, hosts, plan, tuple(_staying(state, plan)))
+
+
+def _leaving(state: Snapshot, hosts: Sequence[str]) -> Iterator[OffEmptiedHosts]:
+    off = frozenset(hosts)
+    for host in hosts:
+        for vm in state.vms_of_host.get(host, ()):
+            yield OffEmptiedHosts(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=off)
+
+
+def _staying(state: Snapshot, plan: Plan) -> Iterator[Staying]:
+    for one in plan.remaining:
+        if one.family == OffEmptiedHosts.family:
+            (vm,) = one.vms
+            yield Staying(vm, state.vm_by_id[vm].host or "", one.obstacles)

@@ -1,0 +1,128 @@
+"""Emptying hosts against brute force: as few VMs stay, rules are violated and migrations made as can be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.answers.evacuation import evacuation_record, evacuation_text
+from ovirt_placement.forecast.maintenance import Evacuation, evacuate
+from ovirt_placement.model import Snapshot
+from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.placement.planning.brute_force import Assignment, BruteForce
+from tests.placement.planning.tiny_clusters import tiny_clusters
+
+#: VMs that stay, soft rules newly violated by priority, and migrations.
+Value = tuple[int, ...]
+
+
+class Emptying(BruteForce):
+    """All placements that migrations reach which take nothing to the hosts that are to be empty."""
+
+    def __init__(self, state: Snapshot, emptied: frozenset[str]) -> None:
+        super().__init__(state)
+        self.emptied = emptied
+        self.satisfied = [rule for rule in self.rules if not rule.broken(self.start)]
+
+    def may_go(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
+        return host not in self.emptied and super().may_go(at, moving, host)
+
+    def value(self, at: Assignment, cost: int) -> Value:
+        violated = [rule for rule in self.satisfied if rule.broken(at)]
+        assert not any(rule.hard for rule in violated)
+        soft = [sum(rule.priority == level for rule in violated) for level in self.priorities]
+        return (sum(host in self.emptied for host in at), *soft, cost)
+
+    def least(self) -> Value:
+        return min(self.value(at, cost) for at, cost in self.cheapest().items())
+
+    def followed(self, found: Evacuation) -> Value:
+        """What the plan comes to; each of its steps must be one of those that are legal."""
+        at, cost = self.start, 0
+        for step in found.plan.steps:
+            after = tuple(
+                step.target if one.id in step.vms else at[number] for number, one in enumerate(self.vms)
+            )
+            assert (after, len(step.vms)) in list(self.migrations(at)), f"illegal: {step}"
+            at, cost = after, cost + len(step.vms)
+        staying = {self.vms[number].id for number, host in enumerate(at) if host in self.emptied}
+        assert {one.vm for one in found.staying} == staying
+        return self.value(at, cost)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tiny_clusters(), st.sets(st.sampled_from(["h0", "h1"]), min_size=1))
+def test_nothing_empties_hosts_better(state: Snapshot, drawn: set[str]) -> None:
+    hosts = sorted(one for one in drawn if state.host_by_id[one].up)
+    ((found,), end) = evacuate(state, hosts) if hosts else ((None,), state)
+    if found is None:
+        return
+    oracle = Emptying(state, frozenset(hosts))
+    value = oracle.followed(found)
+    least = oracle.least()
+    assert value >= least
+    if found.plan.proven:
+        assert value == least
+    for one in hosts:
+        busy = any(known.host == one for known in end.vms)
+        assert end.host_by_id[one].status == ("preparing_for_maintenance" if busy else "maintenance")
+
+
+def state_with(*parts: object) -> Snapshot:
+    return snapshot(
+        cluster(name="blue"),
+        *(host(name, free_mb=8192, name=f"node-{name}") for name in ("h1", "h2", "h3")),
+        *parts,  # type: ignore[arg-type]  # whatever a test adds
+    )
+
+
+def said(state: Snapshot, *hosts: str) -> str:
+    (found,), end = evacuate(state, hosts)
+    return "\n".join(evacuation_text(evacuation_record(found, end)))
+
+
+def test_groups_leave_together_and_rules_between_vms_are_kept() -> None:
+    state = state_with(
+        vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), group("near", TOGETHER, "a b"), group("far", APART, "a c")
+    )
+    text = said(state, "h1")
+    assert "empty after 2 migrations (the fewest), about " in text
+    assert "a from node-h1, b from node-h1 to node-h3 (at once, as one group): off a host" in text
+
+
+def test_a_soft_rule_gives_way_only_where_it_must() -> None:
+    soft = group("near", SOFT_TOGETHER, "a b"), group("far", SOFT_APART, "a c", priority=2.0)
+    state = state_with(vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), *soft)
+    assert "to node-h3" in said(state, "h1")
+    (found,), _ = evacuate(state, ["h1", "h3"])
+    assert {step.target for step in found.plan.steps} == {"h2"}
+    assert not found.staying
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"migratable": False}, "it may not be migrated automatically"),
+        ({"status": "paused"}, "its status is paused, not up"),
+        ({"hosted_engine": True}, "it is the hosted engine"),
+        ({"needs_mb": 16384}, "16384 MiB needed, 8192 MiB free"),
+    ],
+)
+def test_a_vm_that_cannot_leave_is_named_with_its_reason(fields: dict[str, object], why: str) -> None:
+    state = state_with(vm("a", "h1", **fields), vm("b", "h1"))  # type: ignore[arg-type]  # fields of a VM
+    text = said(state, "h1")
+    assert "1 VM cannot leave; the others need 1 migration (the fewest)" in text
+    assert "a cannot leave node-h1:" in text
+    assert why in text
+
+
+def test_what_waits_behind_a_pinned_peer_says_so() -> None:
+    state = state_with(vm("a", "h1", migratable=False), vm("b", "h1"), group("near", TOGETHER, "a b"))
+    text = said(state, "h1")
+    assert "2 VMs cannot leave; the others need no migrations" in text
+    assert "b must also run together (affinity group near)" in text
+
+
+def test_an_empty_host_needs_nothing() -> None:
+    assert said(state_with(vm("a", "h1")), "h2", "h3").endswith("in cluster blue: empty already")
