@@ -16,9 +16,9 @@ from ovirt_service.errors import UserError
 DESCRIPTION = """\
 Say what would happen if hosts went into maintenance, if hosts failed, if there were more hosts, or if more
 VMs started: which migrations empty a host without violating a rule, how long they take and which VMs cannot
-leave; where each VM would start by our placement, which rules would be broken then and which migrations repair
-that, and how many hosts may fail before and after. New hosts are there first, then hosts are emptied, then
-hosts fail, then new VMs start. See docs/what-if.md.
+leave; where each VM would start by our placement, which rules would be broken then and which migrations
+repair that, and how many hosts may fail before and after. New hosts are there first, then hosts are emptied,
+then hosts fail, then new VMs start. See docs/what-if.md.
 The exit status is 3 if a condition of --fail-if holds.
 """
 EXAMPLES = """\
@@ -95,9 +95,7 @@ def run(args: argparse.Namespace) -> int:
         )
     )
     outlooks = foresee(now, found.end, clusters, **plans)
-    answer = what_if(
-        outlooks, found.end, starts=found.starts, stopped=found.stopped, maintenance=evacuations
-    )
+    answer = what_if(outlooks, found.end, starts=found.starts, stopped=found.stopped, maintenance=evacuations)
     return FAILS if show_foreseen(args, answer) else 0
 
 

