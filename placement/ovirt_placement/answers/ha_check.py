@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
+
+from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.ha_check_domains import Domains
+from ovirt_placement.forecast.homeless import HomelessVm, why_homeless
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, HaCheck, Spread, check
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, Survival, Tight, Unknown
 from ovirt_placement.rules.failover.protection import Outside
+from ovirt_placement.rules.sentences import sentence
 from ovirt_service.errors import UserError
 
-HEADERS = (
-    "cluster",
-    "failures",
-    "starts are",
-    "by the engine's own check",
-    "if these fail",
-    "these have no home",
-)
 #: How much work a check does by each measure, where nobody says.
 DEFAULT_STEPS = DEFAULT_BUDGET
 
-#: The verdict on a cluster.
-_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
-#: How many of the worst sets are reported where not all could be judged; JSON has them all.
-_TIGHTEST = 3
+#: For so many failures of a cluster it is reported why VMs cannot restart.
+_MOST_EXPLAINED = 10
+#: And of so many VMs of each.
+_MOST_VMS = 5
+_NOT_FOR_ALL = "takes it alone, but not with all that must restart"
 
 
 class Failing(Record, frozen=True, omit_defaults=False):
@@ -39,10 +36,26 @@ class Failing(Record, frozen=True, omit_defaults=False):
     domains: tuple[str, ...]
 
 
+class HostRefusal(Record, frozen=True, omit_defaults=False):
+    """A host that is left, and why it refuses a VM, as sentences."""
+
+    host: Named
+    because: tuple[str, ...]
+
+
+class HomelessRecord(Record, frozen=True, omit_defaults=False):
+    """A VM that cannot restart once all others have."""
+
+    vm: Named
+    refused: tuple[HostRefusal, ...]
+
+
 class LostSet(Failing, frozen=True, omit_defaults=False):
     """Hosts that must not fail together, and VMs that would have no home then."""
 
     homeless: tuple[Named, ...]
+    #: Why; only of the first failures of a cluster.
+    because: tuple[HomelessRecord, ...] = ()
 
 
 class Home(Record, frozen=True, omit_defaults=False):
@@ -174,21 +187,21 @@ def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
 
 def _of_cluster(found: HaCheck, snapshot: Snapshot) -> CheckedCluster:
     return CheckedCluster(
-        **_proven(found, snapshot),
+        **_proven(found, snapshot, _MOST_EXPLAINED),
         cluster=named_cluster(found.cluster, snapshot),
         failures=found.failures,
         units=tuple(FailingUnit(named_hosts(unit.hosts, snapshot), unit.domain) for unit in found.units),
-        by_engine=CheckVerdict(**_proven(found.by_engine, snapshot)),
+        by_engine=CheckVerdict(**_proven(found.by_engine, snapshot, 0)),
         outside=tuple(_outside(one, snapshot) for one in found.outside),
     )
 
 
-def _proven(found: Proven, snapshot: Snapshot) -> dict[str, Any]:
-    """The fields of a verdict."""
+def _proven(found: Proven, snapshot: Snapshot, explained: int) -> dict[str, Any]:
+    """The fields of a verdict; this many of its losses are `explained`."""
     return {
         "safe": found.safe,
         "losses": tuple(
-            LostSet(*_failure(one, snapshot), named_vms(one.homeless, snapshot)) for one in found.losses
+            _lost(one, snapshot, explained=number < explained) for number, one in enumerate(found.losses)
         ),
         "unknown": tuple(Failing(*_failure(one, snapshot)) for one in found.unknown),
         "survived": found.survived,
@@ -200,6 +213,25 @@ def _proven(found: Proven, snapshot: Snapshot) -> dict[str, Any]:
             for one in found.tightest
         ),
     }
+
+
+def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
+    lost = LostSet(*_failure(one, snapshot), named_vms(one.homeless, snapshot))
+    if not explained:
+        return lost
+    found = why_homeless(snapshot, one.hosts, one.homeless[:_MOST_VMS])
+    return replace(lost, because=tuple(_homeless(vm, snapshot) for vm in found))
+
+
+def _homeless(one: HomelessVm, snapshot: Snapshot) -> HomelessRecord:
+    refused = (
+        HostRefusal(
+            named_host(host, snapshot),
+            tuple(dict.fromkeys(sentence(reason, snapshot) for reason in reasons)) or (_NOT_FOR_ALL,),
+        )
+        for host, reasons in one.refused
+    )
+    return HomelessRecord(named_vm(one.vm, snapshot), tuple(refused))
 
 
 def _failure(
@@ -218,74 +250,3 @@ def _outside(one: Outside, snapshot: Snapshot) -> Unprotected:
     vm = named_vm(one.vm, snapshot)
     place = "" if host is None else f" on {host.name}, which is {one.host_status}"
     return Unprotected(vm, one.status, host, one.host_status, f"{vm.name} is {one.status}{place}")
-
-
-# -- in words
-
-
-def rows(answer: HaCheckDocument) -> list[tuple[str, ...]]:
-    """In words: cluster, failures, both verdicts, hosts that must not fail together, VMs without a home then.
-
-    Below stand sets that only the engine's own check finds unsafe, what was not judged with the tightest
-    sets that were looked for, and VMs that the check is not about.
-    """
-    return [row for one in answer.clusters for row in _rows(one)]
-
-
-def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
-    head = (found.cluster.name, str(found.failures), _WORDS[found.safe], _WORDS[found.by_engine.safe])
-    told = [
-        *_losses(found),
-        *_losses_by_engine(found),
-        *_open(found, _what_fails(found), ""),
-        *_tightest(found),
-        *_open(found.by_engine, _what_fails(found), " by the engine's own check"),
-    ]
-    if found.outside:
-        told.append(("not counted", "\n".join(one.sentence for one in found.outside)))
-    return [(*head, *one) for one in told] or [(*head, "", "")]
-
-
-def _what_fails(found: CheckedCluster) -> str:
-    return "domains" if any(unit.domain is not None for unit in found.units) else "hosts"
-
-
-def _losses(found: CheckVerdict) -> Iterator[tuple[str, str]]:
-    for loss in found.losses:
-        yield _failing(loss), "\n".join(vm.name for vm in loss.homeless)
-
-
-def _losses_by_engine(found: CheckedCluster) -> Iterator[tuple[str, str]]:
-    """What is lost by the engine's own check alone: there, idle CPU counts."""
-    lost = {loss.hosts for loss in found.losses}
-    for loss in found.by_engine.losses:
-        if loss.hosts not in lost:
-            homeless = (f"{vm.name} (by the engine's own check)" for vm in loss.homeless)
-            yield _failing(loss), "\n".join(homeless)
-
-
-def _failing(one: Failing) -> str:
-    """The domains that fail, or the hosts."""
-    if one.domains:
-        return "\n".join(f"domain {name}" for name in one.domains)
-    return "\n".join(host.name for host in one.hosts)
-
-
-def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
-    """What is not known, and what is proven nevertheless, for each size of sets."""
-    sizes = found.sizes or (Size(1, found.survived, found.unjudged),)
-    for size in sizes:
-        unknown = sum(len(one.domains or one.hosts) == size.size for one in found.unknown)
-        if size.unjudged + unknown:
-            one = f"sets of {size.size} {what}" if len(sizes) > 1 else "sets"
-            proven = f"{size.survived} sets of {what} are proven to be survived"
-            yield f"{size.unjudged + unknown} {one} are not judged{by}", proven
-
-
-def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
-    """The worst sets that were looked for, but those that are lost and told of already."""
-    left = [one for one in found.tightest if one.survived is not False]
-    for one in left[:_TIGHTEST]:
-        outcome = "survived" if one.survived else "not judged"
-        room = f"room for {max(0, one.room_for)} more VMs of {one.memory_mb} MiB at most"
-        yield _failing(one), f"{outcome}, among the tightest: {room}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ovirt_placement import config
-from ovirt_placement.answers.ha_check import DEFAULT_STEPS, HEADERS, ha_check, rows
+from ovirt_placement.answers.ha_check import DEFAULT_STEPS, ha_check
 from ovirt_placement.answers.ha_check_domains import Domains, all_together, asked_domains
+from ovirt_placement.answers.ha_check_text import HEADERS, notes, rows
 from ovirt_placement.answers.ha_check_workers import spreading
 from ovirt_placement.cli.arguments import add_command, positive
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, read_state, show, show_answer
@@ -94,6 +95,8 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
     else:
         show(rows(answer), HEADERS, whole=args.all)
+        if below := list(notes(answer)):
+            print("", *below, sep="\n")
     return int(not answer.safe)
 
 

@@ -28,7 +28,7 @@ STATE = keyed(
     vm("a", "h1", name="db <1>", ha=True, needs_mb=4096),
     vm("b", "h1", name="db & 2", ha=True),
     vm("c", "h2", name="web"),
-    vm("d", name="down"),
+    vm("d", name="idle"),
     group("g1", APART, "a b", name="databases"),
     group("g2", TOGETHER, "b c", name="near"),
     group("g4", APART, "b c", name="far"),
@@ -36,8 +36,8 @@ STATE = keyed(
     keys=(node_key("h1", "RACK", 2.0),),
 )
 COMMANDS = {
-    "why": ["why", "down", "--all"],
-    "where": ["where", "down"],
+    "why": ["why", "idle", "--all"],
+    "where": ["where", "idle"],
     "violations": ["violations", "--all"],
     "conflicts": ["conflicts", "--all"],
     "ha-check": ["ha-check", "--cluster", CLUSTER, "--all"],
@@ -71,7 +71,7 @@ class Readers:
         return self._capsys.readouterr().out
 
     def page(self, question: str) -> str:
-        with urllib.request.urlopen(f"{self._address}/{question}/{quote('down')}") as answer:
+        with urllib.request.urlopen(f"{self._address}/{question}/{quote('idle')}") as answer:
             return unescape(answer.read().decode())
 
 

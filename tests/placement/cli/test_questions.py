@@ -25,6 +25,12 @@ class Asking:
         text = self._run(status, command.split(), parts)
         return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()[2:]]
 
+    def verdicts(self, status: int, command: str, *parts: Part) -> tuple[list[list[str]], list[str]]:
+        """The rows of a table, and the lines below it after an empty one."""
+        table, _, below = self._run(status, command.split(), parts).partition("\n\n")
+        cells = (line.split("  ") for line in table.splitlines()[2:])
+        return [[cell.strip() for cell in row if cell.strip()] for row in cells], below.splitlines()
+
     def data(self, status: int, command: str, *parts: Part) -> Any:
         return plain(self._run(status, [*command.split(), "--json"], parts))
 
@@ -105,7 +111,15 @@ def test_ha_check_names_hosts_and_vms_without_a_home(asking: Asking) -> None:
         host("h2", name="south", free_mb=100),
         vm("v1", "h1", name="web", ha=True),
     )
-    assert asking.rows(1, "ha-check", *parts) == [["blue", "1", "unsafe", "unsafe", "north", "web"]]
+    assert asking.verdicts(1, "ha-check", *parts) == (
+        [["blue", "1", "unsafe", "unsafe", "north", "web"]],
+        [
+            "If north failed:",
+            "  web: south: only 100 MiB of its memory are not handed out yet",
+            "Each start, and the migrations that follow: ovirt-placement what-if --down north",
+            "Migrations that restore the reservation: ovirt-enforcer plan (docs/ha.md)",
+        ],
+    )
     (found,) = asking.data(1, "ha-check --failures 2", *parts)["clusters"]
     assert (found["failures"], found["safe"]) == (2, False)
 
@@ -119,13 +133,19 @@ def test_ha_check_tells_the_engines_softer_verdict_beside_its_own(asking: Asking
         host("h3", name="east", cores=4, free_mb=3000, cpu_percent=60),
     )
     blue = cluster(name="blue", ha_reservation=True)
-    assert asking.rows(1, "ha-check", blue, *parts, idle) == [["blue", "1", "unsafe", "safe", "north", "web"]]
-    assert asking.rows(0, "ha-check", blue, *parts, busy) == [
-        ["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]
-    ]
+    unsafe, _ = asking.verdicts(1, "ha-check", blue, *parts, idle)
+    assert unsafe == [["blue", "1", "unsafe", "safe", "north", "web"]]
+    assert asking.verdicts(0, "ha-check", blue, *parts, busy) == (
+        [["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]],
+        [],
+    )
     (found,) = asking.data(1, "ha-check", blue, *parts, idle)["clusters"]
     assert (found["safe"], found["by_engine"]["safe"]) == (False, True)
-    assert found["losses"] == [{"hosts": ["h1"], "domains": [], "homeless": ["v1"]}]
+    (loss,) = found["losses"]
+    assert (loss["hosts"], loss["domains"], loss["homeless"]) == (["h1"], [], ["v1"])
+    assert [(one["vm"], [host["host"] for host in one["refused"]]) for one in loss["because"]] == [
+        ("v1", ["h2", "h3"])
+    ]
 
 
 def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
@@ -135,10 +155,10 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
         vm("v1", "h3", name="web", ha=True, status="unknown"),
         vm("v2", name="cache", ha=True),
     )
-    assert asking.rows(0, "ha-check", *parts) == [
-        ["blue", "1", "safe", "safe", "not counted", "web is unknown on east, which is error"],
-        ["cache is down"],
-    ]
+    assert asking.verdicts(0, "ha-check", *parts) == (
+        [["blue", "1", "safe", "safe"]],
+        ["Not counted in cluster blue: web is unknown on east, which is error, cache is down"],
+    )
     (found,) = asking.data(0, "ha-check", *parts)["clusters"]
     assert [(one["vm"], one["status"], one["host"], one["host_status"]) for one in found["outside"]] == [
         ("v1", "unknown", "h3", "error"),
@@ -149,9 +169,9 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: Asking) -> None:
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: Asking) -> None:
     parts = (host("h1"), vm("v1", "h1", ha=True))
     asking.rows(2, "ha-check", *parts)
-    assert asking.rows(1, "ha-check --cluster cluster1", *parts) == [
-        ["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]
-    ]
+    rows, below = asking.verdicts(1, "ha-check --cluster cluster1", *parts)
+    assert rows == [["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]]
+    assert below[:2] == ["If h1 failed:", "  v1: no host is left"]
 
 
 def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: Asking) -> None:

@@ -1,0 +1,135 @@
+"""The answer of `ha-check` as a person reads it: a table of verdicts, and below it causes and remedies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ovirt_placement.answers.ha_check import (
+    CheckedCluster,
+    CheckVerdict,
+    Failing,
+    HaCheckDocument,
+    HomelessRecord,
+    LostSet,
+)
+from ovirt_placement.answers.sentences import listed
+from ovirt_placement.rules.failover.outcomes import Size
+
+HEADERS = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
+
+#: The verdict on a cluster.
+_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
+#: How many of the worst sets are reported where not all could be judged; JSON has them all.
+_TIGHTEST = 3
+#: Of so many hosts each is reported with its reasons; of more, hosts are counted by what they say.
+_FEW_HOSTS = 4
+
+
+def rows(answer: HaCheckDocument) -> list[tuple[str, ...]]:
+    """Cluster, failures, both verdicts, hosts that must not fail together, VMs that cannot restart then.
+
+    Below stand sets that only the engine's own check finds unsafe, and what was not judged with the tightest
+    sets that were looked for.
+    """
+    return [row for one in answer.clusters for row in _rows(one)]
+
+
+def notes(answer: HaCheckDocument) -> Iterator[str]:
+    """In lines: why VMs cannot restart, what shows more, and which VMs the check is not about."""
+    for found in answer.clusters:
+        for loss in found.losses:
+            yield from _causes(loss)
+    if first := next((loss for found in answer.clusters for loss in found.losses), None):
+        hosts = ",".join(host.name for host in first.hosts)
+        yield f"Each start, and the migrations that follow: ovirt-placement what-if --down {hosts}"
+        yield "Migrations that restore the reservation: ovirt-enforcer plan (docs/ha.md)"
+    for found in answer.clusters:
+        if found.outside:
+            yield f"Not counted in cluster {found.cluster.name}: {_outside(found)}"
+
+
+def _outside(found: CheckedCluster) -> str:
+    return listed([one.sentence for one in found.outside])
+
+
+def _rows(found: CheckedCluster) -> list[tuple[str, ...]]:
+    head = (found.cluster.name, str(found.failures), _WORDS[found.safe], _WORDS[found.by_engine.safe])
+    listed_sets = [
+        *_losses(found),
+        *_losses_by_engine(found),
+        *_open(found, _what_fails(found), ""),
+        *_tightest(found),
+        *_open(found.by_engine, _what_fails(found), " by the engine's own check"),
+    ]
+    return [(*head, *one) for one in listed_sets] or [(*head, "", "")]
+
+
+def _what_fails(found: CheckedCluster) -> str:
+    return "domains" if any(unit.domain is not None for unit in found.units) else "hosts"
+
+
+def _losses(found: CheckVerdict) -> Iterator[tuple[str, str]]:
+    for loss in found.losses:
+        yield _failing(loss), "\n".join(vm.name for vm in loss.homeless)
+
+
+def _losses_by_engine(found: CheckedCluster) -> Iterator[tuple[str, str]]:
+    """What is lost by the engine's own check alone: there, idle CPU counts."""
+    lost = {loss.hosts for loss in found.losses}
+    for loss in found.by_engine.losses:
+        if loss.hosts not in lost:
+            homeless = (f"{vm.name} (by the engine's own check)" for vm in loss.homeless)
+            yield _failing(loss), "\n".join(homeless)
+
+
+def _failing(one: Failing) -> str:
+    """The domains that fail, or the hosts."""
+    return "\n".join(_names(one))
+
+
+def _names(one: Failing) -> tuple[str, ...]:
+    if one.domains:
+        return tuple(f"domain {name}" for name in one.domains)
+    return tuple(host.name for host in one.hosts)
+
+
+def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
+    """What is not known, and what is proven nevertheless, for each size of sets."""
+    sizes = found.sizes or (Size(1, found.survived, found.unjudged),)
+    for size in sizes:
+        unknown = sum(len(one.domains or one.hosts) == size.size for one in found.unknown)
+        if size.unjudged + unknown:
+            one = f"sets of {size.size} {what}" if len(sizes) > 1 else "sets"
+            proven = f"{size.survived} sets of {what} are proven to be survived"
+            yield f"{size.unjudged + unknown} {one} are not judged{by}", proven
+
+
+def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
+    """The worst sets that were looked for, but those that are lost and reported already."""
+    left = [one for one in found.tightest if one.survived is not False]
+    for one in left[:_TIGHTEST]:
+        outcome = "survived" if one.survived else "not judged"
+        room = f"room for {max(0, one.room_for)} more VMs of {one.memory_mb} MiB at most"
+        yield _failing(one), f"{outcome}, among the tightest: {room}"
+
+
+def _causes(loss: LostSet) -> Iterator[str]:
+    """Why VMs cannot restart after one failure."""
+    if loss.because:
+        yield f"If {' and '.join(_names(loss))} failed:"
+    for one in loss.because:
+        if not one.refused:
+            yield f"  {one.vm.name}: no host is left"
+        elif len(one.refused) <= _FEW_HOSTS:
+            yield from (
+                f"  {one.vm.name}: {host.host.name}: {'; '.join(host.because)}" for host in one.refused
+            )
+        else:
+            yield f"  {one.vm.name}: {_counted(one)}"
+
+
+def _counted(one: HomelessRecord) -> str:
+    """Of many hosts: how many say the same, the most first."""
+    counts = Counter(reason for host in one.refused for reason in host.because)
+    return listed([f"{number} hosts: {reason}" for reason, number in counts.most_common()], "; ")
