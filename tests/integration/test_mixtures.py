@@ -1,8 +1,9 @@
 """Bursts of all kinds of rules at once, against the engine's own units on the same burst.
 
-A guess about what the engine has just decided may rank, never veto: no start is refused and no hard rule
-violated that the engine alone would not refuse or violate; soft rules fare no worse in sum, and seldom in one
-burst; and groups hold that are tied together through VMs that are down, which the engine does not see.
+A guess about what the engine has just decided may rank, never veto: no more starts are refused than the
+engine alone refuses in some order of them, nor more in sum; no hard rule is violated that it would not
+violate; soft rules fare no worse in sum, and seldom in one burst; and groups hold that are tied together
+through VMs that are down, which the engine does not see.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
     for seed in seeds:
         mixture = draw(seed)
         one, other = compared(mixture, seed, scenes[seed % 2])
-        assert one["refused"] <= other["refused"], seed
+        assert one["refused"] <= other["refused"] or is_chance(mixture, one["refused"]), seed
         assert one["hard"] <= other["hard"], seed
         chains += len(mixture.chains)
         worse += one["soft"] > other["soft"] and is_worse(mixture, one)
@@ -68,7 +69,8 @@ def test_no_mixture_of_rules_fares_worse_than_with_the_engine_alone(
     assert sums["ours", "chain"] <= (1 - CHAINS_HOLD) * chains
     if len(seeds) > 100:
         # Which VM came first decides some: a hundred bursts show no smaller difference than chance makes.
-        assert sums["ours", "soft"] <= sums["engine", "soft"] + sqrt(sums["engine", "soft"])
+        for kind in ("soft", "refused"):
+            assert sums["ours", kind] <= sums["engine", kind] + sqrt(sums["engine", kind]), kind
         assert worse <= ceil(WORSE * len(seeds))
 
 
@@ -94,6 +96,15 @@ def is_worse(mixture: Mixture, one: Counter[str]) -> bool:
         if found["soft"] >= one["soft"] or found["chain"] > one["chain"]:
             return False
     return True
+
+
+def is_chance(mixture: Mixture, refused: int) -> bool:
+    """Whether the engine alone refuses as many starts in some order: hosts that are nearly full decide it."""
+    for seed in range(ORDERS):
+        burst, state = shuffled(mixture, random.Random(seed))
+        if broken(mixture, bursts.run(burst, state, seed))["refused"] >= refused:
+            return True
+    return False
 
 
 def shuffled(mixture: Mixture, dice: random.Random) -> tuple[Burst, Snapshot]:
