@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ovirt_placement.answers import last_decisions
+from ovirt_placement.answers import local_proxy
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import host, snapshot, vm
@@ -169,7 +169,7 @@ def test_a_line_that_is_not_whole_yet_is_left(asking: Asking) -> None:
 def test_the_proxys_configuration_says_where_its_record_is(
     asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(last_decisions, "PROXY_DIRECTORY", tmp_path)
+    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
     for name in [name for name in os.environ if name.startswith("OVIRT_")]:
         monkeypatch.delenv(name)
     complaint = asking.text("web", status=2)

@@ -17,6 +17,7 @@ COMMAND = "ovirt-enforcer"
 #: The subcommands with the modules that know them.
 _MODULES = {
     "run": "ovirt_enforcer.cli.run",
+    "status": "ovirt_enforcer.cli.status",
     "plan": "ovirt_enforcer.cli.plan",
     "simulate-policy": "ovirt_enforcer.cli.simulate_policy",
     "make-room": "ovirt_enforcer.cli.make_room",

@@ -11,15 +11,12 @@ from typing import Any
 import msgspec
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.config import DEFAULT_ENGINE
+from ovirt_placement.answers.local_proxy import configuration_of
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_host, named_hosts
 from ovirt_placement.model.record import Record
 from ovirt_service import toml_file
 from ovirt_service.errors import UserError
-
-#: Where proxies have their configuration: one an engine.
-PROXY_DIRECTORY = Path("/etc/ovirt-scheduler-proxy")
 
 FILTERS, WEIGHTS, BALANCE = "runFilters", "runCostFunctions", "runLoadBalancing"
 
@@ -165,8 +162,7 @@ def rows(found: PastDecision) -> list[tuple[object, ...]]:
 
 def record_of(engine: str) -> Path:
     """Where the proxy of an engine records its decisions. Raises `UserError` if it does not."""
-    name = "ovirt-scheduler-proxy" if engine == DEFAULT_ENGINE else engine
-    file = PROXY_DIRECTORY / f"{name}.toml"
+    file = configuration_of(engine)
     section: Any = toml_file.read(file).get("decisions") if file.exists() else None
     recorded = section.get("file") if isinstance(section, dict) else None
     if not recorded:

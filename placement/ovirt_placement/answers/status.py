@@ -1,4 +1,4 @@
-"""What is known of each cluster, where from and how fresh it is, and whether its rules hold."""
+"""The health of a placement: rules and HA reservation of each cluster, the enforcer, how fresh all is."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ovirt_placement import inventory
+from ovirt_placement.answers.cluster_status import ClusterStatus, cluster_status
 from ovirt_placement.answers.document import Document
+from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement_text
 from ovirt_placement.answers.freshness import dated, known_state
+from ovirt_placement.answers.health import Health, judge
+from ovirt_placement.answers.local_proxy import ProxyRecord
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
 from ovirt_placement.inventory.on_demand.details import referred
 from ovirt_placement.model import Cluster, Snapshot, Struct, state_file
-from ovirt_placement.model.names import Named
-from ovirt_placement.model.record import Record
-from ovirt_placement.rules.violations import find_violations
-
-HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "HA VMs", "groups", "broken rules")
 
 _NOTHING = Snapshot(clusters=(), hosts=(), vms=(), affinity_groups=(), affinity_labels=())
 
@@ -54,37 +53,24 @@ class Keys(Struct, frozen=True):
     sticky_copies: int
 
 
-class ClusterStatus(Record, frozen=True, omit_defaults=False):
-    """A cluster in numbers."""
-
-    cluster: Named
-    hosts: int
-    hosts_up: int
-    vms: int
-    vms_running: int
-    #: Migrating, or chosen for a host a moment ago.
-    vms_on_their_way: int
-    vms_highly_available: int
-    groups: int
-    hard_violations: int
-    soft_violations: int
-
-
 class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
-    """What is known of each cluster, where from, and how fresh it is."""
+    """The health of a placement, and what it is made of."""
 
+    #: healthy, degraded or unhealthy.
+    health: Health
+    #: Why it is not healthy, the worst first.
+    reasons: tuple[str, ...]
     source: StateSource
     #: Whether disks, network interfaces or owners are still to be read that keys refer to.
     details_lacking: bool
     placement_keys: Keys
     clusters: tuple[ClusterStatus, ...]
+    #: Null of a state file.
+    enforcer: EnforcementRecord | None
+    #: Null where this machine has no configuration of one.
+    proxy: ProxyRecord | None
     #: What is wrong in the configuration of other commands.
     mistakes: tuple[str, ...]
-
-    @property
-    def well(self) -> bool:
-        """Whether the engine answers, and no section of the configuration is wrong."""
-        return self.source.error is None and not self.mistakes
 
 
 class KnownParts(Struct, frozen=True):
@@ -95,10 +81,20 @@ class KnownParts(Struct, frozen=True):
     age_seconds: float | None = None
 
 
-def status(known: KnownParts, clusters: Iterable[Cluster], mistakes: Iterable[str] = ()) -> StatusDocument:
+def status(
+    known: KnownParts,
+    clusters: Iterable[Cluster],
+    mistakes: Iterable[str] = (),
+    enforcer: EnforcementRecord | None = None,
+    proxy: ProxyRecord | None = None,
+) -> StatusDocument:
     """What is known of these clusters; `mistakes` are those of the configuration."""
     snapshot = known.snapshot
+    numbers, wrong = tuple(cluster_status(snapshot, cluster) for cluster in clusters), tuple(mistakes)
+    health, reasons = judge(known.source.error, wrong, numbers, enforcer, proxy)
     answer = StatusDocument(
+        health=health,
+        reasons=reasons,
         source=known.source,
         details_lacking=_details_are_lacking(known),
         placement_keys=Keys(
@@ -106,8 +102,10 @@ def status(known: KnownParts, clusters: Iterable[Cluster], mistakes: Iterable[st
             frozen_sets=len(snapshot.frozen_keys),
             sticky_copies=len(snapshot.sticky_copies),
         ),
-        clusters=tuple(_cluster(snapshot, cluster) for cluster in clusters),
-        mistakes=tuple(mistakes),
+        clusters=numbers,
+        enforcer=enforcer,
+        proxy=proxy,
+        mistakes=wrong,
     )
     return dated(answer, known.age_seconds)
 
@@ -119,9 +117,9 @@ def of_file(path: Path) -> KnownParts:
 
 def of_engine(config: Config, deadline: float) -> KnownParts:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
-    where = config.engine.url or ""
+    where, measured = config.engine.url or "", inventory.Measured.FOR_RESERVATION
     try:
-        found = known_state(config, deadline=deadline, measured=inventory.Measured.NOTHING, stale=True)
+        found = known_state(config, deadline=deadline, measured=measured, stale=True)
     except inventory.NoSnapshot as error:
         return KnownParts(
             snapshot=_NOTHING, source=StateSource(kind="nothing", where=where, error=str(error))
@@ -146,24 +144,6 @@ def of_engine(config: Config, deadline: float) -> KnownParts:
     return KnownParts(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
 
 
-def _cluster(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
-    hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
-    vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
-    violations = find_violations(snapshot, cluster.id)
-    return ClusterStatus(
-        cluster=Named(cluster.id, cluster.name),
-        hosts=len(hosts),
-        hosts_up=sum(host.up for host in hosts),
-        vms=len(vms),
-        vms_running=sum(vm.host is not None for vm in vms),
-        vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
-        vms_highly_available=sum(vm.ha for vm in vms),
-        groups=sum(group.cluster == cluster.id for group in snapshot.affinity_groups),
-        hard_violations=sum(violation.hard for violation in violations),
-        soft_violations=sum(not violation.hard for violation in violations),
-    )
-
-
 def _details_are_lacking(known: KnownParts) -> bool:
     levels = (key.level for key in known.snapshot.placement_keys)
     published = known.source.kind == "inventory" and known.source.details_age_seconds is None
@@ -174,8 +154,16 @@ def _details_are_lacking(known: KnownParts) -> bool:
 
 
 def lines(answer: StatusDocument) -> Iterator[str]:
-    """Where all is known from, and how fresh it is."""
+    """Health with its reasons, the enforcer, where all is known from, and how fresh it is."""
     source = answer.source
+    yield f"{answer.health.capitalize()}{': ' if answer.reasons else ''}{'; '.join(answer.reasons)}."
+    if answer.enforcer is not None:
+        yield from enforcement_text(answer.enforcer)
+    if answer.proxy is not None:
+        yield _proxy_text(answer.proxy)
+    using = [one.cluster.name for one in answer.clusters if one.units]
+    if answer.enforcer is not None and answer.clusters:
+        yield f"Scheduling policies with our units: {', '.join(using) or 'of no cluster'}."
     if source.error is not None:
         yield f"{source.error[:1].upper()}{source.error[1:]}."
     if source.kind == "nothing":
@@ -189,20 +177,10 @@ def lines(answer: StatusDocument) -> Iterator[str]:
         yield "Disks, network interfaces or owners are being read: until then, keys on them have no effect."
 
 
-def rows(answer: StatusDocument) -> list[tuple[str, ...]]:
-    """Each cluster in numbers."""
-    return [
-        (
-            one.cluster.name,
-            f"{one.hosts_up} of {one.hosts}",
-            f"{one.vms_running} of {one.vms}",
-            str(one.vms_on_their_way),
-            str(one.vms_highly_available),
-            str(one.groups),
-            f"{one.hard_violations} hard, {one.soft_violations} soft",
-        )
-        for one in answer.clusters
-    ]
+def _proxy_text(proxy: ProxyRecord) -> str:
+    if proxy.error is not None:
+        return f"Proxy at {proxy.url}: does not answer: {proxy.error}."
+    return f"Proxy at {proxy.url}: answers, {len(proxy.units)} units."
 
 
 def _source_text(source: StateSource) -> str:

@@ -1,58 +1,95 @@
-"""`ovirt-placement status`: what is known of each cluster, how fresh it is, and whether its rules hold."""
+"""`ovirt-placement status` and `ovirt-enforcer status`: health in one word, and what it is made of."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 
 from ovirt_placement import config
 from ovirt_placement.answers import sections
-from ovirt_placement.answers.status import HEADERS, StatusDocument, lines, of_engine, of_file, rows, status
+from ovirt_placement.answers.cluster_status import HEADERS, rows
+from ovirt_placement.answers.enforcement import enforcement
+from ovirt_placement.answers.health import Health
+from ovirt_placement.answers.local_proxy import asked, url_of
+from ovirt_placement.answers.status import StatusDocument, lines, of_engine, of_file, status
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, show, show_json
+from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, seconds, show, show_json
 
 DESCRIPTION = """\
-Show each cluster with its hosts, VMs and affinity groups, how many of its rules are broken, and where all
-this is known from. When the engine is away, what was known last, with its age; the exit status is 1 then,
-and where a section of the configuration is wrong.
+Show the health in one word with its reasons: the rules of each cluster that are violated and its HA
+reservation; the enforcer's mode, leader, pauses, plans that wait and migrations of the last 24 hours; and how
+fresh all this is. When the engine is away, what was known last, with its age. The exit status is 0 if
+healthy, 3 if degraded (hard rules are violated, or nothing repairs them), and 1 if unhealthy (the engine is
+away, a section of the configuration is wrong, or highly available VMs would not all restart).
 """
 
 EXAMPLES = """\
   ovirt-placement status
+  ovirt-placement status --watch
   ovirt-placement status --json --timeout 5      # for a monitor
 """
 
+_STATUSES = {Health.HEALTHY: 0, Health.DEGRADED: 3, Health.UNHEALTHY: 1}
+#: Clears a terminal, and begins at its top.
+_CLEAR = "\x1b[H\x1b[2J"
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    add_status(subparsers, EXAMPLES)
+
+
+def add_status(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], examples: str) -> None:
+    """Add the subcommand to a command, which its examples name."""
     parser = add_command(
-        subparsers, "status", "what is known of each cluster, and how fresh it is", DESCRIPTION, run, EXAMPLES
+        subparsers, "status", "the health of clusters, rules and enforcer", DESCRIPTION, run, examples
     )
     add_cluster(parser)
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        const=5.0,
+        type=seconds,
+        metavar="SECONDS",
+        help="show it again after so many seconds, else 5, until interrupted",
+    )
     add_question(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    mistakes: tuple[str, ...] = ()
+    while args.watch is not None:
+        answer = _asked(args)
+        if sys.stdout.isatty():
+            print(_CLEAR, end="")
+        _show(args, answer)
+        sys.stdout.flush()
+        time.sleep(args.watch)
+    answer = _asked(args)
+    _show(args, answer)
+    return _STATUSES[answer.health]
+
+
+def _asked(args: argparse.Namespace) -> StatusDocument:
     if args.state is not None:
         known = of_file(args.state)
-    else:
-        configuration = config.load(args.config)
-        known = of_engine(configuration, args.timeout)
-        mistakes = tuple(sections.complaints(configuration))
-    answer = status(known, clusters_of(args, known.snapshot), mistakes)
+        return status(known, clusters_of(args, known.snapshot))
+    configuration = config.load(args.config)
+    known = of_engine(configuration, args.timeout)
+    mistakes = tuple(sections.complaints(configuration))
+    enforcer = None if mistakes else enforcement(configuration, known.snapshot)
+    url = url_of(configuration.engine.name)
+    proxy = None if url is None else asked(url)
+    return status(known, clusters_of(args, known.snapshot), mistakes, enforcer, proxy)
+
+
+def _show(args: argparse.Namespace, answer: StatusDocument) -> None:
     if args.json:
         show_json(answer)
-    else:
-        _show(answer)
-    return int(not answer.well)
-
-
-def _show(answer: StatusDocument) -> None:
+        return
     print("\n".join(lines(answer)))
     if answer.source.kind != "nothing":
         print()
         if answer.clusters:
-            show(rows(answer), HEADERS)
+            show(rows(answer.clusters), HEADERS)
         else:
             print("There is no cluster.")
-    for mistake in answer.mistakes:
-        print(f"\nA command will not start: {mistake}")

@@ -75,7 +75,7 @@ def test_a_filter_of_the_engines_asks_how_busy_hosts_are_and_nothing_of_vms(
     assert asked.of("/hosts") == ["/hosts", "/hosts statistics"]
 
 
-@pytest.mark.parametrize("arguments", ["status", "conflicts", "violations", "groups list"])
+@pytest.mark.parametrize("arguments", ["conflicts", "violations", "groups list"])
 def test_nothing_is_measured_for_whom_it_means_nothing(
     live: LiveEngine, asked: Asked, arguments: str
 ) -> None:
@@ -84,8 +84,9 @@ def test_nothing_is_measured_for_whom_it_means_nothing(
     assert asked.of("/hosts") == ["/hosts"]
 
 
-def test_the_check_of_reservations_has_all_measured(live: LiveEngine, asked: Asked) -> None:
-    live.outcome("ha-check")
+@pytest.mark.parametrize("arguments", ["ha-check", "status"])
+def test_the_check_of_reservations_has_all_measured(live: LiveEngine, asked: Asked, arguments: str) -> None:
+    live.outcome(arguments)
     assert asked.of("/vms statistics")
 
 

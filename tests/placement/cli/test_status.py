@@ -44,22 +44,28 @@ IN_NUMBERS = {
     "groups": 3,
     "hard_violations": 1,
     "soft_violations": 1,
+    "violations": [{"family": "vm_affinity", "hard": 1, "soft": 1}],
+    "ha_reservation": False,
+    "ha_safe": None,
+    "units": [],
 }
 
 
 def test_a_state_file_in_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "state.json"
     file.write_bytes(state_file.dumps(STATE))
-    assert main(["status", "--state", str(file), "--json"]) == 0
+    assert main(["status", "--state", str(file), "--json"]) == 3
     found = plain(capsys.readouterr().out)
     assert found["clusters"] == [IN_NUMBERS]
     assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
-    assert main(["status", "--state", str(file)]) == 0
-    told, keys, _, _, _, row = capsys.readouterr().out.splitlines()
+    assert (found["health"], found["reasons"]) == ("degraded", ["cluster cluster1: 1 hard rule is violated"])
+    assert main(["status", "--state", str(file)]) == 3
+    health, told, keys, _, _, _, row = capsys.readouterr().out.splitlines()
+    assert health == "Degraded: cluster cluster1: 1 hard rule is violated."
     assert told == f"Known from the state file {file}."
     assert keys == "Placement keys: 0, frozen sets: 0, sticky copies: 0."
     assert row.split()[:4] == ["cluster1", "2", "of", "3"]
-    assert row.endswith("1 hard, 1 soft")
+    assert row.endswith("1 hard, 1 soft  1 VMs, not reserved")
 
 
 def test_an_engine_that_nobody_follows(serving: Starting) -> None:
@@ -81,9 +87,9 @@ def test_keys_that_have_no_effect_yet_are_told(tmp_path: Path, capsys: pytest.Ca
 
 def status(publisher: Publisher, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
     """What `status` says as JSON, and as text."""
-    assert main(["status", "--config", str(publisher.config), "--json"]) == 0
+    assert main(["status", "--config", str(publisher.config), "--json"]) == 3
     found = plain(capsys.readouterr().out)
-    assert main(["status", "--config", str(publisher.config)]) == 0
+    assert main(["status", "--config", str(publisher.config)]) == 3
     return found, capsys.readouterr().out
 
 

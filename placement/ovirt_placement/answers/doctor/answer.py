@@ -29,6 +29,8 @@ class DoctorDocument(Document, frozen=True, kw_only=True, tag="doctor"):
     findings: tuple[FoundProblem, ...]
     #: What could not be looked at, and why.
     not_examined: tuple[str, ...]
+    #: Parts of the product that are not at work here, though nothing is wrong with them.
+    not_in_use: tuple[str, ...]
     #: What is worth a look, though nothing is known to be wrong.
     hints: tuple[str, ...]
 
@@ -45,6 +47,7 @@ def doctor(configuration: Config, proxy: str | None = None, *, tell: bool = Fals
             FoundProblem(one.kind, one.what, one.remedy, one.cluster, one.rule) for one in found.findings
         ),
         not_examined=tuple(found.not_examined),
+        not_in_use=tuple(found.not_in_use),
         hints=tuple(found.hints),
     )
 
@@ -58,6 +61,15 @@ def lines(answer: DoctorDocument) -> Iterator[str]:
         yield f"- {finding.sentence}"
         yield f"  -> {finding.remedy}"
     yield from (f"- not examined: {text}" for text in answer.not_examined)
+    yield from (f"- not in use: {text}" for text in answer.not_in_use)
     if not answer.findings:
-        yield "Nothing else is wrong." if answer.not_examined else "All is well."
+        yield _nothing_found(answer)
     yield from (f"Hint: {text}." for text in answer.hints)
+
+
+def _nothing_found(answer: DoctorDocument) -> str:
+    """What may be concluded where there is no finding: no more than was looked at."""
+    if answer.not_examined:
+        return "No problem was found in what was examined."
+    looked_at = "engine, scheduling policies, proxy, inventory, store, configuration and this machine"
+    return f"No problem was found: {looked_at} were examined."

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ovirt_placement.answers.doctor import clock, engine, keys, machine, policies, services, units
+from ovirt_placement.answers import local_proxy
+from ovirt_placement.answers.doctor import at_work, clock, engine, keys, machine, policies, services, units
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.config import Config
@@ -42,6 +43,8 @@ class Examination:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.not_examined: list[str] = []
+        #: Parts of the product that are not at work, with what would put them to work.
+        self.not_in_use: list[str] = []
         #: What is worth a look, though nothing is known to be wrong.
         self.hints: list[str] = []
 
@@ -98,9 +101,11 @@ def _examine_engine(
     events: Sequence[EngineEvent] = engine_events.read_events(connection, at_most=_NEWEST_EVENTS)
     examination.findings.extend(units.examine_units(known, events))
     examination.findings.extend(units.examine_connection(events, now))
-    if proxy is not None:
-        examination.findings.extend(units.examine_proxy(proxy, known))
-    examination.add("scheduling policies", lambda: _examine_policies(connection, snapshot, known))
+    _examine_proxy(configuration, proxy, known, examination)
+    policy_of: dict[str, InUse] = {}
+    examination.add("scheduling policies", lambda: _examine_policies(connection, snapshot, known, policy_of))
+    examination.not_in_use.extend(at_work.unused_units(snapshot, policy_of))
+    examination.not_in_use.extend(at_work.idle_enforcer(configuration, snapshot))
     examination.findings.extend(keys.examine_mistakes(snapshot))
     enforcing = configuration.section("enforcer", _Enforcer).mode == "enforce"
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
@@ -120,10 +125,29 @@ def _examine_clock(first: clock.Reading, second: clock.Reading, examination: Exa
         examination.findings.append(clock.finding(first))
 
 
+def _examine_proxy(
+    configuration: Config, named: str | None, known: dict[str, PolicyUnit], examination: Examination
+) -> None:
+    """Ask the proxy that is named, else that of this machine."""
+    try:
+        url = named or local_proxy.url_of(configuration.engine.name)
+    except UserError as error:
+        examination.not_examined.append(f"the proxy: {error}")
+        return
+    if url is None:
+        file = local_proxy.configuration_of(configuration.engine.name)
+        examination.not_examined.append(f"the proxy: there is no {file} here; name it with --proxy URL")
+        return
+    examination.findings.extend(units.examine_proxy(url, known))
+
+
 def _examine_policies(
-    connection: EngineConnection, snapshot: Snapshot, known: dict[str, PolicyUnit]
+    connection: EngineConnection,
+    snapshot: Snapshot,
+    known: dict[str, PolicyUnit],
+    policy_of: dict[str, InUse],
 ) -> Iterator[Finding]:
-    """Examine the policies that clusters use, and the rules of the clusters by them."""
+    """Examine the policies that clusters use, and the rules of the clusters by them; note which those are."""
     heads = {head.id: head for head in engine_policies.read_heads(connection)}
     examined: dict[str, InUse] = {}
     by_keys: list[Cluster] = []
@@ -137,6 +161,7 @@ def _examine_policies(
         yield from policies.examine_properties(user, examined[user.policy])
         if user.id in snapshot.cluster_by_id:
             cluster = snapshot.cluster_by_id[user.id]
+            policy_of[cluster.id] = examined[user.policy]
             yield from policies.examine_rules(snapshot, cluster, examined[user.policy])
             yield from keys.examine_keys(snapshot, cluster, examined[user.policy])
             if keys.weighs_by_keys(examined[user.policy]):

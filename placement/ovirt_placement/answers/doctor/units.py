@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import http.client
 import xmlrpc.client
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 from xml.parsers.expat import ExpatError
 
 from ovirt_placement.answers.doctor.finding import Finding
+from ovirt_placement.answers.local_proxy import discover
 from ovirt_placement.answers.policy_units import usual_units
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.reading.events import EngineEvent
-from ovirt_placement.rules.rule import UnitKind
 
 #: The engine could not reach the proxy.
 UNREACHABLE = EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY
 
 _LATELY_SECONDS = 600.0
-_PATIENCE_SECONDS = 5.0
 
-_KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": UnitKind.BALANCE}
 _RESTART = "systemctl restart ovirt-engine: it asks the proxy for its units only when it starts"
 _SWITCH_ON = (
     "engine-config -s ExternalSchedulerEnabled=true, check engine-config -g ExternalSchedulerServiceURL,"
     f" start ovirt-scheduler-proxy, then {_RESTART}"
 )
-
-#: A unit by type and name.
-Key = tuple[str, str]
 
 
 def examine_units(units: Mapping[str, PolicyUnit], events: Sequence[EngineEvent]) -> Iterator[Finding]:
@@ -107,36 +100,6 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding
                 what=f"{name} has other properties in the engine than in the proxy: {names}",
                 remedy=_RESTART,
             )
-
-
-def discover(url: str) -> dict[Key, dict[str, str]]:
-    """Ask a proxy for its units and their properties.
-
-    Raises OSError, `xmlrpc.client.Error` or ExpatError if it does not answer, ValueError if not as it must.
-    """
-    with xmlrpc.client.ServerProxy(url, transport=_Transport()) as proxy:
-        answer: Any = proxy.discover()
-    if not isinstance(answer, dict) or set(answer) != set(_KINDS):
-        raise ValueError("its discover does not answer filters, scores and balance")
-    return {
-        (_KINDS[key], name): _properties(str(described[1]))
-        for key, found in answer.items()
-        for name, described in found.items()
-    }
-
-
-class _Transport(xmlrpc.client.Transport):
-    """Waits for an answer, but not for ever."""
-
-    def make_connection(self, host: Any) -> http.client.HTTPConnection:
-        connection = super().make_connection(host)
-        connection.timeout = _PATIENCE_SECONDS
-        return connection
-
-
-def _properties(text: str) -> dict[str, str]:
-    parts = (part.strip().partition("=") for part in text.split(";") if part.strip())
-    return {name: regex for name, _, regex in parts}
 
 
 def _cause(lost: float | None) -> str:

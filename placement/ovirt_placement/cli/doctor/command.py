@@ -10,8 +10,9 @@ from ovirt_placement.cli.question import show_json
 
 DESCRIPTION = """\
 Look for what is not right with the engine, the proxy, the scheduling policies and this machine, and say of
-each thing what to do about it. Nothing is changed, but for the event that --event adds. See docs/doctor.md.
-The exit status is 0 if all is well, 1 if something is not, 2 if the configuration is at fault.
+each thing what to do about it; and which parts could not be examined, or are not in use. Nothing is changed,
+but for the event that --event adds. See docs/doctor.md. The exit status is 0 if no problem was found, 1 if
+one was, 2 if the configuration is at fault.
 """
 
 
@@ -26,7 +27,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         subparsers, "doctor", "what is not right, and what to do about it", DESCRIPTION, run, EXAMPLES
     )
     parser.add_argument(
-        "--proxy", metavar="URL", help="where the scheduler proxy listens: ask it for its units, and compare"
+        "--proxy",
+        metavar="URL",
+        help="where the scheduler proxy listens, which is asked for its units; else where the configuration"
+        " of a proxy on this machine says",
     )
     parser.add_argument(
         "--event",

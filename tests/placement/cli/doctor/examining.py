@@ -22,7 +22,7 @@ RULED = snapshot(
 def findings(live: LiveEngine, *arguments: str) -> list[str]:
     """What doctor finds, but for the inventory, which none of these tests runs but one."""
     found = live.data(1, "doctor", *arguments)
-    assert found["not_examined"] == []
+    assert all("the proxy: there is no" in each for each in found["not_examined"])
     return [each["sentence"] for each in found["findings"] if not each["sentence"].startswith("no inventory")]
 
 

@@ -9,31 +9,83 @@ from pathlib import Path
 
 import pytest
 
+from ovirt_placement import config
+from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.doctor import machine
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.store.intents import Store
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.pauses import PauseStore
 from ovirt_simulator.http.render import root
 from ovirt_simulator.http.users import Permit, User
-from tests.builders import snapshot
+from tests.builders import cluster, host, snapshot
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
-from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.inventory.running import running as running_service
 
+ENFORCE = '[enforcer]\nmode = "enforce"\n'
 
-def test_all_is_well_after_setup_with_inventory_and_proxy(starting: Starting, proxy: str) -> None:
-    with starting(RULED) as live:
+
+def store_of(live: LiveEngine) -> str:
+    return str(config.load(live.config).store.url)
+
+
+def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Starting, proxy: str) -> None:
+    with starting(RULED, more=ENFORCE) as live:
         live.run(0, "setup", "--cluster", "blue")
+        LeaseStore(store_of(live), engine="default").take("here", 60.0)
         with running_service(live.config):
             out, _ = live.run(0, "doctor", "--proxy", proxy)
-            assert out == "All is well.\n"
-            found = live.data(0, "doctor")
-            assert (found["findings"], found["not_examined"], found["hints"]) == ([], [], [])
+            assert out.startswith("No problem was found: engine, scheduling policies, proxy, ")
+            found = live.data(0, "doctor", "--proxy", proxy)
+            assert (found["findings"], found["not_examined"], found["not_in_use"]) == ([], [], [])
+
+
+def test_health_is_not_claimed_of_what_was_not_examined_or_is_not_in_use(starting: Starting) -> None:
+    with starting(EMPTY) as live, running_service(live.config):
+        out, _ = live.run(0, "doctor")
+        assert "not examined: the proxy: there is no /etc/ovirt-scheduler-proxy/ovirt-sch" in out
+        assert "not in use: no cluster's scheduling policy has our units: VMs start by the engine's" in out
+        assert "not in use: no enforcer runs: violated rules are not repaired" in out
+        assert out.endswith("No problem was found in what was examined.\n")
+
+
+def test_a_cluster_without_our_units_and_an_enforcer_that_observes_or_is_paused(
+    starting: Starting, proxy: str
+) -> None:
+    two = snapshot(*RULED.clusters, cluster("c2", name="green"), host("h9", cluster="c2"))
+    with starting(two) as live, running_service(live.config):
+        live.run(0, "setup", "--cluster", "blue")
+        LeaseStore(store_of(live), engine="default").take("here", 60.0)
+        pauses = PauseStore(store_of(live), engine="default")
+        pauses.pause("", cluster_name="", reason="upgrade", set_by="root", seconds=None)
+        green, observes, paused = live.data(0, "doctor", "--proxy", proxy)["not_in_use"]
+    assert "these clusters have none of our units: green" in green
+    assert observes.startswith("ovirt-enforcer is in observe mode")
+    assert paused.startswith("migrations are paused: root paused everything at ")
+
+
+def test_the_proxy_of_this_machine_is_asked(
+    starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
+    address = proxy.removeprefix("http://").rstrip("/")
+    (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[server]\nlisten = "{address}"\n')
+    with starting(RULED) as live, running_service(live.config):
+        live.run(0, "setup", "--cluster", "blue")
+        assert live.data(0, "doctor")["not_examined"] == []
+        status = live.data(3, "status")
+        assert (status["proxy"]["url"], status["proxy"]["error"]) == (f"http://{address}/", None)
+        assert "AffinityFilter" in status["proxy"]["units"]
+        (tmp_path / "ovirt-scheduler-proxy.toml").write_text('[server]\nlisten = "127.0.0.1:1"\n')
+        assert findings(live)[0].startswith("the proxy at http://127.0.0.1:1/ does not answer")
+        assert "the proxy does not answer" in live.data(3, "status")["reasons"]
 
 
 def test_each_finding_says_what_to_do(starting: Starting) -> None:
     with starting(EMPTY) as live:
         out, _ = live.run(1, "doctor")
-    what, remedy = out.splitlines()
+    what, remedy, *_ = out.splitlines()
     assert what.startswith("- no inventory publishes to ")
     assert remedy.startswith("  -> systemctl enable --now ovirt-placement-inventory")
 
@@ -51,9 +103,6 @@ def test_engine_that_is_too_old(starting: Starting, monkeypatch: pytest.MonkeyPa
     with starting(EMPTY) as live:
         (what,) = findings(live)
     assert what.startswith("the engine is 4.3, older than 4.4")
-
-
-ENFORCE = '[enforcer]\nmode = "enforce"\n'
 
 
 def test_engine_that_enforces_beside_us(starting: Starting) -> None:

@@ -1,0 +1,16 @@
+"""`ovirt-enforcer status`: the very answer of `ovirt-placement status`."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_placement.cli.status import add_status
+
+EXAMPLES = """\
+  ovirt-enforcer status
+  ovirt-enforcer status --watch 10
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    add_status(subparsers, EXAMPLES)

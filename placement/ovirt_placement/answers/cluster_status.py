@@ -1,0 +1,116 @@
+"""A cluster in numbers: hosts, VMs, violated rules, its HA reservation, and our units in its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.failover.check import check
+from ovirt_placement.rules.violations import Violation, find_violations
+
+HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "violated rules", "HA")
+
+#: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
+_STEPS = 20_000
+_HA_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
+_FAMILIES = {"vm_affinity": "VM affinity", "host_affinity": "host affinity"}
+
+
+class FamilyViolations(Record, frozen=True, omit_defaults=False):
+    """How many rules of a family are violated."""
+
+    family: str
+    hard: int
+    soft: int
+
+
+class ClusterStatus(Record, frozen=True, omit_defaults=False):
+    """A cluster in numbers."""
+
+    cluster: Named
+    hosts: int
+    hosts_up: int
+    vms: int
+    vms_running: int
+    #: Migrating, or chosen for a host a moment ago.
+    vms_on_their_way: int
+    vms_highly_available: int
+    groups: int
+    hard_violations: int
+    soft_violations: int
+    #: The same by family of rules.
+    violations: tuple[FamilyViolations, ...]
+    #: Whether the HA reservation reserves anything, and holds; null where it is not known.
+    ha_reservation: bool
+    ha_safe: bool | None
+    #: Our units that the cluster's scheduling policy enables.
+    units: tuple[str, ...]
+
+
+def cluster_status(snapshot: Snapshot, cluster: Cluster) -> ClusterStatus:
+    """Count what there is of a cluster, and judge its rules and its HA reservation."""
+    hosts = snapshot.hosts_of_cluster.get(cluster.id, ())
+    vms = [vm for vm in snapshot.vms if vm.cluster == cluster.id]
+    violations = find_violations(snapshot, cluster.id)
+    return ClusterStatus(
+        cluster=Named(cluster.id, cluster.name),
+        hosts=len(hosts),
+        hosts_up=sum(host.up for host in hosts),
+        vms=len(vms),
+        vms_running=sum(vm.host is not None for vm in vms),
+        vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
+        vms_highly_available=sum(vm.ha for vm in vms),
+        groups=sum(group.cluster == cluster.id for group in snapshot.affinity_groups),
+        hard_violations=sum(violation.hard for violation in violations),
+        soft_violations=sum(not violation.hard for violation in violations),
+        violations=tuple(_by_family(violations)),
+        ha_reservation=cluster.ha_reservation,
+        ha_safe=check(snapshot, cluster.id, None, _STEPS).safe if cluster.ha_reservation else None,
+        units=tuple(rule.name for rule in usual_units() if rule.enabled_in(cluster)),
+    )
+
+
+def _by_family(violations: Sequence[Violation]) -> Iterator[FamilyViolations]:
+    for family in dict.fromkeys(one.constraint.family for one in violations):
+        hard = [one.hard for one in violations if one.constraint.family == family]
+        yield FamilyViolations(family, sum(hard), len(hard) - sum(hard))
+
+
+# -- in words
+
+
+def rows(clusters: Iterable[ClusterStatus]) -> list[tuple[str, ...]]:
+    """Each cluster in numbers."""
+    return [
+        (
+            one.cluster.name,
+            f"{one.hosts_up} of {one.hosts}",
+            f"{one.vms_running} of {one.vms}",
+            str(one.vms_on_their_way),
+            str(one.groups),
+            _violations_text(one),
+            _ha_text(one),
+        )
+        for one in clusters
+    ]
+
+
+def _ha_text(one: ClusterStatus) -> str:
+    word = _HA_WORDS[one.ha_safe] if one.ha_reservation else "not reserved"
+    return f"{one.vms_highly_available} VMs, {word}"
+
+
+def _violations_text(one: ClusterStatus) -> str:
+    """In sum, and by family."""
+    if not one.violations:
+        return "none"
+    lines = [f"{one.hard_violations} hard, {one.soft_violations} soft"]
+    lines += [
+        f"{_FAMILIES.get(each.family, each.family)}: {each.hard} hard, {each.soft} soft"
+        for each in one.violations
+        if len(one.violations) > 1
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,163 @@
+"""What the store says of the enforcer: who leads, what is paused or waits, and how migrations went lately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import msgspec
+
+from ovirt_placement.config import Config
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, host_name, named_cluster, vm_name
+from ovirt_placement.model.record import Record
+from ovirt_service.errors import UserError
+
+#: Migrations are counted that ended within so many seconds.
+LATELY_SECONDS = 24 * 3600.0
+#: How long each part of the store may take to answer.
+_PATIENCE_SECONDS = 2.0
+
+_Part = TypeVar("_Part")
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    """Of the section `[enforcer]`, what matters here."""
+
+    mode: str = "observe"
+
+
+class WaitingPlanRecord(Record, frozen=True, omit_defaults=False):
+    """A plan that waits for approval."""
+
+    cluster: Named
+    plan: str
+    migrations: int
+    #: UTC.
+    since: str
+
+
+class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
+    """The enforcer of an engine; nothing is known where the store does not answer."""
+
+    #: As `[enforcer]` says: observe, approve or enforce.
+    mode: str
+    #: The process that leads; null where none does.
+    leader: str | None = None
+    epoch: int | None = None
+    #: Who paused what, when and why, as sentences.
+    paused: tuple[str, ...] = ()
+    waiting: tuple[WaitingPlanRecord, ...] = ()
+    migrations_under_way: int = 0
+    #: Of the last 24 hours.
+    migrations_done: int = 0
+    migrations_failed: int = 0
+    #: The last one that failed, as a sentence.
+    last_failure: str | None = None
+    #: Why the store does not answer.
+    error: str | None = None
+
+    @property
+    def acts(self) -> bool:
+        """Whether it is configured to migrate."""
+        return self.mode != "observe"
+
+
+def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
+    """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong."""
+    mode = config.section("enforcer", _Settings).mode
+    try:
+        return _read(config, snapshot, mode)
+    except UserError as error:
+        return EnforcementRecord(mode=mode, error=str(error))
+
+
+def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
+    # SQLAlchemy takes long to load: not for `--help`.
+    from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
+    from ovirt_placement.store.database import StoreUnmade
+    from ovirt_placement.store.intents import Intent, IntentState, Store
+    from ovirt_placement.store.leases import LeaseStore
+    from ovirt_placement.store.pauses import PauseStore
+
+    def part(kind: Callable[..., _Part]) -> _Part:
+        where, engine = config.store.url, config.engine.name
+        return kind(where, engine=engine, patience_seconds=_PATIENCE_SECONDS, create=False)
+
+    def waiting(plan: WaitingPlan) -> WaitingPlanRecord:
+        count = sum(len(move.vms) for move in plan.moves)
+        return WaitingPlanRecord(named_cluster(plan.cluster, snapshot), plan.plan, count, _moment(plan.since))
+
+    def failure(intent: Intent) -> str:
+        where = f"{vm_name(intent.vm, snapshot)} to {host_name(intent.target, snapshot)}"
+        return f"{where} at {_moment(intent.updated)}: {intent.reason or 'no reason is known'}"
+
+    try:
+        with closing(part(Store)) as intents:
+            lately = intents.history(within_seconds=LATELY_SECONDS)
+            under_way = len(intents.open_intents())
+        with closing(part(LeaseStore)) as leases:
+            lease = leases.read()
+        with closing(part(PauseStore)) as pauses:
+            paused = tuple(pause.sentence for pause in pauses.pauses())
+        with closing(part(ApprovalStore)) as approvals:
+            plans = tuple(waiting(plan) for plan in approvals.waiting())
+    except StoreUnmade:
+        return EnforcementRecord(mode=mode)
+    failed = [one for one in lately if one.state is IntentState.FAILED]
+    leads = lease if lease is not None and lease.left_seconds > 0 else None
+    return EnforcementRecord(
+        mode=mode,
+        leader=None if leads is None else leads.owner,
+        epoch=None if leads is None else leads.epoch,
+        paused=paused,
+        waiting=plans,
+        migrations_under_way=under_way,
+        migrations_done=sum(one.state is IntentState.DONE for one in lately),
+        migrations_failed=len(failed),
+        last_failure=failure(max(failed, key=lambda one: one.updated)) if failed else None,
+    )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+# -- in words
+
+
+def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
+    """Mode and leader, what holds it back, and how migrations went."""
+    if found.error is not None:
+        yield f"Enforcer: mode {found.mode}; nothing else is known: {found.error}."
+        return
+    who = "no enforcer runs" if found.leader is None else f"led by {found.leader} (epoch {found.epoch})"
+    yield f"Enforcer: mode {found.mode}, {who}."
+    yield from (f"Paused: {sentence}." for sentence in found.paused)
+    for plan in found.waiting:
+        yield (
+            f"Plan {plan.plan} of cluster {plan.cluster.name} waits for approval since {plan.since}:"
+            f" {plan.migrations} migration{'s' * (plan.migrations != 1)}."
+        )
+    yield (
+        f"Migrations: {found.migrations_under_way} under way; in the last 24 hours"
+        f" {found.migrations_done} done, {found.migrations_failed} failed."
+    )
+    if found.last_failure is not None:
+        yield f"Last failed: {found.last_failure}."
+
+
+def degraded_by(found: EnforcementRecord) -> Iterator[str]:
+    """What is to be looked at, as parts of a sentence."""
+    if found.error is not None and found.acts:
+        yield "the enforcer's store does not answer"
+    elif found.acts and found.leader is None:
+        yield "no enforcer runs"
+    if found.paused:
+        yield "migrations are paused"
+    if found.waiting:
+        yield "a plan waits for approval" if len(found.waiting) == 1 else "plans wait for approval"
+    if failed := found.migrations_failed:
+        yield f"{failed} migration{'s' * (failed > 1)} failed in the last 24 hours"

@@ -1,0 +1,59 @@
+"""Health in one word, with the reasons: what needs somebody now, and what needs a look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from ovirt_placement.answers.cluster_status import ClusterStatus
+from ovirt_placement.answers.enforcement import EnforcementRecord, degraded_by
+from ovirt_placement.answers.local_proxy import ProxyRecord
+
+
+class Health(StrEnum):
+    """The worse of all that is known."""
+
+    HEALTHY = "healthy"
+    #: Hard rules are violated, or nothing repairs them for now.
+    DEGRADED = "degraded"
+    #: The engine does not answer, a command will not start, or HA VMs might not restart.
+    UNHEALTHY = "unhealthy"
+
+
+def judge(
+    error: str | None,
+    mistakes: Iterable[str],
+    clusters: Iterable[ClusterStatus],
+    enforcer: EnforcementRecord | None,
+    proxy: ProxyRecord | None,
+) -> tuple[Health, tuple[str, ...]]:
+    """The health, and all reasons for it, the worst first; `error` is why nothing newer is known."""
+    known = tuple(clusters)
+    grave = tuple(_grave(error, mistakes, known))
+    light = tuple(_light(known, enforcer, proxy))
+    health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
+    return health, (*grave, *light)
+
+
+def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[ClusterStatus]) -> Iterator[str]:
+    if error is not None:
+        yield error
+    yield from (f"a command will not start: {mistake}" for mistake in mistakes)
+    for one in clusters:
+        if one.ha_reservation and one.ha_safe is False:
+            yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+
+
+def _light(
+    clusters: Iterable[ClusterStatus], enforcer: EnforcementRecord | None, proxy: ProxyRecord | None
+) -> Iterator[str]:
+    for one in clusters:
+        if one.hard_violations:
+            number = one.hard_violations
+            yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
+        if one.ha_reservation and one.ha_safe is None:
+            yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
+    if proxy is not None and proxy.error is not None:
+        yield "the proxy does not answer"
+    if enforcer is not None:
+        yield from degraded_by(enforcer)

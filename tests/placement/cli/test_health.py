@@ -1,0 +1,163 @@
+"""`status`, also as `ovirt-enforcer status`: health by a real store, and the same from both commands."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ovirt_enforcer.cli.main import main as enforcer
+from ovirt_placement.cli.main import main
+from ovirt_placement.model import Snapshot, state_file
+from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.intents import IntendedMigration, Store
+from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.pauses import PauseStore
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.documents import plain
+from tests.plugins.published import Publisher
+
+SAFE = snapshot(
+    cluster("c1", name="blue", ha_reservation=True),
+    host("h1", cluster="c1"),
+    host("h2", cluster="c1"),
+    vm("v1", "h1", cluster="c1", ha=True),
+)
+UNSAFE = snapshot(
+    cluster("c1", name="blue", ha_reservation=True),
+    host("h1", cluster="c1"),
+    host("h2", cluster="c1", free_mb=10),
+    vm("v1", "h1", cluster="c1", ha=True),
+)
+
+
+@dataclass
+class Asking:
+    """What is published, a store, and the commands."""
+
+    publisher: Publisher
+    url: str
+    capsys: pytest.CaptureFixture[str]
+
+    def mode(self, mode: str) -> None:
+        file = self.publisher.config
+        file.write_text(f'{file.read_text()}\n[enforcer]\nmode = "{mode}"\n')
+
+    def data(self, status: int) -> Any:
+        assert main(["status", "--json", "--config", str(self.publisher.config)]) == status
+        return plain(self.capsys.readouterr().out)
+
+    def text(self, status: int) -> str:
+        assert main(["status", "--config", str(self.publisher.config)]) == status
+        return self.capsys.readouterr().out
+
+
+@pytest.fixture
+def asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asking:
+    publisher = Publisher(tmp_path)
+    publisher.publish(SAFE)
+    url = f"sqlite:///{tmp_path}/store.db"
+    assert f'url = "{url}"' in publisher.config.read_text()
+    return Asking(publisher, url, capsys)
+
+
+def test_it_is_healthy_where_rules_and_reservation_hold(asking: Asking) -> None:
+    found = asking.data(0)
+    assert (found["health"], found["reasons"]) == ("healthy", [])
+    assert [(one["ha_reservation"], one["ha_safe"]) for one in found["clusters"]] == [(True, True)]
+    assert asking.text(0).startswith("Healthy.\nEnforcer: mode observe, no enforcer runs.\n")
+
+
+def test_a_lost_reservation_is_unhealthy(asking: Asking) -> None:
+    asking.publisher.publish(UNSAFE)
+    assert asking.data(1)["reasons"] == [
+        "cluster blue: HA VMs would not all restart (ovirt-placement ha-check)"
+    ]
+    assert asking.text(1).rstrip().endswith("unsafe")
+
+
+def test_an_enforcer_that_is_to_act_and_does_not_run(asking: Asking) -> None:
+    asking.mode("enforce")
+    assert asking.data(3)["reasons"] == ["no enforcer runs"]
+    LeaseStore(asking.url, engine="default").take("host-a:17", 60.0)
+    found = asking.data(0)["enforcer"]
+    assert (found["mode"], found["leader"], found["epoch"]) == ("enforce", "host-a:17", 1)
+    assert "Enforcer: mode enforce, led by host-a:17 (epoch 1).\n" in asking.text(0)
+
+
+def test_what_is_paused_or_waits_and_what_failed(asking: Asking) -> None:
+    PauseStore(asking.url, engine="default").pause(
+        "c1", cluster_name="blue", reason="upgrade", set_by="root", seconds=None
+    )
+    move = ApprovedMove(("v1",), ("h1",), "h2")
+    ApprovalStore(asking.url, engine="default").offer("c1", "abc", (move,), "a plan")
+    store = Store(asking.url, engine="default")
+    failing, going = (
+        IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id=word)
+        for word in ("x", "y")
+    )
+    store.fail(store.prepare([failing])[0].id, "no room", Cause.TARGET_REFUSED)
+    store.prepare([going])
+    found = asking.data(3)
+    assert found["reasons"] == [
+        "migrations are paused",
+        "a plan waits for approval",
+        "1 migration failed in the last 24 hours",
+    ]
+    text = asking.text(3)
+    assert "Paused: root paused cluster blue at " in text
+    assert "Plan abc of cluster blue waits for approval since " in text
+    assert "Migrations: 1 under way; in the last 24 hours 0 done, 1 failed.\n" in text
+    assert "Last failed: v1 to h2 at " in text
+
+
+def test_a_store_that_does_not_answer(asking: Asking) -> None:
+    asking.mode("approve")
+    file = asking.publisher.config
+    file.write_text(file.read_text().replace(asking.url, "postgresql://127.0.0.1:1/none"))
+    found = asking.data(3)
+    assert found["reasons"] == ["the enforcer's store does not answer"]
+    assert found["enforcer"]["error"]
+
+
+def test_both_commands_show_the_same(asking: Asking, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(state_file.dumps(UNSAFE))
+    assert main(["status", "--state", str(file)]) == 1
+    shown = asking.capsys.readouterr().out
+    assert enforcer(["status", "--state", str(file)]) == 1
+    assert asking.capsys.readouterr().out == shown
+
+
+def _watched(file: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["ovirt-placement", "status", "--state", str(file), "--watch", "0.05"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_it_is_shown_again_until_interrupted(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+
+    def write(state: Snapshot) -> None:
+        new = tmp_path / "new.json"
+        new.write_bytes(state_file.dumps(state))
+        new.rename(file)
+
+    write(SAFE)
+    with _watched(file) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "Healthy.\n"
+        write(UNSAFE)
+        while not process.stdout.readline().startswith("Unhealthy"):
+            pass
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=30)
+    assert "Traceback" not in complaints
