@@ -26,7 +26,8 @@ class ObstacleKind(StrEnum):
     HOST_EACH = "host_each"
     #: This many VMs (`count`) need `needed` places, and there are only `available`.
     PLACES = "places"
-    #: Migrations were left out that would take their home from highly available VMs when hosts fail.
+    #: Migrations of `vms` were left out: with them, `homeless` would not restart if `hosts` failed, and
+    #: `needed` VMs in sum over all failures, of which it is `available` now.
     RESERVATION = "reservation"
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.
     NO_SEQUENCE = "no_sequence"
@@ -63,6 +64,8 @@ class Obstacle:
     vms: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    #: Ids of VMs, too.
+    homeless: tuple[str, ...] = ()
     asks: str = ""
     #: Numbers of hosts, places or MiB.
     needed: int = 0

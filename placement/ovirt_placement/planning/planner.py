@@ -20,9 +20,9 @@ from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTH
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.problem.score import crowded
-from ovirt_placement.planning.reservation import safe_part, worse
+from ovirt_placement.planning.reservation import Harm, harm, safe_part
 from ovirt_placement.planning.solving import Solution, solve
-from ovirt_placement.planning.unrepaired import End, remains
+from ovirt_placement.planning.unrepaired import End, LeftOut, remains
 from ovirt_placement.planning.value import value
 from ovirt_placement.planning.verification import Certified, apply, certify, refusal
 
@@ -47,9 +47,9 @@ class _Attempt:
     certified: Certified
 
     @cached_property
-    def harms(self) -> bool:
-        """Whether it would make things worse for highly available VMs."""
-        return worse(self.snapshot, self.certified.end, self.problem.cluster)
+    def harm(self) -> Harm | None:
+        """What it would make worse for highly available VMs."""
+        return harm(self.snapshot, self.certified.end, self.problem.cluster)
 
 
 def make_plan(
@@ -87,17 +87,19 @@ def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
         return Plan(cluster=cluster, strategy=asking.strategy.name, remaining=left)
     dropped: dict[tuple[str, str], RefusedStep] = {}
     harmful: set[tuple[str, str]] = set()
+    found: Harm | None = None
     attempt = asking.attempt(problem, deadline)
     for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
         step = attempt.certified.refused
         if step is not None and len(dropped) < _MOST_REFUSALS:
             dropped |= refusal(attempt.certified.end, cluster, step)
-        elif len(harmful) < _MOST_HARMFUL and attempt.harms:
+        elif len(harmful) < _MOST_HARMFUL and attempt.harm:
+            found = attempt.harm
             harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
         else:
             break
         attempt = asking.attempt(asking.pose(dropped.keys() | harmful), deadline)
-    left_out = frozenset(vm for vm, _ in harmful)
+    left_out = LeftOut(frozenset(vm for vm, _ in harmful), found)
     return asking.plan(attempt, tuple(dict.fromkeys(dropped.values())), left_out, deadline)
 
 
@@ -120,20 +122,21 @@ class _Asking(NamedTuple):
         return _Attempt(self.snapshot, problem, solution, certify(self.snapshot, problem, solution.moves))
 
     def plan(
-        self, attempt: _Attempt, dropped: tuple[RefusedStep, ...], harmful: frozenset[str], deadline: Deadline
+        self, attempt: _Attempt, dropped: tuple[RefusedStep, ...], left_out: LeftOut, deadline: Deadline
     ) -> Plan:
-        """What is said of the last attempt; `harmful` are VMs of which moves were left out for HA's sake."""
+        """What is said of the last attempt; of the VMs in `left_out` moves were left out for HA's sake."""
         problem, solution, certified = attempt.problem, attempt.solution, attempt.certified
         steps, end = certified.steps, certified.end
         whole = certified.refused is None
-        if attempt.harms:
+        if attempt.harm:
             (steps, end), whole = safe_part(self.snapshot, steps, self.cluster), False
-            harmful |= {vm for step in certified.steps[len(steps) :] for vm in step.vms}
+            left = {vm for step in certified.steps[len(steps) :] for vm in step.vms}
+            left_out = LeftOut(left_out.vms | left, attempt.harm)
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != self.refused
         proven = solution.proven and whole and not (problem.guessed or dropped_any)
-        left = pose(end, self.cluster, self.frozen, self.refused, self.options)
-        ended = End(end, left, self.frozen, proven, harmful)
+        posed = pose(end, self.cluster, self.frozen, self.refused, self.options)
+        ended = End(end, posed, self.frozen, proven, left_out)
         return Plan(
             cluster=self.cluster,
             strategy=self.strategy.name,

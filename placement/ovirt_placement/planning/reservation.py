@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from ovirt_placement.model import Snapshot
@@ -14,13 +15,30 @@ from ovirt_placement.rules.failover.check import by_engine
 _BUDGET = 200_000
 
 
-def worse(snapshot: Snapshot, end: Snapshot, cluster: str) -> bool:
-    """Whether, at the end of a plan, some hosts fail less well than now; never without a reservation."""
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What a plan would make worse, by the failure that it makes worst."""
+
+    #: Hosts that fail together, and highly available VMs that find no home then, and do now.
+    hosts: tuple[str, ...]
+    vms: tuple[str, ...]
+    #: How many VMs find no home at the end of the plan, and now, in sum over all failures.
+    then: int
+    now: int
+
+
+def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
+    """What fails less well at the end of a plan than now; None if nothing does, or nothing is reserved."""
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
     if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
-        return False
+        return None
     now, then = _homeless(snapshot, cluster), _homeless(end, cluster)
-    return len(then) > len(now) or sum(then.values()) > sum(now.values())
+    before, after = (sum(map(len, lost.values())) for lost in (now, then))
+    if len(then) <= len(now) and after <= before:
+        return None
+    hosts = max(then, key=lambda failed: len(then[failed]) - len(now.get(failed, ())))
+    fresh = tuple(vm for vm in then[hosts] if vm not in now.get(hosts, ()))
+    return Harm(hosts, fresh or then[hosts], after, before)
 
 
 def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
@@ -28,13 +46,13 @@ def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[
     for count in range(len(steps), 0, -1):
         if steps[count - 1].repairs:
             end = reduce(apply, steps[:count], snapshot)
-            if not worse(snapshot, end, cluster):
+            if harm(snapshot, end, cluster) is None:
                 return tuple(steps[:count]), end
     return (), snapshot
 
 
-def _homeless(snapshot: Snapshot, cluster: str) -> dict[tuple[str, ...], int]:
-    """How many VMs find no home, by the hosts that fail."""
+def _homeless(snapshot: Snapshot, cluster: str) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """VMs that find no home, by the hosts that fail."""
     failures = snapshot.cluster_by_id[cluster].ha_failures
     found = by_engine(snapshot, cluster, failures, _BUDGET)
-    return {loss.hosts: len(loss.homeless) for loss in found.losses}
+    return {loss.hosts: loss.homeless for loss in found.losses}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment.catalogue import OPTIMAL_IS_THERE
@@ -14,10 +15,21 @@ from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.plan import Remaining
 from ovirt_placement.planning.problem.goal import Goal
 from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.planning.reservation import Harm
 from ovirt_placement.rules.mobility import why_immovable
 
 #: Rules that are explained by what blocks them; of more, only what refuses their VMs is reported.
 _MOST_EXPLAINED = 20
+
+
+class LeftOut(NamedTuple):
+    """VMs of which moves were left out, and what these would have made worse when hosts fail."""
+
+    vms: frozenset[str]
+    harm: Harm | None
+
+
+NOTHING_LEFT_OUT = LeftOut(frozenset(), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +40,7 @@ class End:
     problem: Problem
     frozen: Mapping[str, str] | Collection[str]
     proven: bool
-    #: VMs of which moves were left out that would have made it worse what happens when hosts fail.
-    harmful: Collection[str] = ()
+    left_out: LeftOut = NOTHING_LEFT_OUT
 
     def stays(self, vm: str) -> Obstacle | None:
         """Why a VM is not moved, wherever to; None if it may be."""
@@ -72,8 +83,8 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
         yield from (_obstacle(end, goal, element) for element in blocking)
         if not blocking:
             yield _by_itself(end.problem, goal)
-    elif any(vm in end.harmful for vm in goal.vms):
-        yield Obstacle(ObstacleKind.RESERVATION, tuple(vm for vm in goal.vms if vm in end.harmful))
+    elif end.left_out.harm is not None and any(vm in end.left_out.vms for vm in goal.vms):
+        yield _harmful(end.left_out.harm, tuple(vm for vm in goal.vms if vm in end.left_out.vms))
     elif end.proven:
         yield Obstacle(ObstacleKind.NO_SEQUENCE)
     else:
@@ -81,6 +92,12 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
     staying = {vm: why for vm in goal.vms if (why := end.stays(vm)) is not None}
     yield from staying.values()
     yield from refusals(end.snapshot, end.problem, goal, [vm for vm in goal.vms if vm not in staying])
+
+
+def _harmful(harm: Harm, vms: tuple[str, ...]) -> Obstacle:
+    return Obstacle(
+        ObstacleKind.RESERVATION, vms, harm.hosts, homeless=harm.vms, needed=harm.then, available=harm.now
+    )
 
 
 def _places(problem: Problem, goal: Goal) -> int:

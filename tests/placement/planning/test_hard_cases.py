@@ -8,6 +8,7 @@ from collections import Counter
 import msgspec
 import pytest
 
+from ovirt_placement.answers.plans.obstacles import obstacle_text
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName
@@ -211,7 +212,13 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName)
     plan = make_plan(state, CLUSTER, strategy=catalogue.strategy(strategy))
     assert not plan.steps
     (left,) = plan.remaining
-    assert left.obstacles[0].kind is ObstacleKind.RESERVATION
+    found = left.obstacles[0]
+    assert found.kind is ObstacleKind.RESERVATION
+    assert (found.vms, found.hosts, found.homeless) == (("a",), ("h2",), ("big",))
+    assert (found.needed, found.available) == (1, 0)
+    assert obstacle_text(found, state).startswith(
+        "migrations of a were left out: if h2 failed after them, big would not restart (over all failures 1 VM"
+    )
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(planned(unreserved)) == ["a to h1"]
 

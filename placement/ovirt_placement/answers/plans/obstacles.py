@@ -35,7 +35,8 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.HOST_EACH: "its {count} running VMs need a host each, and only {available} can have one",
     _KIND.PLACES: "its {count} running VMs need {needed} places, and there are only {available}",
     _KIND.RESERVATION: (
-        "migrations of its VMs were left out: with them, HA VMs would find no home if hosts failed"
+        "migrations of {vms} were left out: if {hosts} failed after them, {homeless} would not restart"
+        " (over all failures {needed} VMs, now {available}; see ovirt-placement ha-check)"
     ),
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
@@ -71,6 +72,8 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
     vms: tuple[Named, ...]
     hosts: tuple[Named, ...]
     groups: tuple[NamedGroup, ...]
+    #: Highly available VMs that would not restart.
+    homeless: tuple[Named, ...]
     #: As a sentence.
     text: str
 
@@ -122,6 +125,7 @@ def _named(obstacle: Obstacle, snapshot: Snapshot) -> NamedObstacle:
         vms=named_vms(obstacle.vms, snapshot),
         hosts=named_hosts(obstacle.hosts, snapshot),
         groups=named_groups(obstacle.groups, snapshot),
+        homeless=named_vms(obstacle.homeless, snapshot),
         text=obstacle_text(obstacle, snapshot),
     )
 
@@ -136,6 +140,7 @@ def _text(template: str, obstacle: Obstacle, snapshot: Snapshot) -> str:
         there=f"on {hosts[1]}" if len(hosts) > 1 else "on no host",
         groups=groups,
         of_groups=f" ({groups})" if groups else "",
+        homeless=_and([vm_name(vm, snapshot) for vm in obstacle.homeless]),
         asks=obstacle.asks,
         needed=obstacle.needed,
         available=obstacle.available,
