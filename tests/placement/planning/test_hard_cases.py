@@ -217,7 +217,7 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(strategy: StrategyName)
     assert (found.vms, found.hosts, found.homeless) == (("a",), ("h2",), ("big",))
     assert (found.needed, found.available) == (1, 0)
     assert obstacle_text(found, state).startswith(
-        "migrations of a were left out: if h2 failed after them, big would not restart (over all failures 1 VM"
+        "migrations of a were left out: if h2 failed after them, big would not restart (over all failures 1"
     )
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(planned(unreserved)) == ["a to h1"]
