@@ -80,5 +80,5 @@ class RetryState:
 
     def recover(self) -> None:
         if self._said.is_over("failure"):
-            _log.info("%s: all is well again", self.name)
+            _log.info("%s: works again", self.name)
         self._failures = 0

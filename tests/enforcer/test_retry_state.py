@@ -38,7 +38,7 @@ def test_a_failure_is_told_until_it_changes_and_its_end_once(caplog: pytest.LogC
     assert messages(caplog) == [
         "cluster one: away",
         "cluster one: ValueError: odd",
-        "cluster one: all is well again",
+        "cluster one: works again",
     ]
     assert [bool(record.exc_info) for record in caplog.records] == [False, True, False]
 
@@ -62,5 +62,5 @@ def test_a_failure_that_lasts_is_told_again_at_growing_intervals(caplog: pytest.
     retry_state.recover()
     assert messages(caplog) == [
         *(f"cluster one: the last snapshot is {now} s old" for now in (0, 60, 180, 420)),
-        "cluster one: all is well again",
+        "cluster one: works again",
     ]

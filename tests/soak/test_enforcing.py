@@ -42,7 +42,7 @@ TROUBLES = (
 )
 #: Connections that curl keeps for a while, each with both of its ends: some come and go.
 SPARE = 40
-#: Simulated seconds within which all is well again, whatever happened; unanswered requests come again late.
+#: Simulated seconds within which works again, whatever happened; unanswered requests come again late.
 LONGEST = 4 * 3600.0
 
 

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             )
     if settings.mode is Mode.OBSERVE:
         raise UserError(
-            'the engine is in mode observe: set mode = "approve" under [enforcer], and restart it'
+            'ovirt-enforcer is in observe mode: set mode = "approve" in [enforcer], and restart it'
         )
     _check_running(args, config.engine.name)
     print("\n".join(text(plan_record(plan, snapshot)) for plan in plans))

@@ -118,7 +118,10 @@ def _found(record: PlanRecord, undoing: Undoing, snapshot: Snapshot) -> PlansBac
 
 def _lines(found: PlansBack) -> Iterator[str]:
     (plan,) = found.clusters
-    count = f"{plan.migrations} migration{'s' if plan.migrations != 1 else ''}" if plan.steps else "nothing"
-    yield f"Cluster {plan.cluster.name}: {count} to take back plan {found.undoes}"
+    if plan.steps:
+        count = f"{plan.migrations} migration{'s' if plan.migrations != 1 else ''}"
+        yield f"Cluster {plan.cluster.name}: {count} to undo plan {found.undoes}"
+    else:
+        yield f"Cluster {plan.cluster.name}: nothing of plan {found.undoes} can be undone now"
     yield from (f"  {number}. {step_text(step)}" for number, step in enumerate(plan.steps, 1))
     yield from (f"  {one.name} stays: {one.because}" for one in found.kept)

@@ -10,13 +10,17 @@ from ovirt_enforcer.gates.naming import group_ids
 from ovirt_enforcer.settings import Mode
 from ovirt_placement.planning.plan import Step
 
+_OBSERVES = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
+
 
 class ModeGate(Gate):
     name = "mode"
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         if facts.settings.mode is Mode.OBSERVE:
-            return 'the engine is in mode observe: set mode = "enforce" under [enforcer] to let it'
+            return (
+                'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
+            )
         return why_as_strict(facts, cluster, step, Mode.OBSERVE)
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:

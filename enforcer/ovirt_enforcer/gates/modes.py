@@ -18,7 +18,7 @@ _STRICT_FIRST: Final = (Mode.OBSERVE, Mode.APPROVE, Mode.ENFORCE)
 def why_as_strict(facts: Facts, cluster: str, step: Step, mode: Mode) -> str | None:
     """What makes a step's mode as strict as this one, or stricter; None if nothing does."""
     if _as_strict(facts.settings.mode, mode):
-        return f"the engine is in mode {facts.settings.mode}"
+        return f"ovirt-enforcer is in {facts.settings.mode} mode"
     name = facts.snapshot.cluster_by_id[cluster].name
     of_cluster = value_of(facts.settings.clusters, cluster, name)
     if of_cluster is not None and _as_strict(of_cluster, mode):

@@ -82,7 +82,7 @@ def test_all_of_it(bench: Bench) -> None:
     bench.did("abc", "v3 h2 h1")
     status, text = bench.undo("ab")
     title, step = text.splitlines()
-    assert title == f"Cluster {CLUSTER}: 1 migration to take back plan abc"
+    assert title == f"Cluster {CLUSTER}: 1 migration to undo plan abc"
     assert step.startswith("  1. calm from alpha to beta")
     assert status == 3
 
@@ -106,7 +106,7 @@ def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(bench: Bench) -> 
 
 def test_nothing_is_left_to_take_back(bench: Bench) -> None:
     bench.did("abc", "v3 h1 h1")
-    assert bench.undo("abc") == (0, f"Cluster {CLUSTER}: nothing to take back plan abc\n")
+    assert bench.undo("abc") == (0, f"Cluster {CLUSTER}: nothing of plan abc can be undone now\n")
 
 
 def test_a_plan_that_is_not_known_or_not_told_apart_is_a_mistake(bench: Bench) -> None:

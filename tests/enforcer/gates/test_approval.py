@@ -28,7 +28,7 @@ def word(of: Plan = BOTH, age: float = 100.0, **fields: Any) -> Approval:
 
 
 def wants(of: Plan) -> str:
-    return f'the engine is in mode approve: "ovirt-enforcer approve {of.id}" lets it'
+    return f'ovirt-enforcer is in approve mode: "ovirt-enforcer approve {of.id}" lets it'
 
 
 def test_a_plan_waits_for_a_word() -> None:

@@ -20,7 +20,7 @@ def modes(mode: Mode = ENFORCE, **more: Any) -> EnforcerSettings:
 
 
 def test_nothing_passes_before_the_configuration_says_so() -> None:
-    reason = 'the engine is in mode observe: set mode = "enforce" under [enforcer] to let it'
+    reason = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
     assert closed(gates(EnforcerSettings())) == ("mode", reason)
 
 

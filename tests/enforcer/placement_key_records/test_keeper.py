@@ -155,7 +155,7 @@ def test_a_failure_that_lasts_is_told_once_and_so_is_its_end(
     bench.sees(vm("h1"))
     name = f"placement keys of cluster {builders.CLUSTER}"
     told = [record.getMessage() for record in caplog.records]
-    assert told == [f"{name}: the store is locked", f"{name}: all is well again"]
+    assert told == [f"{name}: the store is locked", f"{name}: works again"]
 
 
 def test_a_property_that_cannot_be_read_is_told_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:

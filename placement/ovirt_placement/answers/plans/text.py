@@ -100,8 +100,8 @@ def _summary(plan: ClusterPlan) -> str:
     count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
     if plan.proven:
         return f"{count}, the fewest that repair all that can be repaired ({plan.strategy})."
-    needed = f"at least {plan.at_least} {'is' if plan.at_least == 1 else 'are'} needed, and "
-    return f"{count} ({plan.strategy}); {needed if plan.at_least else ''}not all plans could be tried."
+    needed = f"; at least {plan.at_least}" if plan.at_least else ""
+    return f"{count} ({plan.strategy}: a shorter plan may exist{needed})."
 
 
 def _needs_it(plan: ClusterPlan) -> str:

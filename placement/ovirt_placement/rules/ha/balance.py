@@ -41,7 +41,7 @@ def balance(
     candidate_hosts: tuple[str, ...],
     over_utilization: int = OVER_UTILIZATION,
 ) -> BalanceMove | None:
-    """Choose a highly available VM to move; None if all is well.
+    """Choose a highly available VM to move; None if the load is even.
 
     A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
     below the share, and only if it leaves its host fuller than it makes the other (HA3, HA6); the
