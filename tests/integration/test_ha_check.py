@@ -81,7 +81,9 @@ def test_unsafe_is_a_vm_that_stays_down(
     """The engine's own arithmetic, with hard affinity and pinning, sees but the last."""
     found = ha_check(engine, capsys, name)
     assert found["safe"] is False
-    assert found["losses"] == [{"hosts": [f"{name}-h1"], "domains": [], "homeless": [f"{name}-vm"]}]
+    (loss,) = found["losses"]
+    assert (loss["hosts"], loss["domains"], loss["homeless"]) == ([f"{name}-h1"], [], [f"{name}-vm"])
+    assert [one["vm"] for one in loss["because"]] == [f"{name}-vm"]
     assert found["by_engine"]["safe"] is by_engine
     engine.fail(f"{name}-h1")
     engine.until_told(VDS_INITIATED_RUN_VM_FAILED, f"{name}-vm")

@@ -66,6 +66,7 @@ OF_ENGINES = """
     ovirt-enforcer why-not b
     ovirt-enforcer undo PLAN
     ovirt-placement status
+    ovirt-enforcer status
     ovirt-placement keys export
     ovirt-placement keys set --on server a calm 1 1
     ovirt-placement keys unset --on server a calm

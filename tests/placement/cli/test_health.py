@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.plugins.published import Publisher
 
+COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
 SAFE = snapshot(
     cluster("c1", name="blue", ha_reservation=True),
     host("h1", cluster="c1"),
@@ -136,7 +138,7 @@ def test_both_commands_show_the_same(asking: Asking, tmp_path: Path) -> None:
 
 def _watched(file: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["ovirt-placement", "status", "--state", str(file), "--watch", "0.05"],
+        [COMMAND, "status", "--state", str(file), "--watch", "0.05"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -156,8 +158,7 @@ def test_it_is_shown_again_until_interrupted(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "Healthy.\n"
         write(UNSAFE)
-        while not process.stdout.readline().startswith("Unhealthy"):
-            pass
+        assert any(line.startswith("Unhealthy") for line in process.stdout)
         process.send_signal(signal.SIGINT)
         _, complaints = process.communicate(timeout=30)
     assert "Traceback" not in complaints
