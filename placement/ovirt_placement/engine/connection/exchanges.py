@@ -21,7 +21,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from ovirt_placement.engine.connection.http_proxies import proxy_of
-from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_requests
+from ovirt_placement.engine.connection.unanswered import Cause, Unanswered, of_requests, too_late
 from ovirt_service.exhaustion import guarded
 
 #: Bytes that an answer of the single sign-on may have; it has a few hundred.
@@ -92,7 +92,7 @@ def post(
     finally:
         adapter.break_off()
     if isinstance(outcome, requests.RequestException):
-        raise of_requests(outcome) from None
+        raise of_requests(outcome, seconds) from None
     if isinstance(outcome, ValueError):
         raise Unanswered(Cause.NO_ENGINE, f"the answer breaks HTTP's rules: {outcome}") from None
     if isinstance(outcome, Exception):
@@ -111,7 +111,7 @@ def _awaited(
             if ended():
                 raise Unanswered(Cause.BROKEN_OFF, "nobody waits for its answer any more") from None
             if time.monotonic() >= until:
-                raise Unanswered(Cause.LOST, f"no answer within {seconds:g} s") from None
+                raise too_late(seconds) from None
 
 
 def _exchange(

@@ -87,8 +87,11 @@ def of_curl(error: pycurl.error) -> Unanswered:
     return Unanswered(cause, str(text))
 
 
-def of_requests(error: requests.RequestException) -> Unanswered:
-    """Sort an error of requests', which keeps what happened somewhere among its causes."""
+def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:
+    """Sort an error of requests', which keeps what happened somewhere among its causes.
+
+    `seconds` is how long an answer was waited for.
+    """
     causes = [*_causes(error)]
     inner = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
     text = unbroken((inner.strerror if inner is not None else None) or str(causes[-1]))
@@ -103,10 +106,15 @@ def of_requests(error: requests.RequestException) -> Unanswered:
     if any(isinstance(cause, urllib3.exceptions.NewConnectionError) for cause in causes):
         return Unanswered(Cause.UNSENT, text)
     if isinstance(error, requests.ConnectTimeout):
-        return Unanswered(Cause.UNSENT, "the connection takes too long")
-    return Unanswered(
-        Cause.LOST, "the answer takes too long" if isinstance(error, requests.Timeout) else text
-    )
+        return Unanswered(Cause.UNSENT, f"no connection within {seconds:g} s")
+    if isinstance(error, requests.Timeout):
+        return too_late(seconds)
+    return Unanswered(Cause.LOST, text)
+
+
+def too_late(seconds: float) -> Unanswered:
+    """No answer in time, whoever notices first: the one that asks, or the connection's own limit."""
+    return Unanswered(Cause.LOST, f"no answer within {seconds:g} s")
 
 
 def _of_tls(error: ssl.SSLError) -> Unanswered:
