@@ -18,9 +18,7 @@ class ModeGate(Gate):
 
     def why_closed(self, facts: Facts, cluster: str, step: Step) -> str | None:
         if facts.settings.mode is Mode.OBSERVE:
-            return (
-                'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
-            )
+            return _OBSERVES
         return why_as_strict(facts, cluster, step, Mode.OBSERVE)
 
     def held_groups(self, facts: Facts) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from ovirt_placement.model.names import Named, host_name, named_cluster, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_service.errors import UserError
 
-#: Migrations are counted that ended within so many seconds.
+#: Migrations are counted that ended within this time, in seconds.
 LATELY_SECONDS = 24 * 3600.0
 #: How long each part of the store may take to answer.
 _PATIENCE_SECONDS = 2.0

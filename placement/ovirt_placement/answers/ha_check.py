@@ -22,9 +22,9 @@ from ovirt_service.errors import UserError
 #: How much work a check does by each measure, where nobody says.
 DEFAULT_STEPS = DEFAULT_BUDGET
 
-#: For so many failures of a cluster it is reported why VMs cannot restart.
+#: Of this many failures of a cluster it is reported why VMs cannot restart,
 _MOST_EXPLAINED = 10
-#: And of so many VMs of each.
+#: and of this many VMs of each.
 _MOST_VMS = 5
 _NOT_FOR_ALL = "takes it alone, but not with all that must restart"
 

@@ -22,7 +22,7 @@ HEADERS = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs t
 _WORDS = {True: "safe", False: "unsafe", None: "unknown"}
 #: How many of the worst sets are reported where not all could be judged; JSON has them all.
 _TIGHTEST = 3
-#: Of so many hosts each is reported with its reasons; of more, hosts are counted by what they say.
+#: Up to this number, each host is reported with its reasons; more hosts are counted by reason.
 _FEW_HOSTS = 4
 
 

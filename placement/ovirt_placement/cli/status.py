@@ -51,7 +51,7 @@ def add_status(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         const=5.0,
         type=seconds,
         metavar="SECONDS",
-        help="show it again after so many seconds, else 5, until interrupted",
+        help="show it every SECONDS until interrupted (default: 5)",
     )
     add_question(parser)
 

@@ -68,10 +68,9 @@ def _restarted(
     )
     former = {vm.id: host for host in failing for vm in before.vms_of_host.get(host, ()) if vm.ha}
     survival = next(iter(proven.survivals), None)
-    largest_first = sorted(former, key=lambda vm: (-before.vm_by_id[vm].memory_mb, vm))
     order = [*survival.homes] if survival is not None else []
-    order += [vm for vm in largest_first if vm not in order]
-    starts, end = _one_by_one(state, order, former)
+    order += [vm for vm in largest_first(before, former) if vm not in order]
+    starts, end = start_in_turn(state, {vm: former[vm] for vm in order})
     if survival is not None and any(start.host is None for start in starts):
         return _by_witness(state, survival, former)
     return starts, end
@@ -81,12 +80,16 @@ def _up(snapshot: Snapshot, hosts: Iterable[str]) -> Iterable[str]:
     return (host for host in hosts if snapshot.host_by_id[host].up)
 
 
-def _one_by_one(
-    state: Snapshot, vms: Iterable[str], former: Mapping[str, str]
-) -> tuple[list[Start], Snapshot]:
+def largest_first(snapshot: Snapshot, vms: Iterable[str]) -> list[str]:
+    """VMs in the order in which they start where nothing else says one."""
+    return sorted(vms, key=lambda vm: (-snapshot.vm_by_id[vm].memory_mb, vm))
+
+
+def start_in_turn(state: Snapshot, former: Mapping[str, str]) -> tuple[list[Start], Snapshot]:
+    """Start VMs one after another, each on the best host by then; `former` has the hosts that they ran on."""
     starts = []
-    for vm in vms:
-        start, state = _started(state, vm, former[vm])
+    for vm, host in former.items():
+        start, state = _started(state, vm, host)
         starts.append(start)
     return starts, state
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ovirt_placement.forecast.course import largest_first, start_in_turn
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.reasons import Reason
 from ovirt_placement.rules.scheduling.ranking import Ranking, order
@@ -23,13 +24,14 @@ class HomelessVm:
 def why_homeless(snapshot: Snapshot, failed: Iterable[str], homeless: Iterable[str]) -> Iterator[HomelessVm]:
     """Let hosts fail and all other highly available VMs start, largest first, and ask about those left."""
     gone, left = frozenset(failed), tuple(homeless)
-    state = World(snapshot).failed(gone).snapshot
-    lost = (vm for host in sorted(gone) for vm in snapshot.vms_of_host.get(host, ()))
-    others = (vm for vm in lost if vm.ha and vm.id not in left)
-    for vm in sorted(others, key=lambda vm: (-vm.memory_mb, vm.id)):
-        home = next(iter(order(state, state.vm_by_id[vm.id]).hosts), None)
-        if home is not None:
-            state = World(state).running(vm.id, home.host).snapshot
+    former = {
+        vm.id: host
+        for host in gone
+        for vm in snapshot.vms_of_host.get(host, ())
+        if vm.ha and vm.id not in left
+    }
+    failing = World(snapshot).failed(gone).snapshot
+    _, state = start_in_turn(failing, {vm: former[vm] for vm in largest_first(snapshot, former)})
     for name in left:
         ranking = order(state, state.vm_by_id[name])
         yield HomelessVm(name, tuple(_refusals(state, ranking)))

@@ -113,7 +113,7 @@ def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:
 
 
 def too_late(seconds: float) -> Unanswered:
-    """No answer in time, whoever notices first: the one that asks, or the connection's own limit."""
+    """No answer in time, by the limit of the one that asks or by that of the connection."""
     return Unanswered(Cause.LOST, f"no answer within {seconds:g} s")
 
 

@@ -1,4 +1,4 @@
-"""An answer that is late is reported in the same words, whoever of the two that wait notices first."""
+"""A late answer is reported in the same words, by the limit of the one that asks or of the connection."""
 
 from __future__ import annotations
 
