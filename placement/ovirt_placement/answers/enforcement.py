@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
 
+from ovirt_placement.answers.sentences import utc_text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, host_name, named_cluster, vm_name
@@ -65,9 +65,14 @@ class EnforcementRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
         return self.mode != "observe"
 
 
+def mode_of(config: Config) -> str:
+    """The mode of the enforcer. Raises `UserError` if its section is wrong."""
+    return config.section("enforcer", _Settings).mode
+
+
 def enforcement(config: Config, snapshot: Snapshot) -> EnforcementRecord:
     """Read what the store says; `snapshot` has the names. Raises `UserError` if the section is wrong."""
-    mode = config.section("enforcer", _Settings).mode
+    mode = mode_of(config)
     try:
         return _read(config, snapshot, mode)
     except UserError as error:
@@ -88,11 +93,13 @@ def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
 
     def waiting(plan: WaitingPlan) -> WaitingPlanRecord:
         count = sum(len(move.vms) for move in plan.moves)
-        return WaitingPlanRecord(named_cluster(plan.cluster, snapshot), plan.plan, count, _moment(plan.since))
+        return WaitingPlanRecord(
+            named_cluster(plan.cluster, snapshot), plan.plan, count, utc_text(plan.since)
+        )
 
     def failure(intent: Intent) -> str:
         where = f"{vm_name(intent.vm, snapshot)} to {host_name(intent.target, snapshot)}"
-        return f"{where} at {_moment(intent.updated)}: {intent.reason or 'no reason is known'}"
+        return f"{where} at {utc_text(intent.updated)}: {intent.reason or 'no reason is known'}"
 
     try:
         with closing(part(Store)) as intents:
@@ -119,10 +126,6 @@ def _read(config: Config, snapshot: Snapshot, mode: str) -> EnforcementRecord:
         migrations_failed=len(failed),
         last_failure=failure(max(failed, key=lambda one: one.updated)) if failed else None,
     )
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 # -- in words

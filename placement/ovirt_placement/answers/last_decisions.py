@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.local_proxy import configuration_of
+from ovirt_placement.answers.local_proxy import configuration_of, section_of
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_host, named_hosts
 from ovirt_placement.model.record import Record
-from ovirt_service import toml_file
 from ovirt_service.errors import UserError
 
 FILTERS, WEIGHTS, BALANCE = "runFilters", "runCostFunctions", "runLoadBalancing"
@@ -162,12 +160,10 @@ def rows(found: PastDecision) -> list[tuple[object, ...]]:
 
 def record_of(engine: str) -> Path:
     """Where the proxy of an engine records its decisions. Raises `UserError` if it does not."""
-    file = configuration_of(engine)
-    section: Any = toml_file.read(file).get("decisions") if file.exists() else None
-    recorded = section.get("file") if isinstance(section, dict) else None
+    recorded = (section_of(engine, "decisions") or {}).get("file")
     if not recorded:
         raise UserError(
-            f"the proxy records no decisions: set file in section [decisions] of {file}"
+            f"the proxy records no decisions: set file in section [decisions] of {configuration_of(engine)}"
             " (to /var/log/ovirt-scheduler-proxy/decisions.jsonl, say) and restart it, or name its record"
             " with --decisions"
         )

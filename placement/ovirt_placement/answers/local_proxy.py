@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import xmlrpc.client
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
@@ -12,6 +13,7 @@ from ovirt_placement.config import DEFAULT_ENGINE
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.rule import UnitKind
 from ovirt_service import toml_file
+from ovirt_service.errors import UserError
 
 #: Where proxies have their configuration: one an engine.
 PROXY_DIRECTORY = Path("/etc/ovirt-scheduler-proxy")
@@ -23,6 +25,10 @@ _KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": Unit
 
 #: A unit by type and name.
 Key = tuple[str, str]
+
+
+class NoDiscovery(Exception):
+    """A proxy does not answer, or not as a scheduler proxy; the text says why."""
 
 
 class ProxyRecord(Record, frozen=True, omit_defaults=False):
@@ -40,16 +46,27 @@ def configuration_of(engine: str) -> Path:
     return PROXY_DIRECTORY / f"{name}.toml"
 
 
-def url_of(engine: str) -> str | None:
-    """Where the proxy of an engine listens; None if this machine has none.
+def section_of(engine: str, name: str) -> Mapping[str, Any] | None:
+    """A section of that configuration, empty if it is not there; None if this machine has no such proxy.
 
-    Raises `UserError` if its configuration cannot be read.
+    Raises `UserError` if the configuration cannot be read.
     """
     file = configuration_of(engine)
-    if not file.exists():
+    try:
+        file.stat()
+    except FileNotFoundError:
         return None
-    section: Any = toml_file.read(file).get("server")
-    server = section if isinstance(section, dict) else {}
+    except OSError as error:
+        raise UserError(f"{file}: cannot read the configuration: {error.strerror}") from None
+    section = toml_file.read(file).get(name)
+    return section if isinstance(section, dict) else {}
+
+
+def url_of(engine: str) -> str | None:
+    """Where the proxy of an engine listens; None if this machine has none. Raises as `section_of`."""
+    server = section_of(engine, "server")
+    if server is None:
+        return None
     scheme = "https" if server.get("tls_certificate") else "http"
     return f"{scheme}://{server.get('listen') or _LISTEN}/"
 
@@ -58,20 +75,20 @@ def asked(url: str) -> ProxyRecord:
     """Ask a proxy for its units, as the engine does when it starts."""
     try:
         found = discover(url)
-    except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
+    except NoDiscovery as error:
         return ProxyRecord(url, (), str(error))
     return ProxyRecord(url, tuple(name for _, name in found), None)
 
 
 def discover(url: str) -> dict[Key, dict[str, str]]:
-    """Ask a proxy for its units and their properties.
-
-    Raises OSError, `xmlrpc.client.Error` or ExpatError if it does not answer, ValueError if not as it must.
-    """
-    with xmlrpc.client.ServerProxy(url, transport=_Transport()) as proxy:
-        answer: Any = proxy.discover()
+    """Ask a proxy for its units and their properties. Raises `NoDiscovery`."""
+    try:
+        with xmlrpc.client.ServerProxy(url, transport=_Transport()) as proxy:
+            answer: Any = proxy.discover()
+    except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
+        raise NoDiscovery(str(error)) from None
     if not isinstance(answer, dict) or set(answer) != set(_KINDS):
-        raise ValueError("its discover does not answer filters, scores and balance")
+        raise NoDiscovery("its discover does not answer filters, scores and balance")
     return {
         (_KINDS[key], name): _properties(str(described[1]))
         for key, found in answer.items()

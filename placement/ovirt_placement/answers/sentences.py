@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_group, named_host, named_vm
@@ -72,3 +73,8 @@ def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> s
 
 def _unit(rule: Rule) -> Unit:
     return Unit(rule.name, not rule.ours)
+
+
+def utc_text(seconds: float) -> str:
+    """A moment in seconds since the epoch, as people read it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

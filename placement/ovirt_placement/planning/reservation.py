@@ -1,8 +1,8 @@
-"""Sees that a plan does not make it worse what happens to highly available VMs when hosts fail."""
+"""What a plan would make worse for highly available VMs when hosts fail, and how much of it does not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -13,6 +13,9 @@ from ovirt_placement.rules.failover.check import by_engine
 
 #: Steps of the check; what it leaves open counts as survived.
 _BUDGET = 200_000
+
+#: VMs that find no home, by the hosts that fail.
+_Homeless = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,21 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
     if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
         return None
-    now, then = _homeless(snapshot, cluster), _homeless(end, cluster)
+    return _compared(_homeless(snapshot, cluster), _homeless(end, cluster))
+
+
+def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
+    """As many steps, from the first, as make nothing worse, and their end; the last one repairs something."""
+    now = _homeless(snapshot, cluster)
+    for count in range(len(steps), 0, -1):
+        if steps[count - 1].repairs:
+            end = reduce(apply, steps[:count], snapshot)
+            if _compared(now, _homeless(end, cluster)) is None:
+                return tuple(steps[:count]), end
+    return (), snapshot
+
+
+def _compared(now: _Homeless, then: _Homeless) -> Harm | None:
     before, after = (sum(map(len, lost.values())) for lost in (now, then))
     if len(then) <= len(now) and after <= before:
         return None
@@ -41,18 +58,7 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
     return Harm(hosts, fresh or then[hosts], after, before)
 
 
-def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
-    """As many steps, from the first, as make nothing worse, and their end; the last one repairs something."""
-    for count in range(len(steps), 0, -1):
-        if steps[count - 1].repairs:
-            end = reduce(apply, steps[:count], snapshot)
-            if harm(snapshot, end, cluster) is None:
-                return tuple(steps[:count]), end
-    return (), snapshot
-
-
-def _homeless(snapshot: Snapshot, cluster: str) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """VMs that find no home, by the hosts that fail."""
+def _homeless(snapshot: Snapshot, cluster: str) -> _Homeless:
     failures = snapshot.cluster_by_id[cluster].ha_failures
     found = by_engine(snapshot, cluster, failures, _BUDGET)
     return {loss.hosts: loss.homeless for loss in found.losses}

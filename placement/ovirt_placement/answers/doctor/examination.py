@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-import msgspec
-
 from ovirt_placement.answers import local_proxy
 from ovirt_placement.answers.doctor import at_work, clock, engine, keys, machine, policies, services, units
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
+from ovirt_placement.answers.enforcement import mode_of
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
 from ovirt_placement.engine.parsing import users
@@ -29,12 +28,6 @@ _SIMULATE = (
     "the enforcer migrates VMs: run ovirt-enforcer simulate-policy to see whether it, the engine and the"
     " balance of load undo each other's work"
 )
-
-
-class _Enforcer(msgspec.Struct, frozen=True):
-    """Of the enforcer's section, what matters here."""
-
-    mode: str = "observe"
 
 
 class Examination:
@@ -107,7 +100,7 @@ def _examine_engine(
     examination.not_in_use.extend(at_work.unused_units(snapshot, policy_of))
     examination.not_in_use.extend(at_work.idle_enforcer(configuration, snapshot))
     examination.findings.extend(keys.examine_mistakes(snapshot))
-    enforcing = configuration.section("enforcer", _Enforcer).mode == "enforce"
+    enforcing = mode_of(configuration) == "enforce"
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
     if enforcing:
         examination.hints.append(_SIMULATE)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import xmlrpc.client
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from xml.parsers.expat import ExpatError
 
 from ovirt_placement.answers.doctor.finding import Finding
-from ovirt_placement.answers.local_proxy import discover
+from ovirt_placement.answers.local_proxy import NoDiscovery, discover
 from ovirt_placement.answers.policy_units import usual_units
+from ovirt_placement.answers.sentences import utc_text
 from ovirt_placement.engine.event_codes import EventCode
 from ovirt_placement.engine.parsing.policies import PolicyUnit
 from ovirt_placement.engine.reading.events import EngineEvent
@@ -60,7 +58,7 @@ def examine_connection(events: Sequence[EngineEvent], now: float) -> Iterator[Fi
     if lost is not None and now - lost < _LATELY_SECONDS:
         yield Finding(
             kind="proxy_not_reached",
-            what=f"the engine could not reach the proxy at {_moment(lost)}, and placed VMs without it",
+            what=f"the engine could not reach the proxy at {utc_text(lost)}, and placed VMs without it",
             remedy="is ovirt-scheduler-proxy up, and ExternalSchedulerServiceURL right? The engine allows"
             " 100 ms to connect",
         )
@@ -70,7 +68,7 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding
     """Ask the proxy for its units as the engine does, and compare."""
     try:
         offered = discover(url)
-    except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
+    except NoDiscovery as error:
         yield Finding(
             kind="proxy_not_reached",
             what=f"the proxy at {url} does not answer as a scheduler proxy: {error}",
@@ -105,8 +103,4 @@ def examine_proxy(url: str, units: Mapping[str, PolicyUnit]) -> Iterator[Finding
 def _cause(lost: float | None) -> str:
     if lost is None:
         return "its external scheduler is off, or the proxy had no plugins when the engine started"
-    return f"it could not reach the proxy at {_moment(lost)}: the URL is wrong, or the proxy was away"
-
-
-def _moment(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"it could not reach the proxy at {utc_text(lost)}: the URL is wrong, or the proxy was away"
