@@ -54,6 +54,6 @@ def _light(
         if one.ha_reservation and one.ha_safe is None:
             yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
     if proxy is not None and proxy.error is not None:
-        yield "the proxy does not answer"
+        yield "the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read"
     if enforcer is not None:
         yield from degraded_by(enforcer)

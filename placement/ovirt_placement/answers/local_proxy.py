@@ -34,9 +34,10 @@ class NoDiscovery(Exception):
 class ProxyRecord(Record, frozen=True, omit_defaults=False):
     """A scheduler proxy that was asked for its units."""
 
-    url: str
+    #: Null where the configuration, which says it, cannot be read.
+    url: str | None
     units: tuple[str, ...]
-    #: Why it does not answer.
+    #: Why it does not answer, or is not asked.
     error: str | None
 
 
@@ -71,7 +72,16 @@ def url_of(engine: str) -> str | None:
     return f"{scheme}://{server.get('listen') or _LISTEN}/"
 
 
-def asked(url: str) -> ProxyRecord:
+def of_machine(engine: str) -> ProxyRecord | None:
+    """Ask the proxy of an engine on this machine; None if there is none."""
+    try:
+        url = url_of(engine)
+    except UserError as error:
+        return ProxyRecord(None, (), str(error))
+    return None if url is None else _asked(url)
+
+
+def _asked(url: str) -> ProxyRecord:
     """Ask a proxy for its units, as the engine does when it starts."""
     try:
         found = discover(url)

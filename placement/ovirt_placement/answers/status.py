@@ -178,6 +178,8 @@ def lines(answer: StatusDocument) -> Iterator[str]:
 
 
 def _proxy_text(proxy: ProxyRecord) -> str:
+    if proxy.url is None:
+        return f"Proxy: {proxy.error}."
     if proxy.error is not None:
         return f"Proxy at {proxy.url}: does not answer: {proxy.error}."
     return f"Proxy at {proxy.url}: answers, {len(proxy.units)} units."

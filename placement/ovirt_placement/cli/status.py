@@ -11,7 +11,7 @@ from ovirt_placement.answers import sections
 from ovirt_placement.answers.cluster_status import HEADERS, rows
 from ovirt_placement.answers.enforcement import enforcement
 from ovirt_placement.answers.health import Health
-from ovirt_placement.answers.local_proxy import asked, url_of
+from ovirt_placement.answers.local_proxy import of_machine
 from ovirt_placement.answers.status import StatusDocument, lines, of_engine, of_file, status
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.question import add_cluster, add_question, clusters_of, seconds, show, show_json
@@ -77,8 +77,7 @@ def _asked(args: argparse.Namespace) -> StatusDocument:
     known = of_engine(configuration, args.timeout)
     mistakes = tuple(sections.complaints(configuration))
     enforcer = None if mistakes else enforcement(configuration, known.snapshot)
-    url = url_of(configuration.engine.name)
-    proxy = None if url is None else asked(url)
+    proxy = of_machine(configuration.engine.name)
     return status(known, clusters_of(args, known.snapshot), mistakes, enforcer, proxy)
 
 

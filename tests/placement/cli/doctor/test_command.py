@@ -80,6 +80,12 @@ def test_the_proxy_of_this_machine_is_asked(
         (tmp_path / "ovirt-scheduler-proxy.toml").write_text('[server]\nlisten = "127.0.0.1:1"\n')
         assert findings(live)[0].startswith("the proxy at http://127.0.0.1:1/ does not answer")
         assert "the proxy does not answer" in live.data(3, "status")["reasons"]
+        (tmp_path / "ovirt-scheduler-proxy.toml").write_text("[server\n")
+        status = live.data(3, "status")
+        assert "the proxy's configuration cannot be read" in status["reasons"]
+        assert (status["proxy"]["url"], "not TOML" in status["proxy"]["error"]) == (None, True)
+        assert f"Proxy: {tmp_path}/ovirt-scheduler-proxy.toml: not TOML" in live.run(3, "status")[0]
+        assert "the proxy: " in live.data(0, "doctor")["not_examined"][0]
 
 
 def test_each_finding_says_what_to_do(starting: Starting) -> None:
