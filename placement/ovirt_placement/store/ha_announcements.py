@@ -33,11 +33,14 @@ class HaAnnouncementStore(StoreAccess):
     """The announcements about one engine's clusters, in a database."""
 
     def announcements(self) -> tuple[Announcement, ...]:
-        """All that are remembered, the oldest first."""
+        """All that are remembered, the oldest first; it is the leader's: raises `LeaseLost`.
+
+        A process that led before must not see what the next leader writes: it would send that, too.
+        """
         table = ha_announcements.c
         age = (now() - table.created).label("age_seconds")
         columns = (table.number, table.cluster, table.kind, table.facts, age, table.told)
-        with self._transaction() as rows:
+        with self._leading() as rows:
             found = rows.execute(
                 rows.select(ha_announcements, *columns).order_by(table.created, table.number)
             )
