@@ -15,6 +15,7 @@ from ovirt_placement.model import (
     Cluster,
     Host,
     Pending,
+    PlacementRule,
     Snapshot,
     Vm,
 )
@@ -118,7 +119,21 @@ def pending(vm_id: str, host_id: str) -> Pending:
     return Pending(vm=vm_id, host=host_id)
 
 
-Part = Cluster | Host | Vm | AffinityGroup | AffinityLabel | Pending
+def rule(
+    name: str, kind: str, vms: str = "", *, other_vms: str = "", hosts: str = "", **fields: Any
+) -> PlacementRule:
+    """A placement rule; members are given as words with spaces between them."""
+    return PlacementRule(
+        name=name,
+        kind=kind,
+        vms=tuple(vms.split()),
+        other_vms=tuple(other_vms.split()),
+        hosts=tuple(hosts.split()),
+        **{"cluster": CLUSTER, **fields},
+    )
+
+
+Part = PlacementRule | Cluster | Host | Vm | AffinityGroup | AffinityLabel | Pending
 
 
 def snapshot(*parts: Part) -> Snapshot:
@@ -130,4 +145,5 @@ def snapshot(*parts: Part) -> Snapshot:
         affinity_groups=tuple(part for part in parts if isinstance(part, AffinityGroup)),
         affinity_labels=tuple(part for part in parts if isinstance(part, AffinityLabel)),
         pending=tuple(part for part in parts if isinstance(part, Pending)),
+        placement_rules=tuple(part for part in parts if isinstance(part, PlacementRule)),
     )

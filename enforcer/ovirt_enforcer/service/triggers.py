@@ -82,7 +82,7 @@ def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str
     """
     if before is after:
         return set()
-    if _keys(before) != _keys(after):
+    if _stored(before) != _stored(after):
         return {*after.cluster_by_id}
     one, other = _facts(before, ours), _facts(after, ours)
     return {cluster for cluster in one.keys() | other.keys() if one.get(cluster) != other.get(cluster)}
@@ -98,8 +98,10 @@ def _cluster_of(event: EngineEvent, known: Snapshot) -> str | None:
     return None
 
 
-def _keys(snapshot: Snapshot) -> tuple[object, ...]:
-    return snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies
+def _stored(snapshot: Snapshot) -> tuple[object, ...]:
+    """Placement keys and rules."""
+    keys = (snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies)
+    return (*keys, snapshot.placement_rules, snapshot.searches)
 
 
 def _facts(snapshot: Snapshot, ours: Collection[str]) -> dict[str, set[Hashable]]:

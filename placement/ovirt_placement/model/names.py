@@ -19,10 +19,14 @@ class NamedGroup(Named, frozen=True):
     """An affinity group, or a legacy label that acts as one."""
 
     is_label: bool = False
+    #: Whether it is a placement rule of ours, which the engine does not know.
+    is_rule: bool = False
 
     @property
     def title(self) -> str:
         """Its name with the word for what it is."""
+        if self.is_rule:
+            return f"placement rule {self.name}"
         return f"affinity {'label' if self.is_label else 'group'} {self.name}"
 
 
@@ -55,7 +59,10 @@ def named_cluster(cluster_id: str, snapshot: Snapshot) -> Named:
 
 
 def named_group(group_id: str, snapshot: Snapshot) -> NamedGroup:
-    """An affinity group, or a legacy label that acts as one."""
+    """An affinity group, a legacy label that acts as one, or a placement rule."""
+    rule = snapshot.rule_by_id.get(group_id)
+    if rule is not None:
+        return NamedGroup(group_id, rule.name, is_rule=True)
     label = snapshot.label_by_id.get(group_id)
     known = label or snapshot.group_by_id.get(group_id)
     return NamedGroup(group_id, known.name if known else group_id, is_label=label is not None)

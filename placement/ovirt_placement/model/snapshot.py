@@ -10,6 +10,7 @@ import msgspec
 from ovirt_placement.model.affinity import AffinityGroup, AffinityLabel
 from ovirt_placement.model.infrastructure import Cluster, DataCenter, Host, Network, VnicProfile
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model.placement_rules import FoundBySearch, PlacementRule
 from ovirt_placement.model.struct import Struct
 from ovirt_placement.model.vm import Vm
 
@@ -42,6 +43,8 @@ class Snapshot(
     placement_keys: tuple[PlacementKey, ...] = ()
     frozen_keys: tuple[FrozenKeys, ...] = ()
     sticky_copies: tuple[StickyCopy, ...] = ()
+    placement_rules: tuple[PlacementRule, ...] = ()
+    searches: tuple[FoundBySearch, ...] = ()
 
     @cached_property
     def cluster_by_id(self) -> dict[str, Cluster]:
@@ -62,6 +65,10 @@ class Snapshot(
     @cached_property
     def group_by_id(self) -> dict[str, AffinityGroup]:
         return {group.id: group for group in self.affinity_groups}
+
+    @cached_property
+    def rule_by_id(self) -> dict[str, PlacementRule]:
+        return {rule.id: rule for rule in self.placement_rules}
 
     @cached_property
     def hosts_of_cluster(self) -> dict[str, tuple[Host, ...]]:

@@ -7,6 +7,7 @@ from typing import NoReturn, Protocol
 
 from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.state_check_keys import check_keys
+from ovirt_placement.model.state_check_rules import check_rules
 from ovirt_placement.model.statuses import HOST_STATUSES, RESTING_STATUSES, RUNNING_STATUSES, VM_STATUSES
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
@@ -38,6 +39,7 @@ def check(snapshot: Snapshot) -> None:
     _check_networks(snapshot)
     _check_moving(snapshot)
     check_keys(snapshot)
+    check_rules(snapshot)
 
 
 def _check_ids(snapshot: Snapshot) -> None:
@@ -153,6 +155,8 @@ def _check_moving(snapshot: Snapshot) -> None:
         _check_reference(f"frozen_keys[{at}].vm", "VM", frozen.vm, snapshot.vm_by_id)
     for at, sticky in enumerate(snapshot.sticky_copies):
         _check_reference(f"sticky_copies[{at}].vm", "VM", sticky.vm, snapshot.vm_by_id)
+    for at, search in enumerate(snapshot.searches):
+        _check_references(f"searches[{at}].vms", "VM", search.vms, snapshot.vm_by_id)
 
 
 def _check_references(path: str, kind: str, ids: Iterable[str], known: Collection[str]) -> None:

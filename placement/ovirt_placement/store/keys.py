@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import json
 import math
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Row, Text, cast, text, union
+from sqlalchemy import Row, Text, cast, union
 
-from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.model.key_text import check_text
+from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.placement_rules import set_rules
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
     frozen_keys,
-    key_revision,
     lost_memberships,
     memberships,
     missing_vms,
@@ -81,12 +81,13 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class KeyRecords(msgspec.Struct, frozen=True):
-    """All that the store knows of placement keys."""
+    """All that the store knows of placement keys, and the placement rules, which are read with them."""
 
     revision: int
     keys: tuple[PlacementKey, ...] = ()
     frozen: tuple[FrozenKeys, ...] = ()
     copies: tuple[StickyCopy, ...] = ()
+    rules: tuple[PlacementRule, ...] = ()
 
 
 class KeyStore(StoreAccess):
@@ -109,7 +110,7 @@ class KeyStore(StoreAccess):
         place of one that stands there. One that says the same already stays, with who set it.
         """
         with self._transaction() as rows:
-            _revise(rows)
+            key_revisions.revise(rows)
             placement = {KeyPlace.of(found.key): found.key for found in _set_keys(rows)}
             change = decide(tuple(placement.values()))
             for key in change.put:
@@ -137,7 +138,7 @@ class KeyStore(StoreAccess):
         if not runs:
             return
         with self._leading() as rows:
-            _revise(rows)
+            key_revisions.revise(rows)
             rows.delete_of_vms(frozen_keys, [run.vm for run in runs])
             rows.delete_of_vms(sticky_copies, [run.vm for run in runs if run.copies is not None])
             frozen = [
@@ -154,7 +155,7 @@ class KeyStore(StoreAccess):
         if not vms:
             return
         with self._leading() as rows:
-            _revise(rows)
+            key_revisions.revise(rows)
             rows.delete_of_vms(frozen_keys, vms)
 
     def remembered_vms(self) -> frozenset[str]:
@@ -186,20 +187,20 @@ class KeyStore(StoreAccess):
         if not vms:
             return
         with self._leading() as rows:
-            _revise(rows)
+            key_revisions.revise(rows)
             for table in (*_OF_VMS, missing_vms):
                 rows.delete_of_vms(table, vms)
 
     def revision(self) -> int:
         """Return a number that is another after every writing."""
         with self._transaction() as rows:
-            return _revision(rows)
+            return key_revisions.revision(rows)
 
     def records(self) -> KeyRecords:
         """Return everything as of one revision, or later: then the next revision tells so."""
         with self._transaction() as rows:
             # The revision first: what is written meanwhile is then read again, never overlooked.
-            revision = _revision(rows)
+            revision = key_revisions.revision(rows)
             keys = tuple(found.key for found in _set_keys(rows))
             # Unpacked: to take a column by its name takes seven times as long.
             frozen: Sequence[Any] = rows.execute(rows.select(frozen_keys, *_FROZEN)).all()
@@ -210,6 +211,7 @@ class KeyStore(StoreAccess):
                 keys,
                 tuple(FrozenKeys(vm, self._sets[text]) for vm, text in frozen),
                 tuple(StickyCopy(**row._asdict()) for row in copies),
+                tuple(found.rule for found in set_rules(rows)),
             )
 
 
@@ -221,27 +223,9 @@ _PLACE = (
 )
 _FROZEN = (frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
 
-#: The first of an engine is drawn, so that a store that is made again is not taken for the former.
-_FIRST_REVISIONS = range(1, 2**30)
-_REVISE = text(
-    "INSERT INTO key_revision (engine, revision) VALUES (:engine, :first)"
-    " ON CONFLICT (engine) DO UPDATE SET revision = key_revision.revision + 1"
-)
-
 
 def _pairs(text: str) -> _Pairs:
     return tuple((name, value) for name, value in json.loads(text))
-
-
-def _revision(rows: EngineRows) -> int:
-    """Return the revision of an engine's keys: 0 as long as nobody has written any."""
-    found = rows.execute(rows.select(key_revision, key_revision.c.revision)).scalar_one_or_none()
-    return int(found or 0)
-
-
-def _revise(rows: EngineRows) -> None:
-    """Take the next revision: first of all, since who does so makes every other writer wait."""
-    rows.execute(_REVISE, {"engine": rows.engine, "first": secrets.choice(_FIRST_REVISIONS)})
 
 
 def _set_keys(rows: EngineRows) -> tuple[SetKey, ...]:

@@ -85,7 +85,19 @@ sticky_copies = Table(
     sqlite_with_rowid=False,
 )
 
-#: Another number after every writing of an engine's rows in one of the three tables of keys.
+#: Placement rules, each as it was written down, with who changed it last.
+placement_rules = Table(
+    "placement_rules",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("document", JSON, nullable=False),
+    Column("changed_by", String, nullable=False),
+    Column("changed_at", Float(53), nullable=False),
+    sqlite_with_rowid=False,
+)
+
+#: Another number after every writing of an engine's rows in one of the tables of keys, or of its rules.
 key_revision = Table(
     "key_revision",
     metadata,

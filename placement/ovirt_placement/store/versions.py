@@ -16,6 +16,7 @@ from ovirt_placement.store.migrations import (
     version_0007_leases,
     version_0008_ha_watch,
     version_0009_names_and_causes,
+    version_0010_placement_rules,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -30,6 +31,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0007_leases.migrate,
     version_0008_ha_watch.migrate,
     version_0009_names_and_causes.migrate,
+    version_0010_placement_rules.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

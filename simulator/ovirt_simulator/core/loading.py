@@ -50,6 +50,8 @@ def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
     state.placement_keys = snapshot.placement_keys
     state.frozen_keys = snapshot.frozen_keys
     state.sticky_copies = snapshot.sticky_copies
+    state.placement_rules = snapshot.placement_rules
+    state.searches = snapshot.searches
     state.calibrate()
 
 

@@ -30,6 +30,8 @@ def snapshot(state: State) -> model.Snapshot:
         placement_keys=state.placement_keys,
         frozen_keys=state.frozen_keys,
         sticky_copies=state.sticky_copies,
+        placement_rules=state.placement_rules,
+        searches=state.searches,
     )
 
 

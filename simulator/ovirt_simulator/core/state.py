@@ -83,10 +83,12 @@ class State:
         self.vnic_profiles: dict[str, model.VnicProfile] = {}
         #: Starts that are decided and do not show yet, by VM id.
         self.pending: dict[str, model.Pending] = {}
-        #: What the state file holds and an engine knows nothing of (placement keys), for the way back.
+        #: What the state file holds and an engine knows nothing of, for the way back: placement keys, rules.
         self.placement_keys: tuple[model.PlacementKey, ...] = ()
         self.frozen_keys: tuple[model.FrozenKeys, ...] = ()
         self.sticky_copies: tuple[model.StickyCopy, ...] = ()
+        self.placement_rules: tuple[model.PlacementRule, ...] = ()
+        self.searches: tuple[model.FoundBySearch, ...] = ()
         #: Grows with every change.
         self.revision = 0
         self._occupancy = Occupancy()

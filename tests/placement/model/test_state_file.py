@@ -74,6 +74,16 @@ def full_state() -> State:
         ],
         "frozen_keys": [{"vm": "v", "keys": [["k", 1.0]]}],
         "sticky_copies": [{"vm": "v", "name": "k", "value": 1.0, "weight": 1.0}],
+        "placement_rules": [
+            {
+                "name": "r", "kind": "at_most_per_domain", "cluster": "c",
+                "vms": ["tag:t"], "other_vms": ["v"],
+                "hosts": ["h"], "domain_tags": ["rack"], "domains": [{"name": "d", "hosts": ["h"]}],
+                "most": 1, "least": 2, "max_skew": 3, "min_domains": 4, "counted": "vcpus",
+                "enforcing": False, "priority": 2.0, "continuous": False, "enabled": False,
+            }
+        ],
+        "searches": [{"query": "name=v", "vms": ["v"]}],
     }  # fmt: skip
 
 
@@ -165,6 +175,15 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "no such pending VM": (lambda s: s["pending"][0].update(vm="x"), 'pending[0].vm: no VM "x"'),
     "no such pending host": (lambda s: s["pending"][0].update(host="x"), 'pending[0].host: no host "x"'),
     "no such frozen VM": (lambda s: s["frozen_keys"][0].update(vm="x"), 'frozen_keys[0].vm: no VM "x"'),
+    "no name of a rule": (
+        lambda s: s["placement_rules"][0].update(name=""),
+        "placement_rules[0].name: a name cannot be empty",
+    ),
+    "the name of two rules": (
+        lambda s: s["placement_rules"].append(s["placement_rules"][0]),
+        'placement_rules[1].name: "r" is the name of placement_rules[0] already',
+    ),
+    "no such VM found": (lambda s: s["searches"][0].update(vms=["x"]), 'searches[0].vms[0]: no VM "x"'),
     "no such sticky VM": (lambda s: s["sticky_copies"][0].update(vm="x"), 'sticky_copies[0].vm: no VM "x"'),
     "no such class": (
         lambda s: s["placement_keys"][0].update({"class": "user"}),

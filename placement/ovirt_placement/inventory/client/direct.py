@@ -56,6 +56,7 @@ class DirectReader:
         #: What the last snapshot holds of VMs beside themselves.
         self._details = NO_DETAILS
         self._measured = Measured.NOTHING
+        self._host_tags = False
 
     def read(
         self,
@@ -63,11 +64,13 @@ class DirectReader:
         until: float,
         key_levels: frozenset[str] = frozenset(),
         measured: Measured = Measured.FOR_RESERVATION,
+        *,
+        host_tags: bool = False,
     ) -> Snapshot | None:
         """Return a snapshot no older than this, waiting for one until this moment of `time.monotonic`.
 
-        It holds what placement keys on these levels refer to, and what is to be measured. None if it takes
-        longer. Raises what the reading raised.
+        It holds what placement keys on these levels refer to, the tags of hosts if asked for, and what is to
+        be measured. None if it takes longer. Raises what the reading raised.
         """
         with self._changed:
             oldest, wanted = now() - max_age, referred(key_levels)
@@ -76,10 +79,12 @@ class DirectReader:
                 or self._read_at < oldest
                 or wanted not in self._details
                 or self._measured < measured
+                or self._host_tags < host_tags
             ):
                 if not self._reading:
                     self._reading = True
-                    threading.Thread(target=self._read, args=(wanted, measured), daemon=True).start()
+                    asked = (wanted, measured, host_tags)
+                    threading.Thread(target=self._read, args=asked, daemon=True).start()
                 awaited = self._readings
                 while self._readings == awaited:
                     if not self._changed.wait(until - time.monotonic()):
@@ -93,13 +98,13 @@ class DirectReader:
         with self._changed:
             return None if self._snapshot is None else (self._snapshot, self._read_at)
 
-    def _read(self, details: Detail, measured: Measured) -> None:
+    def _read(self, details: Detail, measured: Measured, host_tags: bool) -> None:
         began = now()
         snapshot, error = None, None
         try:
             with turn(self._folder):
                 began = now()
-                snapshot = self._read_all(details, measured)
+                snapshot = self._read_all(details, measured, host_tags)
         except Exception as caught:  # whatever it is, those who wait must learn of it
             error = caught
         with self._changed:
@@ -108,10 +113,10 @@ class DirectReader:
             self._error = error
             if snapshot is not None:
                 self._snapshot, self._read_at = snapshot, began
-                self._details, self._measured = details, measured
+                self._details, self._measured, self._host_tags = details, measured, host_tags
             self._changed.notify_all()
 
-    def _read_all(self, details: Detail, measured: Measured) -> Snapshot:
+    def _read_all(self, details: Detail, measured: Measured, host_tags: bool) -> Snapshot:
         # The SDK takes long to load and is not needed where somebody publishes.
         from ovirt_placement.engine.connection.client import connect
         from ovirt_placement.engine.reading.vm_details import detailed
@@ -120,7 +125,8 @@ class DirectReader:
             self._connection = connect(self._settings)
             atexit.register(self._close)
         found = self._read_topology(self._connection)
-        if wanted := needed(found.clusters, tagged=self._tagged, measured=measured):
+        wanted = needed(found.clusters, tagged=self._tagged, host_tags=host_tags, measured=measured)
+        if wanted:
             found = with_statistics(found, read_statistics(self._connection, wanted))
         return consistent(detailed(self._connection, found, details)) if details else found
 

@@ -1,4 +1,4 @@
-"""Lays the placement keys of the store over a snapshot: the engine knows of none."""
+"""Lays the placement keys and rules of the store over a snapshot: the engine knows of none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ovirt_placement.inventory.client.stored import loaded
+from ovirt_placement.inventory.on_demand.details import VM_TAGS
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
+from ovirt_placement.model.placement_rules import TAG
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
-    """Return the snapshot with the keys as they are recorded; without records, as it is.
+    """Return the snapshot with the keys and rules as they are recorded; without records, as it is.
 
     Keys of objects that are gone are among them: rules pass over these, and while the keys stay the same, so
     do the lists of them.
@@ -25,7 +27,11 @@ def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
     if records is None:
         return snapshot
     return replace(
-        snapshot, placement_keys=records.keys, frozen_keys=records.frozen, sticky_copies=records.copies
+        snapshot,
+        placement_keys=records.keys,
+        frozen_keys=records.frozen,
+        sticky_copies=records.copies,
+        placement_rules=records.rules,
     )
 
 
@@ -51,8 +57,18 @@ def without_lost_keys(snapshot: Snapshot) -> Snapshot:
 
 
 def levels(records: KeyRecords | None) -> frozenset[str]:
-    """Say on which levels there are keys."""
-    return frozenset() if records is None else frozenset(key.level for key in records.keys)
+    """Say on which levels there are keys; tags of VMs count as one where a placement rule names some."""
+    if records is None:
+        return frozenset()
+    tagged = any(word.startswith(TAG) for rule in records.rules for word in (*rule.vms, *rule.other_vms))
+    return frozenset(key.level for key in records.keys).union([VM_TAGS] if tagged else ())
+
+
+def names_host_tags(records: KeyRecords | None) -> bool:
+    """Say whether a placement rule goes by the tags of hosts."""
+    return records is not None and any(
+        rule.domain_tags or any(word.startswith(TAG) for word in rule.hosts) for rule in records.rules
+    )
 
 
 class KeyReader:

@@ -15,6 +15,8 @@ from ovirt_placement.model import Disk, Network, Nic, Vm, VnicProfile
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
 
+#: What stands for tags of VMs among these levels.
+VM_TAGS = "tags"
 #: What keys on each level of the hierarchy refer to; a VM as it is read anyway has all the others.
 _REFERRED = {
     "customer_offer": Detail.OWNER,
@@ -25,6 +27,7 @@ _REFERRED = {
     "network": Detail.NICS,
     "nic_offer": Detail.NICS,
     "nic": Detail.NICS,
+    VM_TAGS: Detail.OWNER,
 }
 
 

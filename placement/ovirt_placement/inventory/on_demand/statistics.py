@@ -35,7 +35,7 @@ class Needed:
 
     hosts: bool
     vms: bool
-    #: Whether the tags of hosts are read with theirs: some name failure domains.
+    #: Whether the tags of hosts are read with theirs: some name failure domains, or who a rule is about.
     tags: bool = False
 
     def __bool__(self) -> bool:
@@ -68,13 +68,19 @@ class Statistics:
 
 
 def needed(
-    clusters: Iterable[Cluster], *, tagged: bool = False, measured: Measured = Measured.FOR_RESERVATION
+    clusters: Iterable[Cluster],
+    *,
+    tagged: bool = False,
+    host_tags: bool = False,
+    measured: Measured = Measured.FOR_RESERVATION,
 ) -> Needed:
     """Say which statistics the enabled rules need; the check of HA reservation needs all.
 
-    It needs the tags of hosts too where those name failure domains (`tagged`).
+    It needs the tags of hosts too where those name failure domains (`tagged`); placement rules that go by
+    them always do (`host_tags`).
     """
-    hosts = vms = tags = False
+    hosts = tags = host_tags
+    vms = False
     for cluster in clusters if measured > Measured.NOTHING else ():
         enabled = [rule for rule in RULES if _is_known_in(rule, cluster)]
         reserves = cluster.ha_reservation and measured >= Measured.FOR_RESERVATION

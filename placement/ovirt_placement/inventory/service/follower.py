@@ -65,6 +65,8 @@ class Follower:
         self._failing_since: float | None = None
         #: The levels on which there are placement keys; may be set between two turns.
         self.key_levels: frozenset[str] = frozenset()
+        #: Whether placement rules go by the tags of hosts; may be set between two turns.
+        self.host_tags = False
         #: Since this moment details must have been read: others are wanted, or events were missed.
         self.details_needed = _NEVER
         self._more_details_at = _NEVER
@@ -106,6 +108,7 @@ class Follower:
             self._failing_since = began
         elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
             self._feed = None
+        self._view.host_tags = self.host_tags
         self._want_details(began)
         for event in self._news(began):
             self._hear(event, began)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection
-from ovirt_placement.inventory.client.keys import levels
+from ovirt_placement.inventory.client.keys import levels, names_host_tags
 from ovirt_placement.inventory.expected import current as expected
 from ovirt_placement.inventory.on_demand.needs import NOTHING, Needs
 from ovirt_placement.inventory.published.protocol import Refresh
@@ -258,7 +258,8 @@ class _Service:
 
     def _turn(self) -> PublicationState:
         follower = self._follower
-        follower.key_levels = levels(self._publisher.keys.records)
+        records = self._publisher.keys.records
+        follower.key_levels, follower.host_tags = levels(records), names_host_tags(records)
         follower.turn()
         snapshot = follower.snapshot() if follower.believable else None
         return PublicationState(snapshot, follower.moments, follower.needs)

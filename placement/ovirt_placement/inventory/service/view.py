@@ -49,6 +49,8 @@ class View:
     def __init__(self, *, tagged: bool = False) -> None:
         """`tagged`: tags of hosts name failure domains."""
         self._tagged = tagged
+        #: Whether placement rules go by the tags of hosts.
+        self.host_tags = False
         self._hosts: Table[Host] = Table()
         self._vms: Table[Vm] = Table()
         self._clusters: Table[_Grouped] = Table()
@@ -75,7 +77,7 @@ class View:
     @property
     def statistics_needed(self) -> Needed:
         clusters = (cluster for cluster, _ in self._clusters.records.values())
-        return needed(clusters, tagged=self._tagged)
+        return needed(clusters, tagged=self._tagged, host_tags=self.host_tags)
 
     @property
     def details_wanted(self) -> Detail:

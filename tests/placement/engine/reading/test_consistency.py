@@ -13,7 +13,15 @@ from ovirt_placement.model import Snapshot, state_file
 from tests.placement.model.test_state_file import full_state, loaded
 
 LISTS = ["data_centers", "hosts", "vms", "networks", "vnic_profiles", "affinity_labels"]
-WHOLE = replace(loaded(full_state()), pending=(), placement_keys=(), frozen_keys=(), sticky_copies=())
+WHOLE = replace(
+    loaded(full_state()),
+    pending=(),
+    placement_keys=(),
+    frozen_keys=(),
+    sticky_copies=(),
+    placement_rules=(),
+    searches=(),
+)
 #: A list, what becomes of it, and the field of its first record that says something else, with what it says.
 CHANGES = [
     *((part, "vanishes", None) for part in (*LISTS, "clusters", "affinity_groups")),

@@ -15,6 +15,8 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.model import FrozenKeys, StickyCopy
 from ovirt_placement.store.keys import Run
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from tests.builders import rule
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.published.key_store import configured_over, key, names, opened, published, soon
 from tests.placement.inventory.running import ended, loaded, polls, running
@@ -109,3 +111,19 @@ def test_keys_are_published_while_the_engine_is_away(
         put_keys(store, [key("A")])
         soon(config, lambda found: names(found) == ["A"])
         ended(service)
+
+
+def test_placement_rules_are_published_at_once_and_by_whom_nobody_publishes(
+    file: Path, config: Config, url: str
+) -> None:
+    first, second = rule("a", "at_most_per_host", most=1), rule("b", "at_most_per_host", "tag:web", most=2)
+    store = RuleStore(url, engine=config.engine.name, patience_seconds=30)
+    store.change(lambda standing: RuleChange(put=(first,)), changed_by="ann")
+    with running(file) as service:
+        assert inventory.snapshot(config=config, max_age=60, deadline=30).placement_rules == (first,)
+        store.change(lambda standing: RuleChange(put=(second,)), changed_by="ann")
+        soon(config, lambda found: found.placement_rules == (first, second))
+        ended(service)
+    alone = inventory.snapshot(config=config, max_age=0, deadline=30)
+    assert alone.placement_rules == (first, second)
+    store.close()

@@ -1,0 +1,67 @@
+"""Placement rules: what is asked of where VMs run that no affinity group of the engine can ask."""
+
+from __future__ import annotations
+
+from ovirt_placement.model.struct import Struct
+
+#: What the id of every placement rule begins with: no id of the engine does.
+ID_PREFIX = "rule:"
+#: What a word begins with that names all VMs or hosts with a tag.
+TAG = "tag:"
+
+
+class RuleDomain(Struct, frozen=True):
+    """Hosts that fail together, as a rule lists them."""
+
+    name: str
+    #: Hosts, by name or id.
+    hosts: tuple[str, ...]
+
+
+class PlacementRule(Struct, frozen=True):
+    """One rule; its kind says which of the fields count, and what they mean (docs/placement-rules.md).
+
+    VMs and hosts stand as they were named: by name or id, `tag:`, `group:` (an affinity group), `label:` (an
+    affinity label) or `search:` (of the engine). Who these are is looked up in each state.
+    """
+
+    #: Its name; an engine has one rule of each name.
+    name: str
+    kind: str
+    #: The cluster whose VMs it is about, by name or id.
+    cluster: str
+    vms: tuple[str, ...] = ()
+    #: The second set of a rule between two.
+    other_vms: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    #: A host tag that begins with one of these is the name of a failure domain of all hosts that have it.
+    domain_tags: tuple[str, ...] = ()
+    domains: tuple[RuleDomain, ...] = ()
+    #: At most so many VMs, vCPUs or MiB.
+    most: int | None = None
+    #: At least so many failure domains.
+    least: int | None = None
+    #: By how many VMs two failure domains may differ.
+    max_skew: int | None = None
+    #: With fewer failure domains than these, some count as empty.
+    min_domains: int | None = None
+    #: What is counted of VMs: `vms`, `vcpus` or `memory_mb`.
+    counted: str = "vms"
+    #: Hard; otherwise it is preferred, the more so the higher its priority.
+    enforcing: bool = True
+    priority: float = 1.0
+    #: Whether it must be satisfied in every state on the way; otherwise in the end.
+    continuous: bool = True
+    enabled: bool = True
+
+    @property
+    def id(self) -> str:
+        """What answers name it by, among affinity groups."""
+        return f"{ID_PREFIX}{self.name}"
+
+
+class FoundBySearch(Struct, frozen=True):
+    """The VMs that a search of the engine found when it was last asked."""
+
+    query: str
+    vms: tuple[str, ...]

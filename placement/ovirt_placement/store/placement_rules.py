@@ -1,0 +1,79 @@
+"""Remembers placement rules, who changed each last, and when, by the database's clock.
+
+What is decided on the rules that stand is written in one transaction. Each writing gives placement keys and
+rules another revision, by which readers know that there are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ovirt_placement.model import PlacementRule
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.key_revisions import revise
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import now, placement_rules
+
+
+class SetRule(msgspec.Struct, frozen=True):
+    """A rule with who changed it last, and when, in seconds since the epoch."""
+
+    rule: PlacementRule
+    changed_by: str
+    changed_at: float
+
+
+class RuleChange(msgspec.Struct, frozen=True):
+    """What is to become of the rules: first some go, by name, then others come, all or none."""
+
+    put: tuple[PlacementRule, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class RuleStore(StoreAccess):
+    """The placement rules of one engine, in a database."""
+
+    def all_rules(self) -> tuple[SetRule, ...]:
+        """List the rules, by name."""
+        with self._transaction() as rows:
+            return set_rules(rows)
+
+    def change(
+        self, decide: Callable[[tuple[PlacementRule, ...]], RuleChange], *, changed_by: str
+    ) -> RuleChange:
+        """Make the change that is decided on the rules as they stand, and return it.
+
+        From the decision until it is written nobody else changes a rule. What the decision raises is passed
+        on, and nothing is changed then. A rule that is put takes the place of the one of its name; one that
+        says the same stays, with who changed it.
+        """
+        with self._transaction() as rows:
+            revise(rows)
+            standing = {found.rule.name: found.rule for found in set_rules(rows)}
+            change = decide(tuple(standing.values()))
+            for name in change.remove:
+                if standing.pop(name, None) is not None:
+                    _remove(rows, name)
+            for rule in change.put:
+                if standing.get(rule.name) == rule:
+                    continue
+                if rule.name in standing:
+                    _remove(rows, rule.name)
+                standing[rule.name] = rule
+                said = {"document": msgspec.to_builtins(rule), "changed_by": changed_by, "changed_at": now()}
+                rows.execute(rows.insert(placement_rules).values(name=rule.name, **said))
+        return change
+
+
+def set_rules(rows: EngineRows) -> tuple[SetRule, ...]:
+    """List the rules of an engine, by name."""
+    found = rows.execute(rows.select(placement_rules).order_by(placement_rules.c.name))
+    return tuple(
+        SetRule(msgspec.convert(row.document, PlacementRule), row.changed_by, row.changed_at) for row in found
+    )
+
+
+def _remove(rows: EngineRows, name: str) -> None:
+    rows.execute(rows.delete(placement_rules).where(placement_rules.c.name == name))
