@@ -11,10 +11,11 @@ class HaReservationWeight:
 
     @answers
     def do_score(self, hosts: list[str], vm: str, args: Properties) -> list[tuple[str, int]]:
-        """Send highly available VMs to the hosts with the fewest of them, in clusters with HA reservation.
+        """Send highly available VMs to hosts of which they use least, in clusters with HA reservation.
 
-        Enable it beside the engine's own weight OptimalForHaReservation. ha_weight_scale_down (1 to 100)
-        makes small differences ties. Nothing is sent to the hosts that ha_failover_hosts names while
+        Enable it beside the engine's own weight OptimalForHaReservation. ha_measure says what counts: the
+        memory and CPUs that they take (resources), or how many they are (vms). ha_weight_scale_down (1 to
+        100) makes small differences ties. Nothing is sent to the hosts that ha_failover_hosts names while
         another will do. ha_failures says how many failed hosts ha-check is to survive.
         """
         return ranked_hosts("HaReservationWeight", hosts, vm, args)
@@ -27,8 +28,9 @@ class HaReservationBalance:
     def do_balance(self, hosts: list[str], args: Properties) -> tuple[str, list[str]]:
         """Spread highly available VMs evenly, then load as the engine's evenly_distributed does.
 
-        A host gives away a highly available VM when it holds over_utilization percent of the even share
-        (default 200). The other parameters are those of OptimalForEvenDistribution. The hosted engine
-        is never moved, and nothing is sent to a dedicated failover host.
+        A host gives away a highly available VM when they use over_utilization percent of the even share
+        (default 200) of it, by ha_measure as in HaReservationWeight. The other parameters are those of
+        OptimalForEvenDistribution. The hosted engine is never moved, and nothing is sent to a dedicated
+        failover host.
         """
         return chosen_move("HaReservationBalance", hosts, args)

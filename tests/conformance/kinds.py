@@ -12,6 +12,7 @@ from ovirt_placement.rules.affinity.unified_groups import unify
 from ovirt_placement.rules.engine_enforcement import order as engine_order
 from ovirt_placement.rules.failover import check
 from ovirt_placement.rules.ha import balance, weight
+from ovirt_placement.rules.ha.usage import Measure
 from ovirt_placement.rules.scheduling.ranking import order
 from ovirt_placement.rules.verdict import Request, Verdict, Weight
 from tests.conformance import placement_keys
@@ -50,9 +51,10 @@ def _weight(rank_hosts: Ranking) -> Judgement:
 
 
 def _parameters(vector: Vector) -> dict[str, str]:
-    """Parameters of the unit that a request carries."""
+    """Parameters of the unit that a request carries: the engine counts VMs."""
     scale_down = vector.request.get("scale_down")
-    return {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+    scaled = {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+    return {"ha_measure": "vms", **scaled}
 
 
 def _ha_balance(vector: Vector) -> str | None:
@@ -64,6 +66,7 @@ def _ha_balance(vector: Vector) -> str | None:
         cluster,
         tuple(vector.request.get("candidate_hosts", up)),
         vector.request.get("over_utilization") or balance.OVER_UTILIZATION,
+        Measure.VMS,
     )
     admissible = vector.right_answer["admissible"]
     if move is None:

@@ -78,4 +78,5 @@ def _can_be_asked(vector: Vector) -> bool:
 
 def _properties(vector: Vector) -> dict[str, str]:
     scale_down = vector.request.get("scale_down")
-    return {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+    scaled = {} if scale_down is None else {"ha_weight_scale_down": str(scale_down)}
+    return {"ha_measure": "vms", **scaled}

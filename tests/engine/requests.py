@@ -48,6 +48,8 @@ def placing_one(random: Random, state: State) -> dict[str, Any] | None:
     for name in ("ScaleDown", "ha_weight_scale_down"):
         for cluster in state["clusters"]:
             cluster.setdefault("scheduling_properties", {}).update({name: scale} if scale else {})
+    for cluster in state["clusters"]:
+        cluster.setdefault("scheduling_properties", {})["ha_measure"] = "vms"
     asked = placing(random, state)
     return asked and {**asked, "vms": asked["vms"][:1]}
 

@@ -18,6 +18,7 @@ WEIGHTS = tuple(name for name, rule in UNITS.items() if rule.kind is UnitKind.WE
 
 _PARAMETERS = {
     "affinity_missing_unit": st.sampled_from(["report", "reject"]),
+    "ha_measure": st.sampled_from(["resources", "vms"]),
     "ha_weight_scale_down": st.sampled_from(["1", "7", "100"]),
     "placement_final": st.sampled_from(["-10", "5"]),
     "placement_tie": st.just("engine"),

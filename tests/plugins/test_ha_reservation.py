@@ -76,7 +76,7 @@ def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
         )
     )
     assert balanced(served, HOSTS) == [vm_id(0), ["h2", "h3"]]
-    assert balanced(served, HOSTS, over_utilization="300") == [vm_id(9), ["h2", "h3"]]
+    assert balanced(served, HOSTS, over_utilization="301") == [vm_id(9), ["h2", "h3"]]
     publisher.publish(snapshot(RESERVING, *map(host, HOSTS), crowd[0]))
     assert balanced(served, HOSTS) == ["", []]
     assert balanced(served, ["unknown"]) == ["", []]
@@ -104,7 +104,7 @@ def test_host_must_stay_overloaded_for_the_minutes_set(served: tuple[Publisher, 
 def test_parameters_reach_the_policy_editor(served: tuple[Publisher, ServerProxy]) -> None:
     _, proxy = served
     found: Any = proxy.discover()
-    assert found["scores"]["HaReservationWeight"][1].startswith("ha_weight_scale_down=")
+    assert "ha_measure=(resources|vms);ha_weight_scale_down=" in found["scores"]["HaReservationWeight"][1]
     names = [part.partition("=")[0] for part in found["balance"]["HaReservationBalance"][1].split(";")]
-    assert len(names) == 6
-    assert all(name.startswith("ha_balance_") for name in names)
+    assert len(names) == 7
+    assert all(name == "ha_measure" or name.startswith("ha_balance_") for name in names)

@@ -9,6 +9,7 @@ from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import host_name
 from ovirt_placement.rules.ha import balance as ha
 from ovirt_placement.rules.ha import balance_policy
+from ovirt_placement.rules.ha.usage import Measure, measure_of
 from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import LoadLimits, limits_of
 from ovirt_placement.rules.parameters import decimal_number, whole_number
@@ -39,11 +40,7 @@ class Balance:
         host, limits = snapshot.host_by_id[vm.host or ""], self._limits
         name = host_name(host.id, snapshot)
         if self._for_ha(snapshot, vm, hosts):
-            spread = ha.spread(snapshot, vm.cluster, hosts, self._over)
-            return (
-                f"host {name} has {spread.counts[host.id]} highly available VMs; its even share is"
-                f" {spread.share}, and from {spread.threshold} on it has too many"
-            )
+            return _crowded(ha.spread(snapshot, vm.cluster, hosts, self._over, self._measure), host.id, name)
         if host.id in even_distribution.overloaded(snapshot, hosts, limits):
             return (
                 f"host {name} uses {host.cpu_percent or 0:.0f} % of its CPU, and is overloaded from"
@@ -63,6 +60,10 @@ class Balance:
         return whole_number(self.parameters, "ha_balance_over_utilization", ha.OVER_UTILIZATION)
 
     @property
+    def _measure(self) -> Measure:
+        return measure_of(self.parameters)
+
+    @property
     def _limits(self) -> LoadLimits:
         if self.unit == _OURS:
             return limits_of(self.parameters)
@@ -79,8 +80,25 @@ class Balance:
         )
 
     def _for_ha(self, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> bool:
-        move = ha.balance(snapshot, vm.cluster, hosts, self._over) if self.unit == _OURS else None
+        if self.unit != _OURS:
+            return False
+        move = ha.balance(snapshot, vm.cluster, hosts, self._over, self._measure)
         return move is not None and move.vm == vm.id
+
+
+def _crowded(spread: ha.Spread, host: str, name: str) -> str:
+    """Why a host gives highly available VMs away."""
+    now, share, threshold = spread.used[host], spread.share, spread.threshold
+    if spread.measure is Measure.VMS:
+        return (
+            f"host {name} has {now} highly available VMs; its even share is {share}, and from {threshold}"
+            " on it has too many"
+        )
+    return (
+        f"highly available VMs take {100 * float(now):.1f} % of the memory and CPUs of host {name} on"
+        f" average; its even share is {100 * float(share):.1f} %, and from {100 * float(threshold):.1f} % on"
+        " it has too much"
+    )
 
 
 def balance_of(cluster: Cluster) -> Balance | None:

@@ -149,7 +149,9 @@ def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
     assert {one[3] for one in ways(found)} == {Actor.BALANCE, Actor.ENFORCER}
     assert found.loop is not None
     assert found.loop.groups == ("near",)
-    assert "4 highly available VMs" in found.loop.migrations[0].because
+    assert "highly available VMs take 15.6 % of the memory and CPUs of host h1" in (
+        found.loop.migrations[0].because
+    )
 
 
 def test_nobody_spreads_them_where_the_policy_has_another_balance() -> None:

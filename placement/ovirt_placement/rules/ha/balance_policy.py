@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.ha import balance as ha
+from ovirt_placement.rules.ha.usage import PARAMETER, Measure, added, measure_of
 from ovirt_placement.rules.load import even_distribution
 from ovirt_placement.rules.load.even_distribution import limits_of
 from ovirt_placement.rules.parameters import whole_number
@@ -20,13 +21,16 @@ def balance(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
     if cluster is None:
         return None
     over = whole_number(parameters, "ha_balance_over_utilization", ha.OVER_UTILIZATION)
-    reserving = snapshot.cluster_by_id[cluster].ha_reservation
-    spread = ha.spread(snapshot, cluster, hosts, over)
+    reserving, measure = snapshot.cluster_by_id[cluster].ha_reservation, measure_of(parameters)
+    spread = ha.spread(snapshot, cluster, hosts, over, measure)
 
     def permits(vm: Vm, host: str) -> bool:
-        return not (reserving and vm.ha) or spread.counts[host] + 1 < max(spread.threshold, spread.share + 1)
+        if not (reserving and vm.ha):
+            return True
+        more = added(snapshot, vm, host, measure)
+        return spread.used[host] + more < max(spread.threshold, spread.share + more)
 
-    return ha.balance(snapshot, cluster, hosts, over) or even_distribution.balance(
+    return ha.balance(snapshot, cluster, hosts, over, measure) or even_distribution.balance(
         snapshot, cluster, hosts, limits_of(parameters), _busy(snapshot, request), permits
     )
 
@@ -48,6 +52,7 @@ RULE = Rule(
     kind=UnitKind.BALANCE,
     twins=("None", "OptimalForEvenDistribution"),
     parameters=(
+        f"{PARAMETER}=({'|'.join(Measure)});"
         "ha_balance_over_utilization=[1-9][0-9]{0,3};"
         "ha_balance_high_utilization=[5-9][0-9];"
         "ha_balance_cpu_over_commit_duration_minutes=[1-9][0-9]*;"

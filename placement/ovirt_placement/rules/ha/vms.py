@@ -8,27 +8,30 @@ from collections.abc import Mapping, Sequence
 from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Snapshot
 
+#: Ids of a cluster and of a host.
+Place = tuple[str, str]
+
 
 @continued
-def ha_vms_of(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[tuple[str, str], Sequence[str]]:
+def ha_vms_of(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[Place, Sequence[str]]:
     """Ids of highly available VMs by cluster and host; one on its way counts where it is going (HA2)."""
     if earlier is None:
-        found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        found: defaultdict[Place, list[str]] = defaultdict(list)
         for vm in snapshot.vms:
             if vm.ha:
-                for place in _places(snapshot, vm.id):
+                for place in places(snapshot, vm.id):
                     found[place].append(vm.id)
         return dict(found)
     exchanged = dict(ha_vms_of(earlier.snapshot))
     for name in sorted(earlier.differing(snapshot)):
-        for place in _places(earlier.snapshot, name):
+        for place in places(earlier.snapshot, name):
             exchanged[place] = [one for one in exchanged[place] if one != name]
-        for place in _places(snapshot, name):
+        for place in places(snapshot, name):
             exchanged[place] = [*exchanged.get(place, ()), name]
     return exchanged
 
 
-def _places(snapshot: Snapshot, name: str) -> Sequence[tuple[str, str]]:
+def places(snapshot: Snapshot, name: str) -> Sequence[Place]:
     """Cluster and host of a highly available VM; several hosts, if it is on its way to several."""
     vm = snapshot.vm_by_id.get(name)
     if vm is None or not vm.ha:
