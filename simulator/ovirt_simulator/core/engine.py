@@ -25,6 +25,7 @@ from .device_commands import DeviceCommands
 from .directory_commands import DirectoryCommands
 from .disk_commands import DiskCommands
 from .disk_moves import DiskMoves
+from .draining import Draining
 from .event_commands import EventCommands
 from .faults import Faults
 from .fence_commands import FenceCommands
@@ -98,7 +99,7 @@ class Engine:
         self.roles = RoleCommands(backend)
         self.directory = DirectoryCommands(backend)
         self.tags = TagCommands(backend)
-        maintenance = Maintenance(backend, migrations, scheduler, outages)
+        maintenance = Maintenance(backend, Draining(backend, migrations, scheduler), outages)
         self.hosts = HostCommands(backend, maintenance, outages)
         self.installation = HostInstallation(backend, maintenance)
         self.host_upgrades = HostUpgrades(backend, self.hosts, maintenance)

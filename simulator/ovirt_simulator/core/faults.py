@@ -1,4 +1,4 @@
-"""What goes wrong on demand: migrations that fail, hang, crawl or are refused."""
+"""What goes wrong on demand: migrations that fail, hang, crawl or are refused, and upgrades of hosts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,21 @@ class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
     refuse: bool = False
 
 
+class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to an upgrade of a host that is being installed now."""
+
+    #: The installation fails; the host stays, and its status is install_failed.
+    fail: bool = False
+    #: The host does not come back from its restart until somebody lets it recover.
+    stay_away: bool = False
+
+
 class Faults:
-    """The faults to come. Each is used up by the first migration that it fits."""
+    """The faults to come. Each is used up by the first migration or upgrade that it fits."""
 
     def __init__(self) -> None:
         self._migrations: list[tuple[str | None, MigrationFault]] = []
+        self._upgrades: list[tuple[str | None, UpgradeFault]] = []
 
     def next_migrations(self, fault: MigrationFault, *, count: int = 1, vm_id: str | None = None) -> None:
         """Let the next migrations (of this VM, if one is named) go wrong."""
@@ -31,6 +41,19 @@ class Faults:
     def clear(self) -> None:
         """Forget all faults that have not come yet."""
         self._migrations.clear()
+        self._upgrades.clear()
+
+    def next_upgrades(self, fault: UpgradeFault, *, count: int = 1, host_id: str | None = None) -> None:
+        """Let the next upgrades (of this host, if one is named) go wrong."""
+        self._upgrades.extend([(host_id, fault)] * count)
+
+    def take_upgrade(self, host_id: str) -> UpgradeFault:
+        """Give the fault that an upgrade of this host meets; a harmless one if none waits."""
+        for index, (wanted, fault) in enumerate(self._upgrades):
+            if wanted in (None, host_id):
+                del self._upgrades[index]
+                return fault
+        return UpgradeFault()
 
     def take_migration(self, vm_id: str) -> MigrationFault:
         """Give the fault that a migration of this VM meets; a harmless one if none waits."""

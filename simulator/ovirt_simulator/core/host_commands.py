@@ -12,7 +12,16 @@ from .maintenance import Maintenance
 from .outages import Outages
 from .rejections import existing
 
-_CAN_LEAVE = {"up", "non_operational", "error"}
+_CAN_LEAVE = {
+    "up",
+    "non_responsive",
+    "error",
+    "preparing_for_maintenance",
+    "down",
+    "non_operational",
+    "install_failed",
+}
+_WITHOUT_VMS = {"non_responsive", "down"}
 _CAN_GO = {"maintenance", "non_responsive", "down", "install_failed", "non_operational"}
 _CAN_COME = {"maintenance", "preparing_for_maintenance", "non_operational", "non_responsive", "error", "down"}
 
@@ -27,23 +36,25 @@ class HostCommands:
         self._outages = outages
 
     def deactivate(self, host_id: str, *, reason: str = "", caller: Caller = ADMIN) -> Job:
-        """Put the host into maintenance: its VMs migrate away first."""
+        """Put the host into maintenance: its VMs migrate away first. One that prepares is drained again."""
         with self._backend.lock:
-            host = self._host(host_id, "maintenance")
-            if host.status in {"maintenance", "preparing_for_maintenance"}:
-                raise refusals.host_in_maintenance()
-            immovable = [vm.name for vm in self._state.vms_on(host_id) if not vm.migratable]
-            if immovable:
-                raise refusals.host_has_immovable_vms(immovable)
-            if host.status not in _CAN_LEAVE and self._state.vms_on(host_id):
-                raise refusals.host_not_operational()
-            code = EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON
-            if reason:
-                code = EventCode.USER_VDS_MAINTENANCE
-            self._backend.audit_log.log(code, caller, host=host, words={"reason": reason})
+            host = self.check_deactivation(host_id, internal=False)
             job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
-            self._maintenance.begin(host_id, job, caller)
+            self._maintenance.begin(host_id, job, caller, reason=reason)
             return job
+
+    def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
+        """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
+        host = self._host(host_id, "maintenance")
+        vms = self._state.vms_on(host_id)
+        if host.status not in _CAN_LEAVE:
+            raise refusals.host_in_maintenance()
+        immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
+        if staying := [vm.name for vm in vms if vm.affinity in immovable]:
+            raise refusals.host_has_immovable_vms(staying)
+        if host.status in _WITHOUT_VMS and vms:
+            raise refusals.host_not_operational()
+        return host
 
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Bring the host up from maintenance or trouble."""

@@ -72,17 +72,27 @@ class HostUpgrades:
                 raise host_refusals.no_updates()
             self._log(EventCode.HOST_UPGRADE_STARTED, host_id, caller)
             job = self._backend.jobs.start(f"Upgrading Host {host.name}", caller)
-            if host.status != "maintenance":
-                try:
-                    self._hosts.deactivate(host_id, caller=caller)
-                except Rejected:
-                    self._fail(host_id, job, caller)
-                    return job
-            self._look(
-                host_id,
-                _Upgrade(activate=host.status != "maintenance", reboot=reboot, job=job, caller=caller),
-            )
+            activate = host.status != "maintenance"
+            upgrade = _Upgrade(activate=activate, reboot=reboot, job=job, caller=caller)
+            if activate and not self._drain(host_id, upgrade):
+                self._fail(host_id, job, caller)
+            else:
+                self._look(host_id, upgrade)
             return job
+
+    def _drain(self, host_id: str, upgrade: _Upgrade) -> bool:
+        """Empty the host by the engine's own order; one whose VMs cannot all go works on."""
+
+        def give_up() -> None:
+            self._maintenance.activate(host_id, upgrade.job)
+
+        try:
+            host = self._hosts.check_deactivation(host_id, internal=True)
+        except Rejected:
+            return False
+        job = self._backend.jobs.start(f"Moving Host(s) {host.name} to Maintenance", upgrade.caller)
+        self._maintenance.begin(host_id, job, upgrade.caller, internal=True, failed=give_up)
+        return True
 
     def _look(self, host_id: str, upgrade: _Upgrade) -> None:
         """Wait until the host is empty; what comes between ends the upgrade."""
@@ -102,19 +112,34 @@ class HostUpgrades:
         if host is None or host.status != "installing":
             self._fail(host_id, upgrade.job, upgrade.caller)
             return
+        fault = self._backend.faults.take_upgrade(host_id)
+        if fault.fail:
+            self._change(host_id, status="install_failed")
+            self._fail(host_id, upgrade.job, upgrade.caller)
+            return
         self._change(host_id, update_available=False, updates_offered=False)
-        code = EventCode.HOST_UPGRADE_FINISHED
-        if upgrade.reboot:
-            code = EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED
-            self._change(host_id, status="reboot")
-        self._log(code, host_id, SYSTEM)
-        boot = self._backend.settings.host_boot_seconds if upgrade.reboot else 0.0
-        self._backend.after(boot, lambda: self._booted(host_id, upgrade))
+        if not upgrade.reboot:
+            self._log(EventCode.HOST_UPGRADE_FINISHED, host_id, SYSTEM)
+            self._booted(host_id, upgrade)
+            return
+        self._change(host_id, status="reboot")
+        self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, host_id, SYSTEM)
+        self._log(EventCode.SYSTEM_SSH_HOST_RESTART, host_id, SYSTEM)
+        settings = self._backend.settings
+        seconds = settings.host_boot_seconds
+        if fault.stay_away:
+            self._backend.failed_hosts.add(host_id)
+            seconds = settings.host_reboot_timeout_seconds
+        self._backend.after(seconds, lambda: self._booted(host_id, upgrade))
 
     def _booted(self, host_id: str, upgrade: _Upgrade) -> None:
         host = self._state.hosts.get(host_id)
         if host is None or host.status not in {"installing", "reboot"}:
             self._backend.jobs.end(upgrade.job, "aborted")
+        elif host_id in self._backend.failed_hosts:
+            self._log(EventCode.VDS_FAILURE, host_id, SYSTEM)
+            self._change(host_id, status="non_responsive")
+            self._backend.jobs.end(upgrade.job, "failed")
         elif upgrade.activate:
             self._maintenance.activate(host_id, upgrade.job)
         else:

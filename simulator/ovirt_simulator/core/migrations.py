@@ -83,6 +83,10 @@ class Migrations:
         self._log(EventCode.VM_CANCEL_MIGRATION, migration, caller)
         self._settle(migration)
 
+    def withdraw(self, migration: Migration) -> None:
+        """Cancel a migration as the engine itself does it: no event tells of it."""
+        self._settle(migration)
+
     def of_host(self, host_id: str) -> tuple[Migration, ...]:
         """Give the migrations from and to the host."""
         return tuple(m for m in self._under_way.values() if host_id in (m.source, m.target))

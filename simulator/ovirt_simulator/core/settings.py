@@ -38,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: How long a new host installs, and how long it takes to come up from there.
     host_installation_seconds: float = 10.0
     host_boot_seconds: float = 5.0
+    #: For so long the engine waits for a host that it has restarted.
+    host_reboot_timeout_seconds: float = 600.0
     #: How much earlier an event may be logged than the state it speaks of shows: up to this, at random.
     state_lag_seconds: float = 0.5
     #: How probably an event shows later than its successors, and by how much at most.

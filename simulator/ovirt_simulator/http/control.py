@@ -7,7 +7,8 @@ POST   /hosts/ID/recover       ... and comes back
 POST   /hosts/ID/updates       there are updates for the host
 POST   /vms/ID/crash           the VM dies
 POST   /migrations/faults      {"fail": true} or hang, refuse, slow; with "count" and "vm": the next ones
-DELETE /migrations/faults      migrations go well again
+DELETE /migrations/faults      migrations and upgrades go well again
+POST   /upgrades/faults        {"fail": true} or stay_away; with "count" and "host": the next upgrades
 GET    /disturbances           what waits to happen to requests
 POST   /disturbances           {"method": "POST", "path": "/migrate", "drop": "answer"}; see Disturbance
 DELETE /disturbances           nothing goes wrong any more
@@ -27,7 +28,7 @@ from werkzeug.routing import Map, Rule
 
 from ovirt_placement.model import state_file
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.faults import MigrationFault
+from ovirt_simulator.core.faults import MigrationFault, UpgradeFault
 from ovirt_simulator.core.rejections import Rejected
 from ovirt_simulator.http.answers import JSON
 from ovirt_simulator.http.disturbances import Disturbance, Disturbances
@@ -52,6 +53,15 @@ class MigrationFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refuse: bool = False
     count: int = 1
     vm: str | None = None
+
+
+class UpgradeFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the next `count` upgrades (of a host, by id) meet; see `UpgradeFault`."""
+
+    fail: bool = False
+    stay_away: bool = False
+    count: int = 1
+    host: str | None = None
 
 
 class Control:
@@ -116,6 +126,7 @@ class EngineControl(Control):
             Rule("/hosts/<host_id>/updates", endpoint=self._offer_updates, methods=["POST"]),
             Rule("/vms/<vm_id>/crash", endpoint=self._crash, methods=["POST"]),
             Rule("/migrations/faults", endpoint=self._fail_migrations, methods=["POST"]),
+            Rule("/upgrades/faults", endpoint=self._fail_upgrades, methods=["POST"]),
             Rule("/migrations/faults", endpoint=self._clear_migration_faults, methods=["DELETE"]),
         )
         self._engine = engine
@@ -147,6 +158,12 @@ class EngineControl(Control):
         asked = _read(request, MigrationFaults)
         fault = MigrationFault(fail=asked.fail, hang=asked.hang, slow=asked.slow, refuse=asked.refuse)
         self._engine.faults.next_migrations(fault, count=asked.count, vm_id=asked.vm)
+        return _json({})
+
+    def _fail_upgrades(self, request: Request) -> Response:
+        asked = _read(request, UpgradeFaults)
+        fault = UpgradeFault(fail=asked.fail, stay_away=asked.stay_away)
+        self._engine.faults.next_upgrades(fault, count=asked.count, host_id=asked.host)
         return _json({})
 
     def _clear_migration_faults(self, _: Request) -> Response:

@@ -103,6 +103,8 @@ class Scheduler:
         if not hosts:
             raise refusals.no_hosts()
         enabled = {entry.unit for entry in self._policy(self._cluster(request)).filters}
+        if request.without_vm_affinity:
+            enabled.discard(built_in.VM_AFFINITY_FILTER)
         vms = request.vms(snapshot)
         found: list[tuple[str, str, str]] = []
         overloaded = cpu_overloaded(self._backend.state, self._backend.now)

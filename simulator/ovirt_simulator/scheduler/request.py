@@ -17,6 +17,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     whitelist: frozenset[str] = frozenset()
     #: The id of the cluster whose hosts are in question; None for that of the first VM.
     cluster: str | None = None
+    #: The engine's ignoreHardVmToVmAffinity: the filter of rules between VMs is not asked.
+    without_vm_affinity: bool = False
 
     def vms(self, snapshot: Snapshot) -> tuple[Vm, ...]:
         return tuple(snapshot.vm_by_id[vm_id] for vm_id in self.vm_ids)

@@ -6,7 +6,7 @@ import pytest
 
 from ovirt_simulator.core.faults import MigrationFault
 from ovirt_simulator.core.rejections import NotFound
-from tests.builders import APART, TOGETHER, group, host, vm
+from tests.builders import TOGETHER, group, host, vm
 from tests.simulator.core import engines
 
 
@@ -20,8 +20,8 @@ def test_maintenance_drains_the_host_first() -> None:
     engine.advance(30)
     assert engines.host(engine, "h1").status == "maintenance"
     assert [engines.where(engine, v) for v in "ab"] == [("up", "h2"), ("up", "h2")]
-    assert engines.codes(engine) == [600, 67, 67, 63, 63, 15]
-    started = engine.queries.events()[-2]
+    assert engines.codes(engine) == [67, 67, 600, 63, 63]
+    started = engine.queries.events()[-1]
     assert started.description == (
         "Migration initiated by system (VM: a, Source: h1, Destination: h2,"
         " Reason: Host preparing for maintenance)."
@@ -46,15 +46,16 @@ def test_hard_positive_groups_leave_together() -> None:
 
 
 def test_a_vm_that_finds_no_place_holds_the_host_until_it_does() -> None:
-    engine = engines.engine(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b"))
+    engine = engines.engine(host("h1"), host("h2", free_mb=100), vm("a", "h1"), vm("b", "h2"))
     engine.hosts.deactivate("h1")
     engine.advance(20)
     assert engines.host(engine, "h1").status == "preparing_for_maintenance"
-    assert engines.codes(engine) == [620, 602]
+    assert engines.codes(engine) == [602]
     engine.vms.stop("b")
     engine.advance(60)
     assert engines.host(engine, "h1").status == "maintenance"
     assert engines.where(engine, "a") == ("up", "h2")
+    assert engines.codes(engine) == [602, 33, 61, 67, 15, 63]
 
 
 def test_maintenance_is_refused() -> None:

@@ -11,6 +11,7 @@ class HostEvents:
     VDS_RECOVER = EventType(14, "normal", "Host {host} is rebooting.")
     VDS_MAINTENANCE = EventType(15, "normal", "Host {host} was switched to Maintenance Mode.")
     VDS_ACTIVATE = EventType(16, "normal", "Activation of host {host} initiated by {user}.")
+    VDS_MAINTENANCE_FAILED = EventType(17, "error", "Failed to switch Host {host} to Maintenance mode.")
     USER_ADD_VDS = EventType(42, "normal", "Host {host} was added by {user}.")
     USER_UPDATE_VDS = EventType(43, "normal", "Host {host} configuration was updated by {user}.")
     USER_REMOVE_VDS = EventType(44, "normal", "Host {host} was removed by {user}.")
@@ -22,6 +23,7 @@ class HostEvents:
         "normal",
         "Ansible host-deploy playbook execution has started on host {host}.",
     )
+    SYSTEM_SSH_HOST_RESTART = EventType(197, "normal", "Host {host} was restarted using SSH by the engine.")
     USER_VDS_MAINTENANCE = EventType(
         600,
         "normal",
@@ -55,6 +57,11 @@ class HostEvents:
         888,
         "normal",
         "Upgrade was successful and host {host} will be rebooted.",
+    )
+    HOST_AVAILABLE_UPDATES_FAILED = EventType(
+        839,
+        "error",
+        "Failed to check for available updates on host {host} with message '{message}'.",
     )
     VDS_ALERT_FENCE_IS_NOT_CONFIGURED = EventType(
         9000,
