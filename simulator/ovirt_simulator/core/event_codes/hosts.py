@@ -58,11 +58,6 @@ class HostEvents:
         "normal",
         "Upgrade was successful and host {host} will be rebooted.",
     )
-    HOST_AVAILABLE_UPDATES_FAILED = EventType(
-        839,
-        "error",
-        "Failed to check for available updates on host {host} with message '{message}'.",
-    )
     VDS_ALERT_FENCE_IS_NOT_CONFIGURED = EventType(
         9000,
         "alert",
