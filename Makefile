@@ -15,7 +15,7 @@ PYTEST_ARGS ?= -n 3 --dist loadgroup
 # The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
 # nothing in FIPS mode: it did not run there.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
-ON_THE_STORE := tests/placement/store tests/enforcer/leaders tests/enforcer/migrating/crash
+ON_THE_STORE := tests/placement/store tests/enforcer/leaders tests/enforcer/actions/migrate_vm/crash
 ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expected tests/placement/store \
     tests/proxy/contract tests/integration/test_demo.py
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.

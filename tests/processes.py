@@ -27,7 +27,7 @@ PROCESSES.set_forkserver_preload(
         "ovirt_scheduler_proxy.cli",
         "ovirt_simulator.cli",
         "sqlalchemy.dialects.sqlite",
-        "tests.enforcer.migrating.crash.launcher",
+        "tests.enforcer.actions.migrate_vm.crash.launcher",
         "tests.faults.launcher",
     ]
 )

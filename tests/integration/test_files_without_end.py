@@ -12,7 +12,7 @@ import pytest
 import ovirt_enforcer.cli.main
 import ovirt_placement.cli.main
 from tests.builders import TOGETHER, group, host, snapshot, vm
-from tests.enforcer.migrating import bench as benches
+from tests.enforcer.actions.migrate_vm import bench as benches
 
 #: Much less than the machine has, and enough for whatever a file may rightly hold.
 MEMORY = 6 * 2**30

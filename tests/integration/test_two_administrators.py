@@ -21,8 +21,8 @@ from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import IntentState
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.enforcer.migrating import bench as benches
-from tests.enforcer.migrating.bench import Bench, Settings
+from tests.enforcer.actions.migrate_vm import bench as benches
+from tests.enforcer.actions.migrate_vm.bench import Bench, Settings
 
 PAIRS = ("a", "b", "c")
 MOST_WORDS = 8

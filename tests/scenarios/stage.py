@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 import sqlalchemy
 
+from ovirt_enforcer.actions.migrate_vm.executor import Executor
+from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.leading import Leader
 from ovirt_enforcer.service.metrics import EnforcerMetrics

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ovirt_enforcer import configured
+from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS, Backoff
+from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.cli.current_gates import current_gates
 from ovirt_enforcer.cli.question import Asked
-from ovirt_enforcer.migrating.backoff import REACH_SECONDS, Backoff
-from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.cli import question, store

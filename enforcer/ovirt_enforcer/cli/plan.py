@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable
 
 from ovirt_enforcer import configured
+from ovirt_enforcer.actions.migrate_vm.held_back import with_held_back
 from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_repair, add_state
 from ovirt_enforcer.cli.asking import asked
 from ovirt_enforcer.cli.question import Asked
-from ovirt_enforcer.migrating.held_back import with_held_back
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans.records import plans_record
 from ovirt_placement.answers.plans.text import text

@@ -10,12 +10,12 @@ from multiprocessing.connection import wait
 from typing import Final
 
 from ovirt_enforcer import audit
+from ovirt_enforcer.actions.migrate_vm.executor import Executor
+from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
 from ovirt_enforcer.ha_monitor.ha_watch import HaMonitor, WatchLimits
 from ovirt_enforcer.ha_monitor.ledger import Ledger
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
-from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.notifications.notifications import notifications_of
 from ovirt_enforcer.placement_key_records.keeper import KeyRecorder
 from ovirt_enforcer.placement_key_records.memberships import MembershipKeeper

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
+from ovirt_enforcer.actions.migrate_vm.backoff import REACH_SECONDS
+from ovirt_enforcer.actions.migrate_vm.restless import Movements
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.migrating.backoff import REACH_SECONDS
-from ovirt_enforcer.migrating.restless import Movements
 from ovirt_enforcer.retry_state import RetryState
 from ovirt_enforcer.service import triggers
 from ovirt_enforcer.service.cluster import ClusterWork

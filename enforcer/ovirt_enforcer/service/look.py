@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ovirt_enforcer import configured
+from ovirt_enforcer.actions.migrate_vm import restless
+from ovirt_enforcer.actions.migrate_vm.backoff import Backoff
+from ovirt_enforcer.actions.migrate_vm.projection import Projection, projected
+from ovirt_enforcer.actions.migrate_vm.restless import Restless
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.migrating import restless
-from ovirt_enforcer.migrating.backoff import Backoff
-from ovirt_enforcer.migrating.projection import Projection, projected
-from ovirt_enforcer.migrating.restless import Restless
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import PlanQuestion
 from ovirt_enforcer.settings import EnforcerSettings

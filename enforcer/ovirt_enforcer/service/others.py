@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from ovirt_enforcer.migrating.origin import Origins
-from ovirt_enforcer.migrating.restless import Restless
+from ovirt_enforcer.actions.migrate_vm.origin import Origins
+from ovirt_enforcer.actions.migrate_vm.restless import Restless
 from ovirt_enforcer.service.look import Look
 from ovirt_placement.model.names import vm_name
 from ovirt_placement.planning.plan import Plan

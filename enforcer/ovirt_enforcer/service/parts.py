@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ovirt_enforcer.actions.migrate_vm.executor import Executor
+from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.gates.memory import Memory
-from ovirt_enforcer.migrating.executor import Executor
-from ovirt_enforcer.migrating.origin import Origins
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.planners import Planners
 from ovirt_enforcer.service.recording import Recorder

@@ -12,8 +12,8 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
+from ovirt_enforcer.actions.migrate_vm.held_back import with_held_back
 from ovirt_enforcer.ha_monitor import judging
-from ovirt_enforcer.migrating.held_back import with_held_back
 from ovirt_enforcer.policy_simulation import report
 from ovirt_enforcer.policy_simulation.simulation import simulate
 from ovirt_enforcer.subprocess_call import Call, CallFailed, preload

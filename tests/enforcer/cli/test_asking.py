@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ovirt_enforcer.cli.asking_engine import of_engine
 from ovirt_simulator.core.faults import MigrationFault
-from tests.enforcer.migrating.bench import bench
+from tests.enforcer.actions.migrate_vm.bench import bench
 
 
 def test_a_target_that_was_refused_is_left_out_with_the_reason(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ import pytest
 
 import ovirt_enforcer
 from ovirt_enforcer import gates as room
+from ovirt_enforcer.actions.migrate_vm.executor import MigrationTask
 from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
 from ovirt_enforcer.gates.catalogue import GATES
 from ovirt_enforcer.gates.gate import Gate
 from ovirt_enforcer.gates.remembered import Remembered
-from ovirt_enforcer.migrating.executor import MigrationTask
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.intents import IntentState
 from tests.builders import CLUSTER, cluster, host, snapshot, vm

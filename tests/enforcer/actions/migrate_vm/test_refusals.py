@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.migrating import refusals
-from ovirt_enforcer.migrating.fingerprint import digest
+from ovirt_enforcer.actions.migrate_vm import refusals
+from ovirt_enforcer.actions.migrate_vm.fingerprint import digest
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import connect

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.migrating import flapping
-from ovirt_enforcer.migrating.fingerprint import digest
+from ovirt_enforcer.actions.migrate_vm import flapping
+from ovirt_enforcer.actions.migrate_vm.fingerprint import digest
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent, IntentState

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from ovirt_enforcer.migrating import flapping, refusals
-from ovirt_enforcer.migrating.flapping import Undone
-from ovirt_enforcer.migrating.origin import Origins
+from ovirt_enforcer.actions.migrate_vm import flapping, refusals
+from ovirt_enforcer.actions.migrate_vm.flapping import Undone
+from ovirt_enforcer.actions.migrate_vm.origin import Origins
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
-from ovirt_enforcer.migrating.fitting_steps import broken_groups, fitting_steps
+from ovirt_enforcer.actions.migrate_vm.fitting_steps import broken_groups, fitting_steps
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.store.intents import Intent, IntentState

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.migrating.executor import Executor
+from ovirt_enforcer.actions.migrate_vm.executor import Executor
 from ovirt_placement.engine.writing.migration import migrate
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.causes import Cause
@@ -18,8 +18,8 @@ from ovirt_service.errors import UserError
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER
-from tests.enforcer.migrating import bench as benches
-from tests.enforcer.migrating.bench import STATE, Bench
+from tests.enforcer.actions.migrate_vm import bench as benches
+from tests.enforcer.actions.migrate_vm.bench import STATE, Bench
 from tests.stored import prepared
 
 HOUR = 3600.0

@@ -19,7 +19,7 @@ from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
-from tests.enforcer.migrating.crash import launcher
+from tests.enforcer.actions.migrate_vm.crash import launcher
 from tests.placement.databases import database
 from tests.processes import PROCESSES
 from tests.stored import put_keys

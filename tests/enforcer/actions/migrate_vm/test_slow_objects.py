@@ -13,8 +13,8 @@ from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.store.intents import IntentState
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.enforcer.migrating import bench as benches
-from tests.enforcer.migrating.bench import Bench
+from tests.enforcer.actions.migrate_vm import bench as benches
+from tests.enforcer.actions.migrate_vm.bench import Bench
 
 #: Much longer than all that a test does; a test that ends does not wait for it.
 LONG = 300.0

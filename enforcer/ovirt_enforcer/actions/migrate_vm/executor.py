@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from ovirt_enforcer.actions.migrate_vm.fingerprint import digest
+from ovirt_enforcer.actions.migrate_vm.following import Following
+from ovirt_enforcer.actions.migrate_vm.refusals import cause_of
+from ovirt_enforcer.actions.migrate_vm.transitions import Transitions
 from ovirt_enforcer.gates.admission import Admitted
-from ovirt_enforcer.migrating.fingerprint import digest
-from ovirt_enforcer.migrating.following import Following
-from ovirt_enforcer.migrating.refusals import cause_of
-from ovirt_enforcer.migrating.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import (
     EngineAway,

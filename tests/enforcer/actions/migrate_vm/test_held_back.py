@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_enforcer.migrating.held_back import with_held_back
+from ovirt_enforcer.actions.migrate_vm.held_back import with_held_back
 from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions

@@ -13,8 +13,8 @@ from ovirt_placement.store.intents import IntentState
 from ovirt_placement.store.pauses import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.http.disturbances import Disturbance
 from tests.builders import CLUSTER
-from tests.enforcer.migrating import bench as benches
-from tests.enforcer.migrating.bench import Bench
+from tests.enforcer.actions.migrate_vm import bench as benches
+from tests.enforcer.actions.migrate_vm.bench import Bench
 from tests.stored import prepared
 
 HOUR = 3600.0

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.actions.migrate_vm.executor import Stale
 from ovirt_enforcer.gates.admission import Admitted, Gates
-from ovirt_enforcer.migrating.executor import Stale
 from ovirt_enforcer.service.freshness import Freshness
 from ovirt_placement.engine.connection.sso import SingleSignOn
 from ovirt_placement.store.causes import Cause
@@ -17,8 +17,8 @@ from ovirt_placement.store.fencing import LeaseLost
 from ovirt_placement.store.intents import IntentState, Store
 from ovirt_placement.store.pauses import ALL_CLUSTERS, Paused, PauseStore
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
-from tests.enforcer.migrating import bench as benches
-from tests.enforcer.migrating.bench import Bench
+from tests.enforcer.actions.migrate_vm import bench as benches
+from tests.enforcer.actions.migrate_vm.bench import Bench
 
 
 @pytest.fixture

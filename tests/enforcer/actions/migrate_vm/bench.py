@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ovirt_enforcer.migrating.executor import Executor, MigrationTask
+from ovirt_enforcer.actions.migrate_vm.executor import Executor, MigrationTask
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection, connect

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.migrating.fitting_steps import fitting_steps
+from ovirt_enforcer.actions.migrate_vm.fitting_steps import fitting_steps
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.assignment import catalogue
 from ovirt_placement.planning.assignment.catalogue import StrategyName

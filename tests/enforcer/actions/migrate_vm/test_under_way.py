@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.migrating.under_way import UnderWay
+from ovirt_enforcer.actions.migrate_vm.under_way import UnderWay
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.intents import Intent, IntentState

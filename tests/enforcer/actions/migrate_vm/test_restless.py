@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.migrating import restless
-from ovirt_enforcer.migrating.restless import Movements
+from ovirt_enforcer.actions.migrate_vm import restless
+from ovirt_enforcer.actions.migrate_vm.restless import Movements
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, SOFT_APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from ovirt_enforcer.migrating import records
-from ovirt_enforcer.migrating.transitions import Transitions
+from ovirt_enforcer.actions.migrate_vm import records
+from ovirt_enforcer.actions.migrate_vm.transitions import Transitions
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import Dialogue

@@ -1,0 +1,1 @@
+"""Tests of what the enforcer has the engine do."""
