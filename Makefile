@@ -10,8 +10,8 @@ RUNS := $(VENV)/.runs
 VECTORS ?= tests/data/vectors
 # The folder with the engine's compiled classes.
 ENGINE ?=
-# More than cores: tests of processes wait for them a fifth of the time.
-PYTEST_ARGS ?= -n 3 --dist loadgroup
+# As many workers as cores.
+PYTEST_ARGS ?= -n logical --dist loadgroup
 # The SQLite of EL8, and the tests that run under it; those of all that makes digests. An earlier release left
 # nothing in FIPS mode: it did not run there.
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
@@ -20,6 +20,10 @@ ON_DIGESTS := tests/placement/engine/connection tests/placement/inventory/expect
     tests/proxy/contract tests/integration/test_demo.py
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.
 export PYTHONDONTWRITEBYTECODE :=
+
+# Some tests, and then those of them whose assertions depend on real time, which run alone: run-tests MARKS,ARGUMENTS
+run-tests = $(BIN)/python -m pytest $(PYTEST_ARGS) -m "$(1) and not timing" $(2) \
+	&& $(BIN)/python -m pytest -m "$(1) and timing" $(2)
 
 .PHONY: help demo test test-slow test-platforms test-pythons lint bench soak conformance engine-conformance reference clean
 
@@ -30,15 +34,15 @@ demo: $(RUNS) ## a simulated engine, broken rules, and their repair (SEED=n, KEE
 	@$(BIN)/python -m demo $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
 test: $(READY) ## all tests but the slow ones
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+	$(call run-tests,not slow)
 
 test-slow: $(READY) ## the slow tests: packages, the engine's Java client, bursts over 200 seeds
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
+	$(call run-tests,slow)
 
 test-platforms: $(READY) $(OLD_SQLITE) ## what concerns them, under the SQLite of EL8, and with the digests refused that FIPS mode refuses
 	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -c 'import sqlite3; assert sqlite3.sqlite_version == "3.26.0"'
-	LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE) $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(ON_THE_STORE)
-	PYTHONPATH=tests/fips $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" -k "not earlier_release" $(ON_DIGESTS)
+	export LD_PRELOAD=$(CURDIR)/$(OLD_SQLITE); $(call run-tests,not slow,$(ON_THE_STORE))
+	export PYTHONPATH=tests/fips; $(call run-tests,not slow,-k "not earlier_release" $(ON_DIGESTS))
 
 test-pythons: ## all tests but the slow ones, under each of the other Pythons that it runs with (PYTHONS="...")
 	@for python in $(PYTHONS); do \

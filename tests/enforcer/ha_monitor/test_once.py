@@ -19,6 +19,9 @@ from tests.enforcer.launching import At
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 SETTINGS = """\
 [enforcer]
 interval_seconds = 0.2

@@ -28,6 +28,9 @@ from tests.enforcer.launching import At
 from tests.placement.databases import postgresql
 from tests.proxy.running import eventually
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 STATE = snapshot(
     host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
 )

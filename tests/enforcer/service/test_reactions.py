@@ -23,6 +23,9 @@ from tests.placement.inventory.running import running as inventory_running
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 #: It hears of nothing by looking again: until then a test has long ended.
 PATIENT = '[enforcer]\nmode = "enforce"\nstrategy = "greedy"\ninterval_seconds = 3600\npoll_seconds = 0.1\n'
 #: How long a new rule waits for the first migration at the most, on a machine that is busy with tests.

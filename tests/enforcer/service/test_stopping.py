@@ -29,6 +29,9 @@ from tests.enforcer.service.test_process import COMMAND, Enforcer, running
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 #: What is promised.
 PROMISED_SECONDS = 2.0
 SMALL = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))

@@ -7,6 +7,8 @@ import time
 from itertools import count, islice
 from pathlib import Path
 
+import pytest
+
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
@@ -14,6 +16,9 @@ from ovirt_placement.rules.affinity.membership import groups_of
 from ovirt_placement.units.readiness import Readiness
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import ended, renamed_hosts, running
+
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
 
 _numbers = count()
 

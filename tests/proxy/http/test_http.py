@@ -13,6 +13,9 @@ import pytest
 
 from ..running import RunningProxy, running, write_plugins
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 PLUGINS = """
 import time
 class Keep:

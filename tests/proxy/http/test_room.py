@@ -21,6 +21,9 @@ from ovirt_scheduler_proxy.http.peers import Peers
 from ..running import RunningProxy, eventually, running, write_plugins
 from .test_http import BODY, PLUGINS, Wire
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 MOST = 40
 
 CONFIG = f"""

@@ -21,6 +21,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ..running import COMMAND, RunningProxy, command, eventually, running, write_plugins
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 HOSTS = ["h1", "h2", "h3"]
 LABELS = ("folder", "method", "unit", "cause", "result")
 

@@ -12,6 +12,9 @@ import pytest
 from ..pool.watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers
 from ..running import eventually, running, write_plugins
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 RELOADING = f"{CONFIG}[reload]\nwatch_seconds = 0.05\n"
 
 #: Each loads without an error, and leaves no worker that answers.

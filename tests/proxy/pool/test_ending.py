@@ -15,6 +15,9 @@ import pytest
 from ..running import RunningProxy, eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 LINGERING = """
 import subprocess
 class Lingering:

@@ -17,6 +17,9 @@ import pytest
 
 from ..running import RunningProxy, eventually, running, write_plugins
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 DEADLINE = 1.0
 CLIENTS = 8
 HOSTS = ["h1", "h2", "h3"]

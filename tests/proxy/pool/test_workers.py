@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from ..running import eventually, running, write_plugins
 from .watching import CONFIG, HEALTHY, HOSTS, WARM, metrics, ready, restarts, serves
+
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
 
 #: Each keeps some MiB and gives its worker's process id as its weight.
 GROWING = """

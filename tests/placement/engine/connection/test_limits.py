@@ -16,6 +16,9 @@ from ovirt_placement.engine.parsing import xml
 from ovirt_placement.engine.reading.topology import read_snapshot
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 LARGE = b"<vms>" + b" " * 3_000_000 + b"</vms>"
 
 

@@ -14,6 +14,9 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from tests.placement.engine_server import PASSWORD, EngineServer, serving
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 #: From this number on `select` takes no descriptor.
 FD_SETSIZE = 1024
 ANSWER_SECONDS = 0.5

@@ -16,6 +16,9 @@ from ovirt_placement.inventory.published.writer import Writer
 from ovirt_placement.model import Snapshot
 from tests.builders import host, snapshot, vm
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 BASE = snapshot(host("h1"), host("h2"), vm("a"), vm("b"))
 #: Long enough for a machine that is busy with other tests, far below any deadline.
 SHORT_SECONDS = 3.0

@@ -18,6 +18,9 @@ from ovirt_placement.inventory.client.turns import READERS, turn
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 #: Long enough for another reader to come, if it may.
 HELD_SECONDS = 0.1
 

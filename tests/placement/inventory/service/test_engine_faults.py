@@ -17,6 +17,9 @@ from ovirt_service.errors import UserError
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import ended, running
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 
 def test_an_engine_that_goes_away_is_told_once_and_awaited(
     engine: EngineServer, file: Path, config: Config

@@ -26,6 +26,9 @@ from tests.placement.inventory.running import (
     running,
 )
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 
 def test_what_is_published_costs_no_request(engine: EngineServer, file: Path, config: Config) -> None:
     with running(file) as service:

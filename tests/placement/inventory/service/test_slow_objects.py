@@ -28,6 +28,9 @@ from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
+#: These assertions depend on real time.
+pytestmark = pytest.mark.timing
+
 #: Much longer than all that a test does; a test that ends does not wait for it.
 LONG = 300.0
 #: Requests that are delayed: how many of them were made shows in what is left.
