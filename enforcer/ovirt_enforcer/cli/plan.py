@@ -23,6 +23,7 @@ from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import Repair
+from ovirt_service.errors import UserError
 
 #: Exit statuses, beside 0 where nothing is broken and 2 for a mistake.
 REPAIRS_ALL = 3
@@ -38,10 +39,10 @@ Exit status: 0 nothing is broken, 3 the plan repairs all, 4 something is not rep
 """
 
 EXAMPLES = """\
-  ovirt-enforcer plan
   ovirt-enforcer plan --cluster blue
   ovirt-enforcer plan --json > plan.json             # for ovirt-enforcer apply
   ovirt-enforcer plan --state cluster.json --repair hard,soft
+  ovirt-enforcer plan --strategy random --seed 47    # the plan again that says "random, seed 47"
 """
 
 
@@ -64,6 +65,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         choices=tuple(StrategyName),
         help="how to plan (default: as configured, else optimal where OR-Tools is installed, else greedy)",
     )
+    parser.add_argument(
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="draw as the plan did that says this seed (default: draw anew); only with the strategy random",
+    )
     add_repair(parser)
     add_deadline(parser, "how long planning may take (default: as configured, else 27 if optimal, 5 if not)")
 
@@ -71,7 +78,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     found = asked(args)
     name, seconds = _how(args, found.settings)
-    strategy = catalogue.strategy(name)
+    if args.seed is not None and name is not StrategyName.RANDOM:
+        raise UserError(f"--seed goes with the strategy random; {name} draws nothing")
+    strategy = catalogue.strategy(name, args.seed)
     began = time.monotonic()  # neither reading an engine nor loading a solver is planning
     clusters = sorted(cluster.id for cluster in clusters_of(args, found.snapshot))
     plans = [
@@ -91,6 +100,12 @@ def _strategy(given: str) -> StrategyName:
         return StrategyName(given)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{given!r} is none of {', '.join(StrategyName)}") from None
+
+
+def _seed(given: str) -> int:
+    if not (given.isascii() and given.isdigit()):
+        raise argparse.ArgumentTypeError(f"{given!r} is no whole number from 0 on")
+    return int(given)
 
 
 def _how(args: argparse.Namespace, settings: EnforcerSettings | None) -> tuple[StrategyName, float]:

@@ -58,7 +58,8 @@ def _summary(record: PlanRecord) -> str:
         return "nothing that a migration could repair"
     said = [f"{migrations} migration{'s' if migrations > 1 else ''}"]
     if strategy := document.get("strategy"):
-        said.append(strategy)
+        seed = document.get("seed")
+        said.append(strategy if seed is None else f"{strategy}, seed {seed}")
     bound = document.get("at_least")
     said.append("proven the fewest" if document.get("proven") else f"at least {bound} are needed")
     if seconds := document.get("seconds"):

@@ -166,7 +166,10 @@ class ClusterWork:
             return
         plan = None if self._under_way is None else self._under_way.plan
         self._asked, self._asked_at = look.projection.snapshot, self._parts.clock()
-        question = look.question(self._cluster, plan, simulate=not self._simulated)
+        # What was drawn stands until it begins: somebody may be about to approve of it.
+        waiting = self._under_way is not None and not self._under_way.begun
+        seed = plan.seed if plan is not None and waiting else None
+        question = look.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
         self._planning = self._parts.planners.start(self._asked, question)
         self._collect()
 

@@ -83,8 +83,10 @@ class Look:
         """Their soft groups, with the reason."""
         return restless.spared(self.snapshot, self.restless_in(cluster))
 
-    def question(self, cluster: str, plan: Plan | None, *, simulate: bool) -> PlanQuestion:
-        """What a planner is to be asked for a cluster."""
+    def question(
+        self, cluster: str, plan: Plan | None, *, simulate: bool, seed: int | None = None
+    ) -> PlanQuestion:
+        """What a planner is to be asked for a cluster; with a seed, what was drawn before is drawn again."""
         spared = {
             **self.spared_for_restless(cluster),
             **self.gates.held_groups(self.snapshot),
@@ -101,5 +103,6 @@ class Look:
             strategy=configured.strategy_name(self._settings),
             deadline=configured.seconds(self._settings),
             simulate=simulate,
+            seed=seed,
             restless=bool(self.restless_in(cluster)),
         )

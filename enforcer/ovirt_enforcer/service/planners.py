@@ -53,6 +53,8 @@ class PlanQuestion:
     deadline: float
     #: Whether it is tried out, too, if the plan would lead to a loop.
     simulate: bool = False
+    #: What a strategy that draws lots casts its dice with; None: it draws.
+    seed: int | None = None
     #: Whether somebody else moves VMs to and fro: then that is tried out even if there is nothing to do.
     restless: bool = False
 
@@ -85,7 +87,7 @@ def plan_of(snapshot: Snapshot, question: PlanQuestion) -> Plan:
         question.frozen,
         refused=question.left_out.keys(),
         options=question.options,
-        strategy=catalogue.strategy(question.strategy),
+        strategy=catalogue.strategy(question.strategy, question.seed),
         deadline=Deadline.after(question.deadline),
     )
     if question.simulate and (plan.steps or question.restless):

@@ -106,6 +106,8 @@ class Plan(Struct, frozen=True, dict=True):
     cluster: str
     #: Which strategy made it.
     strategy: str
+    #: What its dice were cast with: the same strategy with this seed makes the same plan of the same cluster.
+    seed: int | None = None
     steps: tuple[Step, ...] = ()
     #: Every violation that stays, of every family; what the plan was not asked to repair as well.
     remaining: tuple[Remaining, ...] = ()

@@ -84,7 +84,7 @@ def _repairing(asking: _Asking, deadline: Deadline) -> Plan:
     if all(goal.held or not goal.wanted for goal in problem.goals):
         end = End(snapshot, problem, asking.frozen, proven=True)
         left = remains(end, deadline, explained=asking.explained)
-        return Plan(cluster=cluster, strategy=asking.strategy.name, remaining=left)
+        return Plan(cluster=cluster, strategy=asking.strategy.name, seed=asking.strategy.seed, remaining=left)
     dropped: dict[tuple[str, str], RefusedStep] = {}
     harmful: set[tuple[str, str]] = set()
     found: Harm | None = None
@@ -140,6 +140,7 @@ class _Asking(NamedTuple):
         return Plan(
             cluster=self.cluster,
             strategy=self.strategy.name,
+            seed=self.strategy.seed,
             steps=steps,
             remaining=remains(ended, deadline, explained=self.explained),
             refused=dropped,

@@ -164,6 +164,25 @@ def test_another_strategy_and_what_is_to_be_repaired_can_be_chosen(state: Path) 
     assert "neither hard nor soft" in mistaken.stderr
 
 
+def test_a_plan_that_was_drawn_says_its_seed_and_is_repeated_by_it(state: Path) -> None:
+    drawn = json.loads(run("plan", "--state", state, "--json", "--strategy", "random").stdout)
+    (plan,) = drawn["clusters"]
+    seed = str(plan["seed"])
+    again = run("plan", "--state", state, "--json", "--strategy", "random", "--seed", seed)
+    assert json.loads(again.stdout)["clusters"][0]["id"] == plan["id"]
+    words = run("plan", "--state", state, "--strategy", "random", "--seed", seed).stdout
+    assert f"(random, seed {seed}: a shorter plan may exist" in words
+    for wrong, because in (
+        (
+            ("--strategy", "greedy", "--seed", "1"),
+            "--seed goes with the strategy random; greedy draws nothing",
+        ),
+        (("--strategy", "random", "--seed", "-1"), "'-1' is no whole number from 0 on"),
+    ):
+        refused = run("plan", "--state", state, *wrong)
+        assert (refused.returncode, because in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
     configuration: Configuration, server: Server, number: signal.Signals

@@ -37,6 +37,7 @@ class Found:
 
     name = "found"
     goes_on = False
+    seed: int | None = None
 
     def __init__(self, *ends: Mapping[str, str]) -> None:
         *self._others, self._best = ends
@@ -91,6 +92,7 @@ class Improving(Found):
     """Begins with the first end, and knows a better one each time it is asked, which takes it a second."""
 
     goes_on = True
+    seed: int | None = None
 
     def __init__(self, clock: Clock, *ends: Mapping[str, str], migrations: int) -> None:
         """No end has fewer migrations than this many, as far as it knows."""

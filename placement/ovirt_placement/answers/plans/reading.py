@@ -19,6 +19,7 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
         plan = Plan(
             cluster=document["cluster"]["id"],
             strategy=document["strategy"],
+            seed=document.get("seed"),  # one of an earlier release says nothing
             steps=tuple(map(_step, document["steps"])),
             remaining=tuple(map(_remaining, document["remaining"])),
         )

@@ -118,6 +118,8 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     id: str
     cluster: Named
     strategy: str
+    #: What the dice of the strategy `random` were cast with; null of the others.
+    seed: int | None
     #: How many VMs are migrated; one that is migrated twice counts twice.
     migrations: int
     #: Whether no plan repairs more, or as much with fewer migrations.
@@ -160,6 +162,7 @@ def plan_record(plan: Plan, snapshot: Snapshot) -> ClusterPlan:
         id=plan.id,
         cluster=named_cluster(plan.cluster, snapshot),
         strategy=plan.strategy,
+        seed=plan.seed,
         migrations=plan.migrations,
         proven=plan.proven,
         at_least=plan.at_least,

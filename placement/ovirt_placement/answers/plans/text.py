@@ -99,9 +99,13 @@ def _summary(plan: ClusterPlan) -> str:
         )
     count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
     if plan.proven:
-        return f"{count}, the fewest that repair all that can be repaired ({plan.strategy})."
+        return f"{count}, the fewest that repair all that can be repaired ({_strategy(plan)})."
     needed = f"; at least {plan.at_least}" if plan.at_least else ""
-    return f"{count} ({plan.strategy}: a shorter plan may exist{needed})."
+    return f"{count} ({_strategy(plan)}: a shorter plan may exist{needed})."
+
+
+def _strategy(plan: ClusterPlan) -> str:
+    return plan.strategy if plan.seed is None else f"{plan.strategy}, seed {plan.seed}"
 
 
 def _needs_it(plan: ClusterPlan) -> str:

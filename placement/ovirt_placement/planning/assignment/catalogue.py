@@ -33,8 +33,8 @@ class NoOptimalStrategy(UserError):
         super().__init__("the strategy optimal needs OR-Tools: install ovirt-placement[planner]")
 
 
-def strategy(name: StrategyName | None = None) -> Strategy:
-    """The strategy of that name, or the best that there is.
+def strategy(name: StrategyName | None = None, seed: int | None = None) -> Strategy:
+    """The strategy of that name, or the best that there is; one that draws lots takes the seed, or draws one.
 
     Raises `NoOptimalStrategy`.
     """
@@ -46,4 +46,4 @@ def strategy(name: StrategyName | None = None) -> Strategy:
         from ovirt_placement.planning.assignment.optimal.strategy import Optimal
 
         return Optimal()
-    return Greedy() if name is StrategyName.GREEDY else Random()
+    return Greedy() if name is StrategyName.GREEDY else Random(seed)

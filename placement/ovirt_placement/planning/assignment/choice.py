@@ -49,6 +49,8 @@ class Strategy(Protocol):
     name: str
     #: Whether a plan goes on where its first choice has led, until nothing is repaired any more.
     goes_on: bool
+    #: What its dice were cast with; None where it draws nothing.
+    seed: int | None
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         """The best end found before the deadline; at worst the start itself."""

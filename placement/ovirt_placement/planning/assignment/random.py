@@ -7,6 +7,7 @@ come in the engine's own order.
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Iterator
 
 from ovirt_placement.planning.assignment.assignment import Assignment
@@ -19,19 +20,22 @@ from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.problem.score import score
 from ovirt_placement.rules.engine_enforcement.order import buckets
 
+#: Seeds that are drawn are below this: easy to type.
+_SEEDS = 1_000_000
+
 
 class Random:
-    """The same seed has the same choice for the same problem; whoever plans again gives another."""
+    """The same seed has the same choice for the same problem; without one it is drawn, each time another."""
 
     name = "random"
     goes_on = False
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed: int | None = secrets.randbelow(_SEEDS) if seed is None else seed
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         """An end with VMs of one rule elsewhere, each by a legal migration; the start, if there is none."""
-        dice = random.Random(self._seed)  # noqa: S311 - dice, not secrets
+        dice = random.Random(self.seed)  # noqa: S311 - dice, not secrets
         assignment = Assignment(problem)
         goals = [goal for goal in assignment.placement.broken_goals() if goal.wanted]
         dice.shuffle(goals)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ovirt_placement.answers.plans.reading import plan_of
+from ovirt_placement.answers.plans.records import plan_record
+from ovirt_placement.answers.plans.text import text
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
 from ovirt_placement.planning.assignment.choice import StrategyChoice
 from ovirt_placement.planning.assignment.random import Random
 from ovirt_placement.planning.deadline import NEVER, Deadline
 from ovirt_placement.planning.ordering.ordering import order
-from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.planning.planner import holds, make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.placement.planning.assignment.clusters import drawn
@@ -23,6 +28,14 @@ def chosen(cluster: Snapshot, seed: int) -> StrategyChoice:
     return Random(seed).choose(pose(cluster, CLUSTER, options=OPTIONS), NEVER)
 
 
+def _three_rules() -> Snapshot:
+    return snapshot(
+        *(host(f"h{number}") for number in range(4)),
+        *(vm(f"{twin}{number}", f"h{number}") for number in range(3) for twin in "ab"),
+        *(group(f"g{number}", APART, f"a{number} b{number}") for number in range(3)),
+    )
+
+
 def test_one_of_two_that_share_a_host_moves() -> None:
     """The document's sanity test."""
     cluster = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
@@ -32,11 +45,7 @@ def test_one_of_two_that_share_a_host_moves() -> None:
 
 
 def test_the_lot_says_which_rule() -> None:
-    cluster = snapshot(
-        *(host(f"h{number}") for number in range(4)),
-        *(vm(f"{twin}{number}", f"h{number}") for number in range(3) for twin in "ab"),
-        *(group(f"g{number}", APART, f"a{number} b{number}") for number in range(3)),
-    )
+    cluster = _three_rules()
     moved = {next(iter(chosen(cluster, seed).where)) for seed in range(60)}
     assert moved == {vm.id for vm in cluster.vms}
     assert all(len(chosen(cluster, seed).where) == 1 for seed in range(60))
@@ -83,12 +92,28 @@ def test_without_time_nothing_moves() -> None:
     assert not Random().choose(pose(cluster, CLUSTER), Deadline(lambda: 0.0)).where
 
 
+def test_each_plan_draws_anew_and_says_with_which_seed_it_is_repeated() -> None:
+    cluster = _three_rules()
+    plans = [make_plan(cluster, CLUSTER, strategy=strategy(StrategyName.RANDOM)) for _ in range(40)]
+    assert len({plan.seed for plan in plans}) > 30
+    assert len({plan.id for plan in plans}) > 3
+    for plan in plans:
+        assert holds(cluster, plan)
+        again = make_plan(cluster, CLUSTER, strategy=strategy(StrategyName.RANDOM, plan.seed))
+        assert (again.id, again.seed) == (plan.id, plan.seed)
+        record = plan_record(plan, cluster)
+        assert f"(random, seed {plan.seed}: a shorter plan may exist" in text(record)
+        assert plan_of(msgspec.to_builtins(record)).seed == record.seed == plan.seed
+
+
+def test_other_strategies_draw_nothing() -> None:
+    plan = make_plan(_three_rules(), CLUSTER, strategy=strategy(StrategyName.GREEDY))
+    assert plan.seed is None
+    assert "seed" not in text(plan_record(plan, _three_rules()))
+
+
 def test_a_plan_repairs_the_one_rule_that_was_drawn() -> None:
-    cluster = snapshot(
-        *(host(f"h{number}") for number in range(4)),
-        *(vm(f"{twin}{number}", f"h{number}") for number in range(3) for twin in "ab"),
-        *(group(f"g{number}", APART, f"a{number} b{number}") for number in range(3)),
-    )
+    cluster = _three_rules()
     plan = make_plan(cluster, CLUSTER, strategy=Random())
     assert (plan.migrations, len(plan.remaining)) == (1, 2)
     assert not plan.proven

@@ -32,6 +32,7 @@ class Greedy:
 
     name = "greedy"
     goes_on = True
+    seed: int | None = None
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         assignment = Assignment(problem)

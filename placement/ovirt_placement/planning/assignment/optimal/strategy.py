@@ -24,6 +24,7 @@ class Optimal:
 
     name = "optimal"
     goes_on = True
+    seed: int | None = None
 
     def choose(self, problem: Problem, deadline: Deadline) -> StrategyChoice:
         construction = Construction(problem, CandidateHosts(problem))
