@@ -27,6 +27,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.service.sampling import Sampler
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import inventory
 from ovirt_placement.config import Config
@@ -39,6 +40,7 @@ from ovirt_placement.store.approvals import ApprovalStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
 from ovirt_placement.store.leases import LeaseStore
+from ovirt_placement.store.samples import SampleStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
@@ -180,15 +182,16 @@ def daemon_of(
     settings = config.section("enforcer", EnforcerSettings)
     stores = [
         part(config.store.url, engine=config.engine.name, patience_seconds=5)
-        for part in (Store, HistoryStore, LeaseStore, ApprovalStore)
+        for part in (Store, HistoryStore, LeaseStore, ApprovalStore, SampleStore)
     ]
-    store, history, leases, approvals = stores
+    store, history, leases, approvals, samples = stores
     assert isinstance(store, Store)
     assert isinstance(history, HistoryStore)
     assert isinstance(leases, LeaseStore)
     assert isinstance(approvals, ApprovalStore)
+    assert isinstance(samples, SampleStore)
     metrics = EnforcerMetrics(clock)
-    recorder = Recorder(history, metrics)
+    recorder = Recorder(history, metrics, sampler=Sampler(samples, clock, lambda: 1))
     leader = Leader(leases, "the only one", LEASE_SECONDS, clock)
     memory = Memory(
         config,

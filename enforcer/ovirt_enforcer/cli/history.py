@@ -1,31 +1,42 @@
-"""`ovirt-enforcer history`: what was decided lately, what came of it, and why."""
+"""`ovirt-enforcer history`: what happened lately, in sum, by the plan, or as a trend."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from ovirt_enforcer.cli import history_views
 from ovirt_enforcer.cli.arguments import add_config, add_json, duration
 from ovirt_enforcer.cli.documents import MeasuredMigration, PlanDecided
-from ovirt_enforcer.history.selecting import about, migrations_about, narrowed
-from ovirt_enforcer.history.text import migration_text, plan_text
+from ovirt_enforcer.history.selecting import Subject, Wanted, about, migrations_about, narrowed
+from ovirt_enforcer.history.superseding import FoldedPlans, folded, superseded
+from ovirt_enforcer.history.text import folded_text, migration_text, plan_text
+from ovirt_placement import config as configuration
+from ovirt_placement import inventory
+from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
 from ovirt_placement.cli.store import opened
+from ovirt_placement.model import AffinityGroup, AffinityLabel, Cluster, Host, Vm
 from ovirt_placement.store.history import HistoryStore, PlanRecord, RecordedMigration
 
 _DAY_SECONDS = 24 * 3600.0
 
 
 DESCRIPTION = """\
-Tell of each plan lately made its steps, what held them back, what became of their migrations, and whether
-what they were to repair holds. See docs/enforcer/history.md.
+Show what happened lately: totals and a line a day; with --plans, or about a VM, host or affinity group, each
+plan with its steps, what held them back, what became of their migrations, and whether what they were to
+repair is satisfied; with --trend, how each cluster developed. See docs/enforcer/history.md.
 """
 
 EXAMPLES = """\
-  ovirt-enforcer history --since 2h
-  ovirt-enforcer history web1 --json
+  ovirt-enforcer history
+  ovirt-enforcer history --plans --since 2h
+  ovirt-enforcer history --vm web1 --since 7d --json
+  ovirt-enforcer history --trend --cluster production --since 90d
 """
 
 
@@ -33,42 +44,115 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = add_command(
         commands,
         "history",
-        "say what was decided lately, why, and what it brought",
+        "show what happened lately, why, and what it brought",
         DESCRIPTION,
         run,
         EXAMPLES,
     )
-    parser.add_argument(
-        "name", nargs="?", default="", metavar="VM|GROUP", help="only what concerns it (name or id)"
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument(
+        "name", nargs="?", default="", metavar="VM|GROUP", help="plans that concern it (name or id)"
     )
+    asked.add_argument("--vm", metavar="VM", help="plans that concern this VM (name or id)")
+    asked.add_argument("--host", metavar="HOST", help="migrations from and to this host (name or id)")
+    asked.add_argument("--trend", action="store_true", help="violations, migrations and HA margins as a plot")
+    parser.add_argument("--plans", action="store_true", help="each plan with its steps")
+    parser.add_argument("--all", action="store_true", help="superseded plans with their steps, too")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster (name or id)")
     parser.add_argument(
         "--since",
         type=duration,
-        default=_DAY_SECONDS,
         metavar="TIME",
-        help="how far back, as 90s, 15m, 2h or 7d (default: 1d; 30 days are remembered)",
+        help="how far back, as 90s, 15m, 2h or 7d (default: 7d, plans 1d, trends 30d; plans are kept for"
+        " 30 days, what days and trends consist of for 400)",
     )
     add_config(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    plans, migrations = _read(args)
+    if args.trend:
+        return history_views.show_trend(args)
+    wanted = _wanted(args)
+    if not wanted.name and not args.plans:
+        return history_views.show_days(args)
+    found = _read(args, wanted)
     if args.json:
-        show_json([*map(_plan_data, plans), *migrations])
+        show_json([*map(_plan_data, found.plans), *found.migrations])
         return 0
-    texts = [(plan.updated, plan_text(plan, args.name)) for plan in plans]
-    texts += [(migration.created, migration_text(migration)) for migration in migrations]
+    texts = [*_plan_texts(args, found, wanted)]
+    texts += [(migration.created, migration_text(migration)) for migration in found.migrations]
     print("\n".join(text for _, text in sorted(texts)) or "nothing was decided")
     return 0
 
 
-def _read(args: argparse.Namespace) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...]]:
+def _wanted(args: argparse.Namespace) -> Wanted:
+    if args.vm:
+        return Wanted(args.vm, Subject.VM)
+    if args.host:
+        return Wanted(args.host, Subject.HOST)
+    return Wanted(args.name)
+
+
+class _Found(NamedTuple):
+    """What was decided, as far as it was asked about."""
+
+    plans: tuple[PlanRecord, ...]
+    #: Migrations of which no plan is known.
+    migrations: tuple[RecordedMigration, ...]
+    #: Of plans that were superseded, by which.
+    replaced: Mapping[str, str]
+
+
+def _plan_texts(args: argparse.Namespace, found: _Found, wanted: Wanted) -> Iterator[tuple[float, str]]:
+    """Plans in words; who asks about something in particular is shown all that concerns it."""
+    shown = found.plans if args.all or wanted.name else folded(found.plans, found.replaced)
+    for one in shown:
+        if isinstance(one, FoldedPlans):
+            yield one.updated, folded_text(one)
+        else:
+            yield one.updated, plan_text(one, wanted, found.replaced.get(one.id))
+
+
+def _read(args: argparse.Namespace, wanted: Wanted) -> _Found:
+    """Raises `UserError` for a name that neither the history nor the engine knows."""
+    seconds = args.since or _DAY_SECONDS
     with opened(HistoryStore, args, create=False) as store:
-        plans = store.plans(since_seconds=args.since)
-        unplanned = store.unplanned(since_seconds=args.since)
-    wanted = tuple(narrowed(plan, args.name) for plan in plans if not args.name or about(plan, args.name))
-    return wanted, migrations_about(unplanned, args.name)
+        plans = store.plans(since_seconds=seconds)
+        unplanned = store.unplanned(since_seconds=seconds)
+    found = _selected(_Found(plans, unplanned, superseded(plans)), args.cluster, wanted)
+    if found.plans or found.migrations or not (wanted.name or args.cluster):
+        return found
+    # A migration whose plan is not known has ids alone, and what nothing is known of may be mistyped.
+    by_id = wanted._replace(name=_id(args, wanted.name, wanted.subject)) if wanted.name else wanted
+    cluster = _id(args, args.cluster, "cluster") if args.cluster else None
+    return _selected(_Found(plans, unplanned, found.replaced), cluster, by_id)
+
+
+def _selected(found: _Found, cluster: str | None, wanted: Wanted) -> _Found:
+    plans = (
+        narrowed(plan, wanted)
+        for plan in found.plans
+        if cluster in (None, plan.cluster, plan.document.get("cluster", {}).get("name"))
+        and (not wanted.name or about(plan, wanted))
+    )
+    migrations = (one for one in found.migrations if cluster in (None, one.cluster))
+    return found._replace(plans=tuple(plans), migrations=migrations_about(migrations, wanted))
+
+
+def _id(args: argparse.Namespace, name: str, what: str) -> str:
+    """What a name denotes in the engine; raises `UserError` with the nearest name."""
+    snapshot = inventory.snapshot(config=configuration.load(args.config), deadline=PATIENCE_SECONDS)
+    things: Sequence[Cluster | Host | Vm | AffinityGroup | AffinityLabel]
+    if what == "cluster":
+        things = snapshot.clusters
+    elif what == Subject.HOST:
+        things = snapshot.hosts
+    elif what == Subject.VM:
+        things = snapshot.vms
+    else:
+        things = (*snapshot.vms, *snapshot.affinity_groups, *snapshot.affinity_labels)
+    return find(name, what, things).id
 
 
 def _plan_data(plan: PlanRecord) -> PlanDecided:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final
@@ -75,8 +75,12 @@ class HaMonitor:
         clock: Callable[[], float],
         epoch: Callable[[], int],
         statistics_age: Callable[[], float | None],
+        judged: Callable[[Collection[ReservationVerdict]], None] = lambda _: None,
     ) -> None:
-        """`epoch` is that of the lease; `statistics_age` tells of the reading that is being shown."""
+        """`epoch` is that of the lease; `statistics_age` tells of the reading that is being shown.
+
+        `judged` is given the verdicts of each check.
+        """
         self._ledger = ledger
         self._metrics = metrics
         self._settings = settings
@@ -84,6 +88,7 @@ class HaMonitor:
         self._clock = clock
         self._epoch = epoch
         self._statistics_age = statistics_age
+        self._report = judged
         self._retry_state = RetryState("HA watch")
         #: What was read last and is not judged yet, and what is being judged, since when.
         self._next: _Reading | None = None
@@ -168,6 +173,7 @@ class HaMonitor:
         for cluster, name in self._ledger.open_clusters().items():
             found.setdefault(cluster, off(cluster, name))
         self._standing = {cluster: self._stands(verdict) for cluster, verdict in found.items()}
+        self._report(tuple(found.values()))
 
     def _stands(self, verdict: ReservationVerdict) -> _Standing:
         before = self._standing.get(verdict.cluster)

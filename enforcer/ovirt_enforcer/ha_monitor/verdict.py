@@ -35,6 +35,8 @@ class ReservationVerdict(Record, frozen=True, kw_only=True):
     state: ReservationState
     #: What sentences are made of.
     facts: Mapping[str, str]
+    #: How many hosts may fail at once by the cluster's settings.
+    failures: int = 0
     #: How many hosts may fail at once, whichever they are; at most as many as the cluster asks for.
     failures_survived: int = 0
     #: VMs that a best effort leaves without a home in the failure that is worst.
@@ -61,6 +63,7 @@ def verdict_of(
         name=name,
         state=state,
         facts={"cluster": name, **_facts(state, snapshot, of_hosts, of_domains, losses)},
+        failures=of_hosts.failures,
         failures_survived=_survived(of_hosts),
         vms_without_home=max((len(loss.homeless) for loss in losses), default=0),
         seconds=seconds,

@@ -6,20 +6,35 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from ovirt_enforcer.history.selecting import remaining, steps, steps_about
+from ovirt_enforcer.history.selecting import EVERYTHING, Wanted, remaining, steps, steps_about
+from ovirt_enforcer.history.superseding import FoldedPlans
 from ovirt_placement.store.history import HeldStep, PlanRecord, RecordedMigration
 from ovirt_placement.store.intents import IntentState
 
 
-def plan_text(record: PlanRecord, name: str = "") -> str:
+def plan_text(record: PlanRecord, wanted: Wanted = EVERYTHING, superseded_by: str | None = None) -> str:
     """A plan; of its steps those that concern what is called so, if anything is named."""
     lines = [f"{moment(record.updated)}  plan {record.id}, cluster {_cluster(record)}: {_summary(record)}"]
-    for number in steps_about(record, name):
+    if superseded_by is not None:
+        lines.append(f"  superseded by plan {superseded_by}")
+    for number in steps_about(record, wanted):
         lines += _step_lines(record, number)
     lines += _remaining_lines(record)
     for one in record.document.get("refused", ()):
         lines.append(f"  Left out: {step_text(one['step'])}: {'; '.join(one['because'])}")
     return "\n".join(lines)
+
+
+def folded_text(folded: FoldedPlans) -> str:
+    """Superseded plans that came to nothing, in a line."""
+    first, last = folded.plans[0], folded.plans[-1]
+    by = f"superseded by plan {folded.superseded_by}, nothing was migrated"
+    if first is last:
+        return f"{moment(last.updated)}  plan {last.id}, cluster {_cluster(last)}: {_summary(last)}; {by}"
+    return (
+        f"{moment(last.updated)}  cluster {_cluster(last)}: {len(folded.plans)} plans since"
+        f" {moment(first.updated)}, {by} (--all shows them)"
+    )
 
 
 def migration_text(migration: RecordedMigration) -> str:

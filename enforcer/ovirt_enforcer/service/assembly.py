@@ -29,6 +29,7 @@ from ovirt_enforcer.service.parts import Parts
 from ovirt_enforcer.service.planners import PlannersBeside
 from ovirt_enforcer.service.reading import StateReading
 from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.service.sampling import Sampler
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineAway, EngineConnection, EngineFault
@@ -42,6 +43,7 @@ from ovirt_placement.store.intents import Store
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import MembershipStore
+from ovirt_placement.store.samples import SampleStore
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
 from ovirt_service.progress import Progress
@@ -74,7 +76,8 @@ class Service:
         self._stores = _Stores(config, lambda: self._daemon.epoch)
         notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
         name = own_name()
-        recorder = Recorder(self._stores.history, metrics, notifications, name)
+        sampler = Sampler(self._stores.samples, boot_clock, lambda: self._daemon.epoch)
+        recorder = Recorder(self._stores.history, metrics, notifications, name, sampler)
         self._leader = Leader(
             self._stores.leases, name, self.settings.lease_seconds, changed=recorder.leading
         )
@@ -105,6 +108,7 @@ class Service:
             clock=clock,
             epoch=lambda: self._daemon.epoch,
             statistics_age=lambda: self._reading.statistics_age_seconds,
+            judged=sampler.judged,
         )
         executor = Executor(
             connection,
@@ -207,6 +211,7 @@ class _Stores:
         self.keys = KeyStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.memberships = MembershipStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.history = HistoryStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.samples = SampleStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
         self.ha_announcements = HaAnnouncementStore(
@@ -215,7 +220,7 @@ class _Stores:
 
     def close(self) -> None:
         parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
-        for part in (*parts, self.ha_announcements):
+        for part in (*parts, self.samples, self.ha_announcements):
             part.close()
 
 

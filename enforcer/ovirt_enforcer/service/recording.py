@@ -15,6 +15,7 @@ from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.notifications.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.news import News
+from ovirt_enforcer.service.sampling import Sampler
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.violations import find_violations
@@ -35,12 +36,14 @@ class Recorder:
         metrics: EnforcerMetrics,
         notifications: Notifications = Notifications(),  # noqa: B008 - nobody is notified
         name: str = "",
+        sampler: Sampler | None = None,
     ) -> None:
-        """`name` is this process's own, as a candidate for the lease."""
+        """`name` is this process's own, as a candidate for the lease. Without a sampler no trend is kept."""
         self._store = store
         self._metrics = metrics
         self._notifications = notifications
         self._name = name
+        self._sampler = sampler
         self._news = News(notifications)
         #: For names alone.
         self._latest = _NOTHING
@@ -116,7 +119,10 @@ class Recorder:
     def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
         """Tell of the rules that a cluster breaks."""
         violations = tuple(find_violations(snapshot, cluster))
-        self._metrics.looked_at(snapshot.cluster_by_id[cluster].name, violations)
+        name = snapshot.cluster_by_id[cluster].name
+        self._metrics.looked_at(name, violations)
+        if self._sampler is not None:
+            self._sampler.looked_at(cluster, name, violations)
         self._news.broken(snapshot, cluster, violations)
 
     def failed(self, error: Exception) -> None:

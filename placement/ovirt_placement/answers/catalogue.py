@@ -14,6 +14,7 @@ from ovirt_placement.answers.groups.change import GroupChangeDocument
 from ovirt_placement.answers.groups.listing import GroupsListDocument
 from ovirt_placement.answers.groups.lost import GroupsLostDocument
 from ovirt_placement.answers.ha_check import HaCheckDocument
+from ovirt_placement.answers.history import HistoryDocument
 from ovirt_placement.answers.keys.change import KeysChangeDocument
 from ovirt_placement.answers.keys.check import KeysCheckDocument
 from ovirt_placement.answers.keys.explain import KeysExplainDocument
@@ -23,6 +24,7 @@ from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
 from ovirt_placement.answers.setup.answer import SetupDocument
 from ovirt_placement.answers.status import StatusDocument
+from ovirt_placement.answers.trend import TrendDocument
 from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.what_if import WhatIfDocument
 from ovirt_placement.answers.where import WhereDocument
@@ -48,6 +50,8 @@ DOCUMENTS = (
     SetupDocument,
     DoctorDocument,
     WhatIfDocument,
+    HistoryDocument,
+    TrendDocument,
 )
 
 

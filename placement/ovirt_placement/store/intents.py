@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, CursorResult, Row
+from sqlalchemy import ColumnElement, CursorResult, Row, select
 
-from ovirt_placement.store import set_back
+from ovirt_placement.store import samples, set_back
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.causes import Cause, sentence
 from ovirt_placement.store.database import StoreAway
@@ -189,9 +189,13 @@ class Store(StoreAccess):
             return set_back.settle(rows)
 
     def forget(self, *, older_than_seconds: float) -> int:
-        """Delete the intents that ended longer ago, and plans that were last made then; how many intents."""
+        """Delete the intents that ended longer ago, and plans that were last made then; how many intents.
+
+        The samples of these hours count them from then on, until the samples are deleted, too.
+        """
         with self._transaction() as rows:
-            long_ago = now() - older_than_seconds
+            long_ago = rows.execute(select(now())).scalar_one() - older_than_seconds
+            samples.keep_counts(rows, long_ago)
             for table in (plans, held_steps):
                 rows.execute(rows.delete(table).where(table.c.updated < long_ago))
             old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < long_ago)

@@ -267,6 +267,29 @@ ha_announcements = Table(
 )
 
 
+#: What an hour was like in a cluster: the most rules that were violated at once, and of its HA reservation
+#: how many hosts may fail, how many of them it survived at worst, and how many VMs would not have been
+#: restarted; null where nobody looked. `hour` counts from the epoch. Plans and migrations are counted here
+#: once they are forgotten as such.
+samples = Table(
+    "samples",
+    metadata,
+    Column("engine", String, primary_key=True),
+    Column("cluster", String, primary_key=True),
+    Column("hour", Integer, primary_key=True),
+    Column("cluster_name", String),
+    Column("plans", Integer, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("hard", Integer),
+    Column("soft", Integer),
+    Column("ha_failures", Integer),
+    Column("ha_survived", Integer),
+    Column("ha_not_restarted", Integer),
+    sqlite_with_rowid=False,
+)
+
+
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
     """Seconds since the epoch, by the database's clock."""
 

@@ -17,6 +17,7 @@ from ovirt_placement.store.migrations import (
     version_0008_ha_watch,
     version_0009_names_and_causes,
     version_0010_placement_rules,
+    version_0011_samples,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -32,6 +33,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0008_ha_watch.migrate,
     version_0009_names_and_causes.migrate,
     version_0010_placement_rules.migrate,
+    version_0011_samples.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

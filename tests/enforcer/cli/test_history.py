@@ -117,13 +117,13 @@ def test_a_plan_stands_with_what_held_it_and_what_it_brought(bench: Bench) -> No
     bench.planned()
     bench.history.record_held(bench.plan.id, {1: ("window", "only at night")})
     bench.done()
-    lines = without_moments(bench.ask("history"))
+    lines = without_moments(bench.ask("history", "--plans"))
     assert any(f"plan {bench.plan.id}, cluster {CLUSTER}: 1 migration" in line for line in lines)
     assert "1. web1 from alpha to beta: repairs affinity group web" in lines
     assert any(line.startswith("held back once") and "(window): only at night" in line for line in lines)
     assert any(line.endswith("done in 0 s; afterwards web holds") for line in lines)
     assert "Not repaired: db (db1, db2)" in lines
-    (told,) = defined(bench.ask("history", "--json"), "History")
+    (told,) = defined(bench.ask("history", "--plans", "--json"), "History")
     assert (told["id"], told["epoch"], told["document"]["proven"]) == (bench.plan.id, 1, bench.plan.proven)
     (migration,) = told["migrations"]
     assert (migration["state"], migration["outcome"]["gain"]) == ("done", 1)
@@ -160,10 +160,10 @@ def test_only_what_was_lately_and_migrations_without_a_plan_too(bench: Bench) ->
                 f"UPDATE {table} SET created = created - 7200, updated = updated - 7200"
             )
     bench.store.fail(bench.prepare("v5", plan="forgotten").id, "no", Cause.TARGET_REFUSED)
-    assert "migration of v5 to h2: failed: refused: no" in bench.ask("history", "--since", "1h")
-    assert bench.plan.id not in bench.ask("history", "--since", "90m")
-    assert bench.plan.id in bench.ask("history", "--since", "3h")
-    told = defined(bench.ask("history", "--since", "1h", "--json"), "History")
+    assert "migration of v5 to h2: failed: refused: no" in bench.ask("history", "--plans", "--since", "1h")
+    assert bench.plan.id not in bench.ask("history", "--plans", "--since", "90m")
+    assert bench.plan.id in bench.ask("history", "--plans", "--since", "3h")
+    told = defined(bench.ask("history", "--plans", "--since", "1h", "--json"), "History")
     assert [one.get("vm") for one in told] == ["v5"]
     with pytest.raises(SystemExit):
         bench.complaint("history", "--since", "soon")

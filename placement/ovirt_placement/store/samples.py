@@ -1,0 +1,154 @@
+"""Remembers what each hour was like in each cluster, for more than a year: what trends are made of.
+
+An hour is one row, so that a cluster takes 9,600 of them at most. Plans and migrations are counted where they
+are recorded, and only once they are forgotten there does the sample of their hour keep their number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, case, or_, select
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.causes import Cause
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import intents, now, plans, samples
+
+#: For so long samples are kept.
+KEPT_SECONDS: Final = 400 * 24 * 3600.0
+HOUR_SECONDS: Final = 3600
+
+#: The cluster and the hour of a sample.
+_Key = tuple[str, int]
+_COUNTS = ("plans", "done", "failed")
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """What an hour was like in a cluster."""
+
+    cluster: str
+    #: In hours since the epoch, by the database's clock.
+    hour: int
+    #: The cluster's name; None where it was not written down in that hour.
+    cluster_name: str | None = None
+    #: Plans that were made for the first time, and migrations that ended: done, or failed.
+    plans: int = 0
+    done: int = 0
+    failed: int = 0
+    #: The most hard and soft rules that were violated at once; None where nobody looked.
+    hard: int | None = None
+    soft: int | None = None
+    #: How many hosts may fail by the HA reservation, how many of them were survived at the worst, and the
+    #: most VMs that would not have been restarted; None where there was no verdict.
+    ha_failures: int | None = None
+    ha_survived: int | None = None
+    ha_not_restarted: int | None = None
+
+
+class Samples(NamedTuple):
+    """What is known of a span of time."""
+
+    #: When it was read, in seconds since the epoch, by the database's clock.
+    until: float
+    #: The hours of which anything is known, the oldest first.
+    samples: tuple[Sample, ...]
+
+
+class SampleStore(StoreAccess):
+    """The samples of one engine's clusters, in a database. Only a leader may write: raises `LeaseLost`."""
+
+    def record_violations(self, cluster: str, cluster_name: str, *, hard: int, soft: int) -> None:
+        """Write down how many rules are violated; of an hour the most count."""
+        values = {"cluster_name": cluster_name, "hard": hard, "soft": soft}
+        self._record(cluster, values, {"hard": _most("hard", hard), "soft": _most("soft", soft)})
+
+    def record_reservation(
+        self, cluster: str, cluster_name: str, *, failures: int, survived: int, not_restarted: int
+    ) -> None:
+        """Write down a verdict on the HA reservation; of an hour the worst counts."""
+        values = {
+            "cluster_name": cluster_name,
+            "ha_failures": failures,
+            "ha_survived": survived,
+            "ha_not_restarted": not_restarted,
+        }
+        worst = {
+            "ha_survived": _least("ha_survived", survived),
+            "ha_not_restarted": _most("ha_not_restarted", not_restarted),
+        }
+        self._record(cluster, values, worst)
+
+    def samples(self, *, since_seconds: float) -> Samples:
+        """Read what is known of the last so many seconds."""
+        with self._transaction() as rows:
+            until = _read_now(rows)
+            since = until - since_seconds
+            first = int(since // HOUR_SECONDS)
+            found = {
+                (row.cluster, row.hour): row._asdict()
+                for row in rows.execute(rows.select(samples).where(samples.c.hour >= first))
+            }
+            counts = _counts(rows, intents.c.updated >= since, plans.c.created >= since)
+        for key, counted in counts.items():
+            sample = found.setdefault(key, {"cluster": key[0], "hour": key[1]})
+            sample |= {name: sample.get(name, 0) + counted[name] for name in _COUNTS}
+        listed = (Sample(**sample) for sample in found.values())
+        return Samples(until, tuple(sorted(listed, key=lambda one: (one.hour, one.cluster))))
+
+    def _record(self, cluster: str, values: Mapping[str, Any], worst: Mapping[str, Any]) -> None:
+        with self._leading() as rows:
+            key = {
+                "cluster": cluster,
+                "hour": int(_read_now(rows) // HOUR_SECONDS),
+                **dict.fromkeys(_COUNTS, 0),
+            }
+            rows.execute(rows.insert_or_update(samples, {**key, **values}, {**values, **worst}))
+
+
+def keep_counts(rows: EngineRows, long_ago: float) -> None:
+    """Count in samples what is about to be forgotten: what was changed last before `long_ago`.
+
+    Samples that are too old themselves are deleted.
+    """
+    counts = _counts(rows, intents.c.updated < long_ago, plans.c.updated < long_ago)
+    for (cluster, hour), counted in counts.items():
+        values = {name: counted[name] for name in _COUNTS}
+        added = {name: samples.c[name] + number for name, number in values.items()}
+        key = {"cluster": cluster, "hour": hour}
+        rows.execute(rows.insert_or_update(samples, {**key, **values}, added))
+    first = int((_read_now(rows) - KEPT_SECONDS) // HOUR_SECONDS)
+    rows.execute(rows.delete(samples).where(samples.c.hour < first))
+
+
+def _counts(
+    rows: EngineRows, migrations: ColumnElement[bool], made: ColumnElement[bool]
+) -> Mapping[_Key, Counter[str]]:
+    """Count the plans and the migrations that meet these conditions, by the hour."""
+    counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
+    asked = or_(intents.c.cause.is_(None), intents.c.cause != Cause.NEVER_ASKED.value)
+    columns = (intents.c.cluster, intents.c.updated, intents.c.state)
+    ended = rows.select(intents, *columns).where(migrations, intents.c.state.in_(("done", "failed")), asked)
+    for row in rows.execute(ended):
+        counts[row.cluster, int(row.updated // HOUR_SECONDS)][row.state] += 1
+    found = rows.execute(rows.select(plans, plans.c.cluster, plans.c.created).where(made))
+    for row in found:
+        counts[row.cluster, int(row.created // HOUR_SECONDS)]["plans"] += 1
+    return counts
+
+
+def _read_now(rows: EngineRows) -> float:
+    return float(rows.execute(select(now())).scalar_one())
+
+
+def _most(name: str, value: int) -> ColumnElement[Any]:
+    column = samples.c[name]
+    return case((column > value, column), else_=value)
+
+
+def _least(name: str, value: int) -> ColumnElement[Any]:
+    column = samples.c[name]
+    return case((column < value, column), else_=value)
