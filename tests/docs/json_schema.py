@@ -12,6 +12,7 @@ from ovirt_enforcer.cli.documents import PlanDecided, PlansBack, RoomFound
 from ovirt_enforcer.history.why_not import WhyNot
 from ovirt_enforcer.policy_simulation.data import Simulations
 from ovirt_placement.answers import catalogue
+from ovirt_placement.answers.maintenance import MaintenancePlans
 from ovirt_placement.answers.plans.records import Plans
 from ovirt_placement.store.approvals import WaitingPlan
 from ovirt_placement.store.history import RecordedMigration
@@ -24,6 +25,7 @@ OTHERS = (
     Plans,
     PlansBack,
     RoomFound,
+    MaintenancePlans,
     Simulations,
     PlanDecided,
     RecordedMigration,

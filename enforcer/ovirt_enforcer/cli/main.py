@@ -21,6 +21,7 @@ _MODULES = {
     "plan": "ovirt_enforcer.cli.plan",
     "simulate-policy": "ovirt_enforcer.cli.simulate_policy",
     "make-room": "ovirt_enforcer.cli.make_room",
+    "maintenance": "ovirt_enforcer.cli.maintenance.command",
     "apply": "ovirt_enforcer.cli.apply",
     "approve": "ovirt_enforcer.cli.approve",
     "pause": "ovirt_enforcer.cli.pause",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ovirt_placement.answers.durations import duration_text
 from ovirt_placement.answers.foreseen_moves import ForeseenMove, migrations, move_record, move_text
 from ovirt_placement.answers.plans.obstacles import kept_text
 from ovirt_placement.forecast.maintenance import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm
 from ovirt_placement.model.record import Record
-
-_A_MINUTE = 60
-_AN_HOUR = 60 * _A_MINUTE
 
 
 class StayingVm(Record, frozen=True, omit_defaults=False):
@@ -70,16 +68,10 @@ def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
 def _summary(found: EvacuationRecord) -> str:
     count = sum(len(move.vms) for move in found.moves)
     fewest = "the fewest" if found.proven else "fewer may do"
-    cost = f"{migrations(count)} ({fewest}), about {_duration(found.seconds)}" if count else "no migrations"
+    cost = (
+        f"{migrations(count)} ({fewest}), about {duration_text(found.seconds)}" if count else "no migrations"
+    )
     if found.staying:
         number = len(found.staying)
         return f"{number} VM{'s' * (number > 1)} cannot leave; the others need {cost}"
     return f"empty after {cost}" if count else "empty already"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < _A_MINUTE:
-        return f"{max(1, round(seconds))} s"
-    if seconds < _AN_HOUR:
-        return f"{round(seconds / _A_MINUTE)} min"
-    return f"{seconds / _AN_HOUR:.1f} h"

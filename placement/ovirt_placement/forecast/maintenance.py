@@ -8,24 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ovirt_placement.forecast.repeated import end_of, repeated_plan
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.maintenance.leaving import Leaving, leaving
 from ovirt_placement.planning.obstacles import Obstacle
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
-from ovirt_placement.rules.affinity.on_hosts import OffHosts
 from ovirt_placement.rules.violations import find_violations
 from ovirt_placement.rules.world import World
-
-
-class OffEmptiedHosts(OffHosts, frozen=True, kw_only=True):
-    """One VM, and the hosts that it is to leave."""
-
-    family: ClassVar[str] = "maintenance"
-    asks: ClassVar[str] = "off hosts that are to be empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +62,14 @@ def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline:
         repair=frozenset({Repair.HARD}),
         spared=frozenset(group for one in violated for group in one.constraint.groups),
         closed=frozenset(hosts),
-        constraints=tuple(_leaving(state, hosts)),
+        constraints=tuple(leaving(state, hosts)),
     )
     plan = repeated_plan(state, cluster, options, deadline)
     return Evacuation(cluster, hosts, plan, tuple(_staying(state, plan)))
 
 
-def _leaving(state: Snapshot, hosts: Sequence[str]) -> Iterator[OffEmptiedHosts]:
-    off = frozenset(hosts)
-    for host in hosts:
-        for vm in state.vms_of_host.get(host, ()):
-            yield OffEmptiedHosts(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=off)
-
-
 def _staying(state: Snapshot, plan: Plan) -> Iterator[Staying]:
     for one in plan.remaining:
-        if one.family == OffEmptiedHosts.family:
+        if one.family == Leaving.family:
             (vm,) = one.vms
             yield Staying(vm, state.vm_by_id[vm].host or "", one.obstacles)

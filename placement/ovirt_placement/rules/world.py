@@ -134,6 +134,13 @@ class World:
             ),
         )
 
+    def activated(self, hosts: Set[str]) -> World:
+        """Hosts are up again: what they can hand out is what they could before."""
+        return self._after(
+            {},
+            (replace(host, status="up") if host.id in hosts else host for host in self.snapshot.hosts),
+        )
+
     def _with_more(self, target: str, vms: Iterable[Vm]) -> list[Host]:
         return [with_arrived(host, *vms) if host.id == target else host for host in self.snapshot.hosts]
 

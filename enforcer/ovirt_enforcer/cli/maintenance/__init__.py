@@ -1,0 +1,1 @@
+"""`ovirt-enforcer maintenance`: rolling maintenance of hosts under every rule."""

@@ -1,0 +1,23 @@
+"""`ovirt-enforcer maintenance`: its actions, each in a module of its own."""
+
+from __future__ import annotations
+
+import argparse
+
+from ovirt_enforcer.cli.maintenance import plan
+
+DESCRIPTION = """\
+Take hosts out for maintenance, one after another or a few at once, with every rule satisfied all the time.
+See docs/enforcer/maintenance.md.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "maintenance",
+        help="take hosts out for maintenance with every rule satisfied all the time",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    plan.add_parser(actions)

@@ -1,0 +1,162 @@
+"""`ovirt-enforcer maintenance plan`: the rounds in which hosts can be taken out, and the migrations."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ovirt_enforcer import configured
+from ovirt_enforcer.cli.arguments import add_config, add_deadline, add_json, add_state, duration
+from ovirt_enforcer.cli.asking import asked
+from ovirt_enforcer.cli.question import Asked
+from ovirt_placement import config as configuration
+from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.maintenance import (
+    FORMAT,
+    ClusterMaintenance,
+    MaintenancePlans,
+    maintenance_record,
+)
+from ovirt_placement.answers.maintenance_text import maintenance_text
+from ovirt_placement.cli.arguments import add_command, positive
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.planning.deadline import Deadline
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_service.errors import UserError
+
+#: The exit status where some host gets no round, beside 0, and 2 for a mistake.
+SOME_ARE_LEFT = 4
+
+#: How long planning may take, in seconds, where nobody says.
+_SECONDS = 27.0
+#: The share of the time for the plan itself, where others are to be held against it.
+_PLAN_SHARE = 0.5
+_HOST_SECONDS = MaintenanceOptions().host_seconds
+
+DESCRIPTION = """\
+Say in which rounds hosts can be taken out for maintenance, which migrations empty them, in which order, and
+what stands in the way of the others; migrate nothing. In every state on the way every hard rule is satisfied
+that is now, and highly available VMs survive as many failures. Fewest rounds come first, then fewest
+migrations: VMs go once, to hosts that are done.
+Exit status: 0 every host gets a round, 4 some host gets none.
+"""
+
+EXAMPLES = """\
+  ovirt-enforcer maintenance plan node1 node2 node3
+  ovirt-enforcer maintenance plan --cluster blue --at-once 2
+  ovirt-enforcer maintenance plan --cluster blue --pareto
+  ovirt-enforcer maintenance plan --cluster blue --stop db1 --state cluster.json --json
+"""
+
+
+def add_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = add_command(
+        actions, "plan", "say in which rounds hosts can be taken out", DESCRIPTION, run, EXAMPLES
+    )
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="hosts by name or id")
+    parser.add_argument("--cluster", metavar="CLUSTER", help="all hosts of a cluster, by name or id")
+    parser.add_argument(
+        "--at-once", type=positive, default=1, metavar="N", help="how many hosts may be out at once; else 1"
+    )
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="VM",
+        help="a VM that may be stopped, and started again afterwards, if it cannot leave; repeatable",
+    )
+    parser.add_argument(
+        "--host-time",
+        type=duration,
+        default=_HOST_SECONDS,
+        metavar="TIME",
+        help="how long a host is out, such as 20m or 1h; else 30m",
+    )
+    parser.add_argument(
+        "--pareto",
+        action="store_true",
+        help="what more hosts at once come to, too: fewer rounds against fewer migrations",
+    )
+    add_config(parser)
+    add_state(parser)
+    add_json(parser)
+    add_deadline(parser, f"how long planning may take; else {_SECONDS:g}")
+    parser.set_defaults(repair=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    found = asked(args)
+    hosts = _hosts(args, found)
+    options = _options(args, found)
+    ends = time.monotonic() + (args.deadline or _SECONDS)
+    records = []
+    for left, own in zip(range(len(hosts), 0, -1), hosts.values(), strict=True):
+        deadline = Deadline.after((ends - time.monotonic()) / left)
+        records.append(_planned(found, own, options, deadline, pareto=args.pareto))
+    if args.json:
+        show_json(MaintenancePlans(FORMAT, tuple(records)))
+    else:
+        print("\n".join(line for record in records for line in maintenance_text(record)))
+    return SOME_ARE_LEFT if any(record.without_round for record in records) else 0
+
+
+def _planned(
+    found: Asked, hosts: list[str], options: MaintenanceOptions, deadline: Deadline, *, pareto: bool
+) -> ClusterMaintenance:
+    if not pareto:
+        return maintenance_record(
+            plan_maintenance(found.snapshot, hosts, options, deadline), None, found.snapshot
+        )
+    plan = plan_maintenance(found.snapshot, hosts, options, deadline.within(_PLAN_SHARE))
+    others = tuple(_others(found, hosts, options, plan, deadline))
+    return maintenance_record(plan, others, found.snapshot)
+
+
+def _others(
+    found: Asked, hosts: list[str], options: MaintenanceOptions, plan: MaintenancePlan, deadline: Deadline
+) -> Iterator[MaintenancePlan]:
+    """Plans for more hosts at once, each for one round less at least, as long as there is time."""
+    rounds, reached = len(plan.rounds), len(plan.hosts)
+    numbers = dict.fromkeys(-(-reached // fewer) for fewer in range(rounds - 1, 0, -1))
+    for number in numbers:
+        if deadline.over:
+            break
+        more = replace(options, at_once=number, explained=False)
+        if number > options.at_once:
+            yield plan_maintenance(found.snapshot, hosts, more, deadline.within(_PLAN_SHARE))
+
+
+def _hosts(args: argparse.Namespace, found: Asked) -> dict[str, list[str]]:
+    """The hosts that are asked for, by their clusters. Raises `UserError`."""
+    if bool(args.hosts) == bool(args.cluster):
+        raise UserError("name hosts, or a cluster with --cluster" + " and not both" * bool(args.hosts))
+    snapshot = found.snapshot
+    if args.cluster:
+        cluster = find(args.cluster, "cluster", snapshot.clusters)
+        known = list(snapshot.hosts_of_cluster.get(cluster.id, ()))
+        if not known:
+            raise UserError(f"cluster {cluster.name} has no hosts")
+    else:
+        known = [find(word, "host", snapshot.hosts) for word in args.hosts]
+    by_cluster: dict[str, list[str]] = {}
+    for host in known:
+        by_cluster.setdefault(host.cluster, []).append(host.id)
+    return by_cluster
+
+
+def _options(args: argparse.Namespace, found: Asked) -> MaintenanceOptions:
+    domains = found.options.domains
+    if args.state is not None and args.config is not None:
+        domains = configured.domains(configuration.load(args.config).ha, found.snapshot) or ()
+    return MaintenanceOptions(
+        at_once=args.at_once,
+        host_seconds=args.host_time,
+        stopped=frozenset(find(word, "VM", found.snapshot.vms).id for word in args.stop),
+        frozen=found.frozen,
+        refused=frozenset(found.left_out),
+        closed=found.options.closed,
+        domains=domains,
+    )

@@ -1,0 +1,133 @@
+"""A plan of rolling maintenance as data: rounds, each VM's moves, bounds, and why hosts get no round."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ovirt_placement.answers.foreseen_moves import ForeseenMove, move_record
+from ovirt_placement.answers.plans.obstacles import NamedObstacle, named_obstacles
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named, named_cluster, named_host, named_hosts, named_vm, named_vms
+from ovirt_placement.model.record import Record
+from ovirt_placement.planning.maintenance.data import BlockedHost, MaintenancePlan, Round
+
+#: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
+FORMAT: Literal[1] = 1
+
+
+class MovedByEngine(Record, frozen=True, omit_defaults=False):
+    """The hosted engine, which is moved when its host is deactivated; where it goes is not for sure."""
+
+    vm: Named
+    expected: Named
+
+
+class MaintenanceRound(Record, frozen=True, omit_defaults=False):
+    """Hosts that are out at the same time, and what happens before."""
+
+    #: In the order in which they are deactivated.
+    hosts: tuple[Named, ...]
+    #: The migrations that empty them, with those of this round that each waits for.
+    moves: tuple[ForeseenMove, ...]
+    #: VMs that are stopped before, and started again on their hosts afterwards.
+    stopped: tuple[Named, ...]
+    moved_by_engine: tuple[MovedByEngine, ...]
+    #: How long the migrations are thought to take, and then the maintenance.
+    migrating_seconds: float
+    maintenance_seconds: float
+
+
+class HostWithoutRound(Record, frozen=True, omit_defaults=False):
+    """A host that no round takes out."""
+
+    host: Named
+    #: VMs that cannot leave it.
+    vms: tuple[Named, ...]
+    #: What stands in the way: the smallest set that was found.
+    obstacles: tuple[NamedObstacle, ...]
+
+
+class Tradeoff(Record, frozen=True, omit_defaults=False):
+    """What so many hosts at once come to."""
+
+    at_once: int
+    rounds: int
+    migrations: int
+    seconds: float
+
+
+class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The maintenance of hosts of one cluster."""
+
+    cluster: Named
+    #: How many hosts may be out at once.
+    at_once: int
+    rounds: tuple[MaintenanceRound, ...]
+    #: How many VMs are migrated before rounds; one that is migrated twice counts twice.
+    migrations: int
+    #: Rounds that any plan for these hosts has, and migrations that any plan has with so many rounds.
+    rounds_at_least: int
+    migrations_at_least: int
+    #: Whether no plan has fewer rounds, and none with as few fewer migrations.
+    proven: bool
+    #: How long all of it is thought to take.
+    seconds: float
+    without_round: tuple[HostWithoutRound, ...]
+    #: For more hosts at once, plans that have fewer rounds; null where nobody asked for them.
+    tradeoffs: tuple[Tradeoff, ...] | None
+
+
+class MaintenancePlans(Record, frozen=True, omit_defaults=False):
+    """The maintenance of all hosts that were asked for."""
+
+    format: Literal[1]
+    clusters: tuple[ClusterMaintenance, ...]
+
+
+def maintenance_record(
+    plan: MaintenancePlan, others: tuple[MaintenancePlan, ...] | None, snapshot: Snapshot
+) -> ClusterMaintenance:
+    """A plan with names; with `others`, those of these plans that no other beats in rounds and migrations."""
+    return ClusterMaintenance(
+        cluster=named_cluster(plan.cluster, snapshot),
+        at_once=plan.at_once,
+        rounds=tuple(_round(one, snapshot) for one in plan.rounds),
+        migrations=plan.migrations,
+        rounds_at_least=plan.rounds_at_least,
+        migrations_at_least=plan.migrations_at_least,
+        proven=plan.proven,
+        seconds=plan.seconds,
+        without_round=tuple(_without_round(one, snapshot) for one in plan.blocked),
+        tradeoffs=None if others is None else _tradeoffs((plan, *others)),
+    )
+
+
+def _round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
+    return MaintenanceRound(
+        hosts=named_hosts(one.hosts, snapshot),
+        moves=tuple(move_record(step, snapshot) for step in one.steps),
+        stopped=named_vms(one.stopped, snapshot),
+        moved_by_engine=tuple(
+            MovedByEngine(named_vm(vm, snapshot), named_host(host, snapshot)) for vm, host in one.by_engine
+        ),
+        migrating_seconds=one.migrating_seconds,
+        maintenance_seconds=one.maintenance_seconds,
+    )
+
+
+def _without_round(one: BlockedHost, snapshot: Snapshot) -> HostWithoutRound:
+    return HostWithoutRound(
+        host=named_host(one.host, snapshot),
+        vms=named_vms(one.vms, snapshot),
+        obstacles=named_obstacles(one.obstacles, snapshot),
+    )
+
+
+def _tradeoffs(plans: tuple[MaintenancePlan, ...]) -> tuple[Tradeoff, ...]:
+    """Pairs of rounds and migrations that none beats, of plans that reach as many hosts as any."""
+    most = max(len(plan.hosts) for plan in plans)
+    best: list[MaintenancePlan] = []
+    for plan in sorted(plans, key=lambda one: (one.migrations, len(one.rounds), one.at_once)):
+        if len(plan.hosts) == most and all(len(plan.rounds) < len(known.rounds) for known in best):
+            best.append(plan)
+    return tuple(Tradeoff(one.at_once, len(one.rounds), one.migrations, one.seconds) for one in best)

@@ -1,0 +1,74 @@
+"""A plan of rolling maintenance as an administrator reads it: made from nothing but the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ovirt_placement.answers.durations import duration_text
+from ovirt_placement.answers.foreseen_moves import migrations, move_text
+from ovirt_placement.answers.maintenance import (
+    ClusterMaintenance,
+    HostWithoutRound,
+    MaintenanceRound,
+    Tradeoff,
+)
+from ovirt_placement.model.names import Named
+
+
+def maintenance_text(found: ClusterMaintenance) -> Iterator[str]:
+    """Rounds with their moves, then hosts without one, then what other numbers of hosts at once come to."""
+    yield f"Maintenance in cluster {found.cluster.name}: {_summary(found)}"
+    for number, one in enumerate(found.rounds, 1):
+        yield from (f"  {line}" for line in _round_text(number, one))
+    for left in found.without_round:
+        yield from (f"  {line}" for line in _left_text(left))
+    if found.tradeoffs is not None:
+        yield "  Fewer rounds against fewer migrations, by how many hosts are out at once:"
+        yield from (f"    {_tradeoff_text(one)}" for one in found.tradeoffs)
+
+
+def _summary(found: ClusterMaintenance) -> str:
+    if not found.rounds:
+        return "no host can be taken out now."
+    hosts = sum(len(one.hosts) for one in found.rounds)
+    rounds, count = len(found.rounds), found.migrations
+    out = f"{_counted(hosts, 'host')} in {_counted(rounds, 'round')}"
+    if found.proven:
+        cost = f"{migrations(count)} (proven: no plan has fewer rounds, nor as many and fewer migrations)"
+    else:
+        out += f" (at least {found.rounds_at_least})"
+        cost = f"{migrations(count)} (at least {found.migrations_at_least} in so many rounds)"
+    return f"{out}, {cost}, about {duration_text(found.seconds)}."
+
+
+def _round_text(number: int, one: MaintenanceRound) -> Iterator[str]:
+    empty = "nothing to migrate"
+    if one.moves:
+        count = sum(len(move.vms) for move in one.moves)
+        empty = f"{migrations(count)}, about {duration_text(one.migrating_seconds)}"
+    out = f"then out for {duration_text(one.maintenance_seconds)}"
+    yield f"Round {number}: {_names(one.hosts)} ({empty}; {out})"
+    for place, move in enumerate(one.moves, 1):
+        yield f"  {place}. {move_text(move)}"
+    if one.stopped:
+        yield f"  stopped meanwhile, as you agreed to: {_names(one.stopped)}"
+    for moved in one.moved_by_engine:
+        yield f"  {moved.vm.name} is moved by the engine itself, probably to {moved.expected.name}"
+
+
+def _left_text(left: HostWithoutRound) -> Iterator[str]:
+    yield f"No round for {left.host.name}:"
+    yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)
+
+
+def _tradeoff_text(one: Tradeoff) -> str:
+    rounds = _counted(one.rounds, "round")
+    return f"{one.at_once} at once: {rounds}, {migrations(one.migrations)}, {duration_text(one.seconds)}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
+def _names(named: Iterable[Named]) -> str:
+    return ", ".join(one.name for one in named)

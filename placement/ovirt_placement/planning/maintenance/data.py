@@ -1,0 +1,92 @@
+"""A plan of rolling maintenance as data: rounds of hosts, the migrations before each, and obstacles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ovirt_placement.planning.obstacles import Obstacle
+from ovirt_placement.planning.plan import Step, Struct
+from ovirt_placement.rules.failover.units import Domain
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MaintenanceOptions:
+    """What is asked of a plan of rolling maintenance."""
+
+    #: Hosts that may be out at once, at most.
+    at_once: int = 1
+    #: How long a host is thought to be out, in seconds.
+    host_seconds: float = 1800.0
+    #: VMs that may be stopped, by consent, and started again on their host, by id.
+    stopped: frozenset[str] = frozenset()
+    #: VMs that are to be left where they are, by id, with the reason; and VMs with hosts that are left out.
+    frozen: Mapping[str, str] = field(default_factory=dict)
+    refused: frozenset[tuple[str, str]] = frozenset()
+    #: Hosts that nothing is to be moved to for now, by id.
+    closed: frozenset[str] = frozenset()
+    #: Failure domains that are to be survived, too, where the cluster reserves for its highly available VMs.
+    domains: tuple[Domain, ...] = ()
+    #: Whether it is looked into what stands in the way of hosts that no round has.
+    explained: bool = True
+
+
+class Round(Struct, frozen=True):
+    """Hosts that are out at the same time, and the migrations that empty them before."""
+
+    #: In the order in which they are deactivated, by id. Some may be in maintenance already.
+    hosts: tuple[str, ...]
+    #: `after` names places in these steps, from 0: no step waits for one of another round but by waiting for
+    #: the whole round.
+    steps: tuple[Step, ...] = ()
+    #: VMs that are stopped before, by consent, and started again on their hosts once these are up.
+    stopped: tuple[str, ...] = ()
+    #: VMs that the engine itself moves when a host is deactivated, each with the host where the plan expects
+    #: it: the hosted engine.
+    by_engine: tuple[tuple[str, str], ...] = ()
+    #: How long the migrations are thought to take, and then the maintenance of the hosts.
+    migrating_seconds: float = 0.0
+    maintenance_seconds: float = 0.0
+
+
+class BlockedHost(Struct, frozen=True):
+    """A host that no round takes out, and why."""
+
+    host: str
+    #: VMs that cannot leave; none where the host itself is in the way.
+    vms: tuple[str, ...]
+    #: What is in the way: of rules, VMs and limits the smallest set that was found.
+    obstacles: tuple[Obstacle, ...]
+
+
+class MaintenancePlan(Struct, frozen=True):
+    """Rounds of maintenance in one cluster. In every state on the way all hard rules are satisfied that were.
+
+    Hosts come back at the end of each round, before the next begins.
+    """
+
+    cluster: str
+    at_once: int
+    rounds: tuple[Round, ...] = ()
+    #: Hosts that were asked for and that no round has.
+    blocked: tuple[BlockedHost, ...] = ()
+    #: No plan for the same hosts has fewer rounds, and none with as few rounds fewer migrations before them.
+    rounds_at_least: int = 0
+    migrations_at_least: int = 0
+    #: Whether no legal plan has fewer rounds, nor as many with fewer migrations.
+    proven: bool = False
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All hosts that have a round, in their order."""
+        return tuple(host for one in self.rounds for host in one.hosts)
+
+    @property
+    def migrations(self) -> int:
+        """How many VMs are migrated before rounds; a VM that is migrated twice counts twice."""
+        return sum(len(step.vms) for one in self.rounds for step in one.steps)
+
+    @property
+    def seconds(self) -> float:
+        """How long all of it is thought to take."""
+        return sum(one.migrating_seconds + one.maintenance_seconds for one in self.rounds)

@@ -1,0 +1,66 @@
+"""Plans rolling maintenance of hosts of one cluster: the fewest rounds, then the fewest migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.deadline import NEVER, Deadline
+from ovirt_placement.planning.maintenance.best import best_course
+from ovirt_placement.planning.maintenance.bounds import migrations_at_least, rounds_at_least
+from ovirt_placement.planning.maintenance.course import Outcome
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions, MaintenancePlan
+from ovirt_placement.planning.maintenance.obstacles import blocked_hosts, shut_hosts
+from ovirt_placement.planning.maintenance.reserve import Reserve
+from ovirt_placement.planning.maintenance.site import Site, known_hosts
+from ovirt_placement.planning.maintenance.verification import Verified, verified
+
+#: So often a plan is made again without a move that some rule refuses.
+_MOST_REFUSALS = 20
+#: The share of the time for the rounds; the rest is for what stands in the way of hosts that get none.
+_ROUNDS_SHARE = 0.7
+_DEFAULT_OPTIONS = MaintenanceOptions()
+
+
+def plan_maintenance(
+    snapshot: Snapshot,
+    hosts: Collection[str],
+    options: MaintenanceOptions = _DEFAULT_OPTIONS,
+    deadline: Deadline = NEVER,
+) -> MaintenancePlan:
+    """The rounds in which hosts of one cluster can be maintained, and all migrations that this takes.
+
+    Hosts are given as ids, at least one; all are of the cluster of the first. In every state on the way every
+    hard rule is satisfied that is now, each migration passes all filters in force, and no more failures are
+    lost than now, where the cluster reserves for its highly available VMs. Without a deadline the work is
+    bounded, not the time.
+    """
+    cluster = snapshot.host_by_id[next(iter(hosts))].cluster
+    whole = Site(snapshot, cluster, known_hosts(snapshot, cluster, hosts), options, options.refused)
+    shut = shut_hosts(whole)
+    site = replace(whole, asked=tuple(host for host in whole.asked if host not in shut))
+    reserve = Reserve(snapshot, cluster, options.domains)
+    site, outcome, found = _planned(site, reserve, deadline.within(_ROUNDS_SHARE))
+    left = [host for host in site.asked if all(host not in one.hosts for one in found.rounds)]
+    rounds, migrations = rounds_at_least(site, reserve), migrations_at_least(site, len(found.rounds))
+    return MaintenancePlan(
+        cluster=cluster,
+        at_once=options.at_once,
+        rounds=found.rounds,
+        blocked=(*shut.values(), *blocked_hosts(site, reserve, left, found.end, deadline)),
+        rounds_at_least=min(rounds, len(found.rounds)),
+        migrations_at_least=min(migrations, outcome.migrations),
+        proven=not left and len(found.rounds) == rounds and outcome.migrations == migrations,
+    )
+
+
+def _planned(site: Site, reserve: Reserve, deadline: Deadline) -> tuple[Site, Outcome, Verified]:
+    """Courses until all rules let one pass; what they refuse is left out by the next."""
+    for _ in range(_MOST_REFUSALS):
+        outcome = best_course(site, reserve, deadline)
+        found = verified(site, outcome.waves)
+        if found.refused <= site.refused:
+            break
+        site = replace(site, refused=site.refused | found.refused)
+    return site, outcome, found

@@ -1,0 +1,128 @@
+"""What rolling maintenance begins with: the hosts asked for, who is on them, and who cannot leave."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.obstacles import Obstacle, ObstacleKind
+from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.problem.problem import Problem
+from ovirt_placement.rules.mobility import why_immovable
+from ovirt_placement.rules.reasons import Reason, ReasonKind
+from ovirt_placement.rules.world import World
+
+#: A host in one of these is emptied, or is empty and comes up again: others may be sent there afterwards.
+_COMES_BACK = ("up", "maintenance", "preparing_for_maintenance")
+_NOT_UP = ReasonKind("vms_cannot_leave", "the host is {status}, so that its VMs cannot leave it", veto=True)
+
+#: In which order hosts are taken: the hosted engine's host after the others, the storage pool manager last.
+_FIRST, _HOSTED_ENGINE, _SPM = range(3)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One cluster. Hosts and VMs are ids."""
+
+    snapshot: Snapshot
+    cluster: str
+    #: The hosts that are to be maintained, each once.
+    asked: tuple[str, ...]
+    options: MaintenanceOptions
+    #: VMs with hosts that a rule has refused on the way.
+    refused: frozenset[tuple[str, str]]
+
+    @cached_property
+    def opened(self) -> Snapshot:
+        """The state with those of the hosts up that are empty, in maintenance, and come back."""
+        away = {host for host in self.asked if self._status(host) in _COMES_BACK[1:]}
+        return World(self.snapshot).activated(away).snapshot if away else self.snapshot
+
+    @cached_property
+    def problem(self) -> Problem:
+        """All hosts that are up at any time; who may be a target when is not its matter."""
+        return pose(
+            self.opened, self.cluster, self.options.frozen, self.refused, PlanOptions(closed=self.never)
+        )
+
+    @cached_property
+    def never(self) -> frozenset[str]:
+        """Hosts that nothing is moved to, whenever."""
+        return self.options.closed - frozenset(self.asked)
+
+    @cached_property
+    def waiting(self) -> frozenset[str]:
+        """Hosts that are no targets before their round, as they are away or on their way there."""
+        return frozenset(host for host in self.asked if self._status(host) != "up")
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """Hosts that stay up all the time."""
+        return frozenset(self.problem.hosts) - frozenset(self.asked) - self.never
+
+    def returns(self, host: str) -> bool:
+        """Whether a host that was maintained is sure enough to be up to reckon with it."""
+        return self._status(host) in _COMES_BACK
+
+    @cached_property
+    def by_engine(self) -> Mapping[str, str]:
+        """VMs that the engine itself moves when their host is deactivated, by that host."""
+        return {
+            host: vm.id
+            for host in self.asked
+            for vm in self.on(host)
+            if vm.hosted_engine and vm.status == "up"
+        }
+
+    def on(self, host: str) -> tuple[Vm, ...]:
+        """Who runs on a host at the start."""
+        return self.snapshot.vms_of_host.get(host, ())
+
+    def rank(self, host: str) -> int:
+        """Hosts of a higher rank are taken when all of a lower one have been, or are at the same time."""
+        if self.snapshot.host_by_id[host].spm:
+            return _SPM
+        return _HOSTED_ENGINE if host in self.by_engine else _FIRST
+
+    def staying(self, host: str) -> dict[str, Obstacle]:
+        """VMs that cannot leave a host, whatever else is moved, with the reason of each."""
+        return {vm.id: why for vm in self.on(host) if (why := self._stays(vm)) is not None}
+
+    def _stays(self, vm: Vm) -> Obstacle | None:
+        if vm.id in self.options.stopped or self.by_engine.get(vm.host or "") == vm.id:
+            return None
+        if vm.id in self.options.frozen:
+            return Obstacle(ObstacleKind.STAYS, (vm.id,), words=self.options.frozen[vm.id])
+        why = why_immovable(self.opened, vm)
+        return None if why is None else Obstacle(ObstacleKind.STAYS, (vm.id,), reasons=(why,))
+
+    def at_fault(self, host: str) -> Obstacle | None:
+        """What of the host itself is in the way: it does not answer, and VMs may run there."""
+        status = self._status(host)
+        if status in _COMES_BACK or not self.on(host):
+            return None
+        return Obstacle(ObstacleKind.REFUSED, hosts=(host,), reasons=(Reason(_NOT_UP, status=status),))
+
+    def stopped_on(self, host: str) -> tuple[str, ...]:
+        """VMs that are stopped by consent, since they cannot leave otherwise."""
+        return tuple(
+            vm.id
+            for vm in self.on(host)
+            if vm.id in self.options.stopped and why_immovable(self.opened, vm) is not None
+        )
+
+    def memory_mb(self, vms: Iterable[str]) -> int:
+        """What VMs take on a host, in MiB."""
+        return sum(self.problem.memory_mb[vm] for vm in vms)
+
+    def _status(self, host: str) -> str:
+        return self.snapshot.host_by_id[host].status
+
+
+def known_hosts(snapshot: Snapshot, cluster: str, hosts: Collection[str]) -> tuple[str, ...]:
+    """Those of the hosts that are in a cluster, each once, in the order of the snapshot."""
+    wanted = frozenset(hosts)
+    return tuple(host.id for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.id in wanted)

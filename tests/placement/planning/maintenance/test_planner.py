@@ -1,0 +1,112 @@
+"""Rounds of maintenance: once and forwards, with late hosts last, and hosts that need no emptying first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ovirt_placement.model import Host
+from ovirt_placement.planning.maintenance.data import MaintenanceOptions
+from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.obstacles import ObstacleKind
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, snapshot, vm
+
+
+def full(name: str, *, vms: int, **fields: Any) -> tuple[Part, ...]:
+    """A host with room for eight VMs of 1 GiB, and so many on it."""
+    return (
+        host(name, **{"memory_mb": 8192, "free_mb": 8192 - 1024 * vms, **fields}),
+        *(vm(f"{name}-{number}", name) for number in range(vms)),
+    )
+
+
+def like_hosts(count: int, vms: int) -> list[Part]:
+    return [part for number in range(count) for part in full(f"h{number}", vms=vms)]
+
+
+def hosts_of(parts: list[Part]) -> list[str]:
+    return [part.id for part in parts if isinstance(part, Host)]
+
+
+def test_vms_go_once_to_hosts_that_are_done_but_for_those_of_the_first() -> None:
+    parts = like_hosts(5, 6)
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
+    assert [len(one.hosts) for one in plan.rounds] == [1] * 5
+    assert plan.migrations == (5 + 1) * 6
+    assert plan.proven
+    assert plan.rounds_at_least == 5
+    assert plan.migrations_at_least == plan.migrations
+
+
+def test_a_smaller_first_round_saves_migrations_where_that_costs_no_round() -> None:
+    parts = like_hosts(5, 3)
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts), MaintenanceOptions(at_once=2))
+    assert [len(one.hosts) for one in plan.rounds] == [1, 2, 2]
+    assert plan.migrations == 5 * 3 + 3
+    assert plan.proven
+
+
+def test_an_empty_host_goes_first_and_no_vm_moves_twice() -> None:
+    parts = [*like_hosts(3, 6), *full("away", vms=0, status="maintenance")]
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
+    assert plan.rounds[0].hosts == ("away",)
+    assert plan.rounds[0].steps == ()
+    assert plan.migrations == 3 * 6
+    assert plan.proven
+
+
+def test_a_host_that_is_down_and_empty_is_not_reckoned_with() -> None:
+    parts = [*like_hosts(2, 3), *full("down", vms=0, status="down")]
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
+    assert "down" in plan.hosts
+    assert all(step.target != "down" for one in plan.rounds for step in one.steps)
+
+
+def test_a_host_that_does_not_answer_is_not_emptied() -> None:
+    parts = [*like_hosts(2, 3), *full("lost", vms=1, status="non_responsive")]
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
+    (blocked,) = plan.blocked
+    assert blocked.host == "lost"
+    assert blocked.obstacles[0].hosts == ("lost",)
+
+
+def test_the_storage_pool_manager_is_last_and_the_hosted_engine_before() -> None:
+    parts = [*full("a", vms=2, spm=True), *full("b", vms=2), *full("c", vms=2), *full("d", vms=1)]
+    engine = vm("engine", "b", hosted_engine=True)
+    plan = plan_maintenance(snapshot(*parts, engine), hosts_of(parts))
+    assert plan.hosts[-2:] == ("b", "a")
+    ((moved, target),) = plan.rounds[-2].by_engine
+    assert moved == "engine"
+    assert target not in {"a", "b"}
+
+
+def test_a_pinned_vm_is_named_and_stopped_only_by_consent() -> None:
+    parts = [*like_hosts(3, 2), vm("pinned", "h1", migratable=False)]
+    state = snapshot(*parts)
+    (blocked,) = plan_maintenance(state, hosts_of(parts)).blocked
+    assert (blocked.host, blocked.vms) == ("h1", ("pinned",))
+    plan = plan_maintenance(state, hosts_of(parts), MaintenanceOptions(stopped=frozenset({"pinned"})))
+    assert plan.blocked == ()
+    assert [one.stopped for one in plan.rounds if "h1" in one.hosts] == [("pinned",)]
+
+
+def test_a_hard_positive_group_moves_at_once_and_a_negative_one_stays_apart() -> None:
+    parts = like_hosts(3, 3)
+    together = group("t", TOGETHER, "h0-0 h0-1")
+    apart = group("a", APART, "h0-2 h1-2")
+    plan = plan_maintenance(snapshot(*parts, together, apart), hosts_of(parts))
+    assert len(plan.rounds) == 3
+    steps = [step for one in plan.rounds for step in one.steps]
+    assert any(step.vms == ("h0-0", "h0-1") for step in steps)
+    assert plan.migrations == 4 * 3
+
+
+def test_a_reservation_that_would_be_lost_is_a_reason() -> None:
+    parts = [
+        cluster(ha_reservation=True),
+        *(host(name, memory_mb=8192, free_mb=8192 - 4096) for name in ("a", "b", "c")),
+        *(vm(f"v{name}", name, needs_mb=4096, ha=True) for name in ("a", "b", "c")),
+    ]
+    plan = plan_maintenance(snapshot(*parts), ["a"])
+    assert plan.rounds == ()
+    (blocked,) = plan.blocked
+    assert [one.kind for one in blocked.obstacles] == [ObstacleKind.RESERVATION]
