@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -27,3 +29,14 @@ def page_named_in(log: str) -> str:
     found = re.search(r"metrics at (http://\S+)", log)
     assert found is not None, log
     return found[1]
+
+
+def faults(url: str) -> str:
+    """What Prometheus' promtool finds wrong with a page; nothing where there is no promtool."""
+    with urllib.request.urlopen(url) as response:
+        page = response.read()
+    if shutil.which("promtool") is None:
+        return ""
+    command = ["promtool", "check", "metrics"]
+    found = subprocess.run(command, input=page, capture_output=True, timeout=60, check=False)
+    return (found.stdout + found.stderr).decode()

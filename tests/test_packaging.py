@@ -105,6 +105,10 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
             for folder in ("developers", "enforcer", "placement-keys")
         },
         "share/doc/ovirt-placement/packaging": CHECKOUT.glob("packaging/*.toml"),
+        "share/ovirt-placement/monitoring": CHECKOUT.glob("packaging/monitoring/*.yaml"),
+        "share/ovirt-placement/monitoring/dashboards": CHECKOUT.glob(
+            "packaging/monitoring/dashboards/*.json"
+        ),
         "share/man/man1": CHECKOUT.glob("packaging/man/*"),
         "share/bash-completion/completions": CHECKOUT.glob("packaging/completions/bash/*"),
         "share/zsh/site-functions": CHECKOUT.glob("packaging/completions/zsh/*"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tests.docs import command_pages, configuration_page, events_page, json_schema, metrics_page
+from tests.docs import command_pages, configuration_page, dashboards, events_page, json_schema, metrics_page
 from tests.paths import CHECKOUT
 
 PACKAGING = CHECKOUT / "packaging"
@@ -18,6 +18,10 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     CHECKOUT / "docs" / "reference-configuration.md": configuration_page.configuration_page,
     CHECKOUT / "docs" / "reference-metrics.md": metrics_page.metrics_page,
     CHECKOUT / "docs" / "reference-events.md": events_page.events_page,
+    **{
+        PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
+        for name, text in dashboards.dashboards().items()
+    },
     **{PACKAGING / "man" / f"{name}.1": partial(command_pages.man_page, name) for name in COMMANDS},
     **{
         PACKAGING / "completions" / shell / form.format(name): partial(command_pages.completion, name, shell)

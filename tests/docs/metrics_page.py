@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
-
-from prometheus_client import CollectorRegistry
+from typing import Any, NamedTuple
 
 from ovirt_enforcer.ha_monitor.metrics import HaMetrics
 from ovirt_enforcer.service.metrics import EnforcerMetrics as EnforcerMetrics
@@ -28,28 +26,52 @@ _NO_PLUGINS = SimpleNamespace(
 )
 
 
+SERVICES = ("ovirt-scheduler-proxy", "ovirt-placement inventory", "ovirt-enforcer")
+
+
+class KnownMetric(NamedTuple):
+    """One metric of a service, as Prometheus shows it."""
+
+    service: str
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The names of what Prometheus stores of it."""
+        if self.kind == "histogram":
+            return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
+        return (self.name,)
+
+
 def metrics_page() -> str:
-    proxy = ProxyMetrics(_NO_PLUGINS)  # type: ignore[arg-type]
-    enforcer = EnforcerMetrics()
-    HaMetrics(enforcer.registry)
     parts = [HEAD]
-    for name, registry in (
-        ("ovirt-scheduler-proxy", proxy._registry),
-        ("ovirt-placement inventory", InventoryMetrics().registry),
-        ("ovirt-enforcer", enforcer.registry),
-    ):
-        head = ("| metric | kind | labels | meaning |", "| --- | --- | --- | --- |")
-        parts.append("\n".join([f"## {name}", "", *head, *sorted(_rows(registry)), ""]))
+    head = ("| metric | kind | labels | meaning |", "| --- | --- | --- | --- |")
+    for service in SERVICES:
+        rows = (_row(one) for one in all_metrics() if one.service == service)
+        parts.append("\n".join([f"## {service}", "", *head, *sorted(rows), ""]))
     return "\n".join(parts)
 
 
-def _rows(registry: CollectorRegistry) -> Iterator[str]:
-    for collector in registry._collector_to_names:
-        for family, labels in _families(collector):
-            if not family.name.startswith("process_"):
-                name = f"{family.name}_total" if family.type == "counter" else family.name
-                named = ", ".join(f"`{label}`" for label in labels)
-                yield f"| `{name}` | {family.type} | {named} | {family.documentation} |"
+def all_metrics() -> Iterator[KnownMetric]:
+    """Every metric but `process_*`, which each service has."""
+    proxy = ProxyMetrics(_NO_PLUGINS)  # type: ignore[arg-type]
+    enforcer = EnforcerMetrics()
+    HaMetrics(enforcer.registry)
+    registries = (proxy._registry, InventoryMetrics().registry, enforcer.registry)
+    for service, registry in zip(SERVICES, registries, strict=True):
+        for collector in registry._collector_to_names:
+            for family, labels in _families(collector):
+                if not family.name.startswith("process_"):
+                    name = f"{family.name}_total" if family.type == "counter" else family.name
+                    yield KnownMetric(service, name, family.type, labels, family.documentation)
+
+
+def _row(one: KnownMetric) -> str:
+    labels = ", ".join(f"`{label}`" for label in one.labels)
+    return f"| `{one.name}` | {one.kind} | {labels} | {one.meaning} |"
 
 
 def _families(collector: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:

@@ -22,7 +22,7 @@ _SETUP = configparser.ConfigParser()
 _SETUP.read(CHECKOUT / "setup.cfg")
 #: Units of others, whom ours work with.
 _OTHERS_UNITS = {"ovirt-engine.service"}
-_SYSTEMCTL = {"daemon-reload", "enable", "disable", "restart", "edit"}
+_SYSTEMCTL = {"daemon-reload", "enable", "disable", "restart", "edit", "status"}
 _OTHERS_PACKAGES = {"ovirt-scheduler-proxy"}
 #: Files of which the installation says that an administrator makes them.
 _FOLDERS = {"/etc/ovirt-placement", "/etc/ovirt-scheduler-proxy"}

@@ -73,6 +73,7 @@ class Service:
         self._planners = PlannersBeside()
         self._changes = Changes(config, connection, self.settings.events_seconds, lambda: self._daemon.leads)
         metrics = EnforcerMetrics(engine=config.engine.label)
+        metrics.configured(self.settings.mode)
         self._stores = _Stores(config, lambda: self._daemon.epoch)
         notifications = notifications_of(self.settings.notifications, config.engine, metrics.notified)
         name = own_name()

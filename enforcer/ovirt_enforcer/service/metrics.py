@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Set
 import prometheus_client
 from prometheus_client import Gauge, Histogram
 
+from ovirt_enforcer.settings import Mode
 from ovirt_placement.rules.violations import Violation
 from ovirt_placement.store.intents import Intent, IntentState
 from ovirt_service.metrics import new_registry
@@ -74,12 +75,18 @@ class EnforcerMetrics:
             "channel",
             "result",
         )
+        self._mode = self._gauge("mode", "1 for the mode that is configured, 0 for the others", "mode")
         self._leader = self._gauge("leader", "1 while this process leads, 0 while it watches who does")
         self._epoch = self._gauge("lease_epoch", "The epoch in which this process leads; 0 while it does not")
 
     def notified(self, channel: str, result: str) -> None:
         """Count what became of something that was to be reported."""
         self.notifications.labels(channel, result).inc()
+
+    def configured(self, mode: Mode) -> None:
+        """Show the mode that applies where a cluster or group has none of its own."""
+        for one in Mode:
+            self._mode.labels(one.value).set(one is mode)
 
     def leading(self, epoch: int) -> None:
         """Tell that this process leads in an epoch, or with 0 that it does not."""

@@ -20,7 +20,7 @@ from ovirt_simulator.core.settings import PROMPT
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.pages import page_named_in, samples
+from tests.pages import faults, page_named_in, samples
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 from tests.service.listening import systemd
@@ -143,6 +143,7 @@ def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> 
         broken = ("ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard")
         eventually(lambda: samples(page).get(broken) == 1)
         eventually(lambda: samples(page).get(("ovirt_placement_enforcer_repairs_achieved_total",)) == 1)
+        assert faults(page) == ""
         with urllib.request.urlopen(page.replace("/metrics", "/healthz")) as answer:
             health = json.load(answer)
         assert (health["status"], health["role"], health["engine_reachable"]) == ("ok", "leader", True)

@@ -19,6 +19,8 @@ import pytest
 import trustme
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.pages import faults
+
 from ..running import COMMAND, RunningProxy, command, eventually, running, write_plugins
 
 #: These assertions depend on real time.
@@ -121,6 +123,7 @@ def test_metrics(folder: Path) -> None:
                 client.nothing()
         with urllib.request.urlopen(f"{proxy.url}metrics") as response:
             page = response.read().decode()
+        assert faults(f"{proxy.url}metrics") == ""
     samples = {
         (
             sample.name.removeprefix("ovirt_scheduler_proxy_"),

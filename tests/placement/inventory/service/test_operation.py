@@ -11,7 +11,7 @@ import pytest
 from ovirt_placement import inventory
 from ovirt_placement.inventory import NoSnapshot
 from ovirt_placement.inventory.service.metrics import kind_of
-from tests.pages import page_named_in, samples
+from tests.pages import faults, page_named_in, samples
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured, ended, loaded, running
 from tests.proxy.running import eventually
@@ -132,6 +132,7 @@ def test_metrics(engine: EngineServer, tmp_path: Path) -> None:
         failed = f"{PREFIX}_engine_requests_total", "events", "failed"
         eventually(lambda: samples(page).get(failed, 0) >= 1)
         last = samples(page)
+        assert faults(page) == ""
         ended(service)
     assert first[f"{PREFIX}_versions_total",] == last[f"{PREFIX}_versions_total",] == 1
     assert 0 <= first[f"{PREFIX}_snapshot_age_seconds",] < 60

@@ -1,0 +1,167 @@
+"""The Grafana dashboards, made from the metrics that the services keep, so that none is without a panel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tests.docs.metrics_page import SERVICES, KnownMetric, all_metrics
+
+_COLUMNS, _WIDTH, _HEIGHT = 2, 12, 8
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+#: What every process shows of itself.
+_PROCESS = (
+    ("Memory", "process_resident_memory_bytes", "bytes"),
+    ("Processor time per second", "rate(process_cpu_seconds_total[$__rate_interval])", "short"),
+    ("Open files", "process_open_fds", "short"),
+)
+
+
+class Panel(NamedTuple):
+    """One graph: each line an expression with a legend."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    unit: str
+
+
+class Board(NamedTuple):
+    uid: str
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def dashboards() -> dict[str, str]:
+    """Each dashboard as JSON, by the name of its file."""
+    boards = [overview(), *(board_of(service) for service in SERVICES)]
+    return {f"{board.uid}.json": json.dumps(_dashboard(board), indent=1) + "\n" for board in boards}
+
+
+def overview() -> Board:
+    """What an administrator looks at first: are rules satisfied, are VMs safe, do all parts answer."""
+    enforcer, inventory, proxy = (
+        "ovirt_placement_enforcer",
+        "ovirt_placement_inventory",
+        "ovirt_scheduler_proxy",
+    )
+    calls = f"sum by (instance, result) (rate({proxy}_calls_total[$__rate_interval]))"
+    p99 = _quantile(0.99, f"{proxy}_call_duration_seconds", ("instance",))
+    migrations = f"sum by (result) (increase({enforcer}_migrations_total[1h]))"
+    return Board(
+        "ovirt-placement-overview",
+        "oVirt placement: overview",
+        (
+            Panel("Services that answer", (('up{job=~"ovirt-.*"}', "{{job}} {{instance}}"),), "short"),
+            Panel(
+                "Violated rules",
+                ((f"{enforcer}_violations", "{{cluster}} {{family}} {{hardness}}"),),
+                "short",
+            ),
+            Panel(
+                "Highly available VMs could restart (1) or not (0)",
+                ((f"{enforcer}_ha_safe", "{{cluster}}"),),
+                "short",
+            ),
+            Panel("Host failures survived", ((f"{enforcer}_ha_failures_survived", "{{cluster}}"),), "short"),
+            Panel("Migrations per hour", ((migrations, "{{result}}"),), "short"),
+            Panel("Planned migrations", ((f"{enforcer}_planned_migrations", "{{cluster}}"),), "short"),
+            Panel("Calls of the engine per second", ((calls, "{{instance}} {{result}}"),), "reqps"),
+            Panel("Time of a call, 99 of 100", ((p99, "{{instance}}"),), "s"),
+            Panel(
+                "Age of what is known of the engine",
+                ((f"time() - {inventory}_snapshot_timestamp_seconds", "{{instance}}"),),
+                "s",
+            ),
+            Panel("Enforcers that lead", ((f"{enforcer}_leader", "{{instance}}"),), "short"),
+        ),
+    )
+
+
+def board_of(service: str) -> Board:
+    """Every metric of a service, and what its process takes."""
+    metrics = sorted(one for one in all_metrics() if one.service == service)
+    panels = [_panel(one) for one in metrics]
+    job = service.replace(" ", "-")
+    panels += [
+        Panel(title, ((_of_job(expression, job), "{{instance}}"),), unit)
+        for title, expression, unit in _PROCESS
+    ]
+    return Board(job, f"oVirt placement: {service.removeprefix('ovirt-')}", tuple(panels))
+
+
+def _of_job(expression: str, job: str) -> str:
+    name = "process_cpu_seconds_total" if "rate(" in expression else expression
+    return expression.replace(name, f'{name}{{job="{job}", instance=~"$instance"}}')
+
+
+def _panel(one: KnownMetric) -> Panel:
+    chosen = f'{one.name}{{instance=~"$instance"}}'
+    legend = " ".join(f"{{{{{label}}}}}" for label in ("instance", *one.labels))
+    by = ", ".join(("instance", *one.labels))
+    if one.kind == "histogram":
+        lines = tuple(
+            (_quantile(part, one.name, ("instance", *one.labels), chosen=True), f"p{part * 100:g} {legend}")
+            for part in (0.5, 0.99)
+        )
+        return Panel(one.meaning, lines, "s")
+    if one.kind == "counter":
+        expression = f"sum by ({by}) (rate({chosen}[$__rate_interval]))"
+        return Panel(f"{one.meaning} (per second)", ((expression, legend),), "cps")
+    if one.name.endswith("_timestamp_seconds"):
+        return Panel(f"{one.meaning} (as an age)", ((f"time() - {chosen}", legend),), "s")
+    return Panel(one.meaning, ((chosen, legend),), "s" if one.name.endswith("_seconds") else "short")
+
+
+def _quantile(part: float, name: str, by: Sequence[str], *, chosen: bool = False) -> str:
+    which = '{instance=~"$instance"}' if chosen else ""
+    rates = f"rate({name}_bucket{which}[$__rate_interval])"
+    return f"histogram_quantile({part:g}, sum by ({', '.join((*by, 'le'))}) ({rates}))"
+
+
+def _dashboard(board: Board) -> dict[str, Any]:
+    return {
+        "uid": board.uid,
+        "title": board.title,
+        "tags": ["ovirt", "placement"],
+        "schemaVersion": 37,  # Grafana 9.2
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"},
+        "templating": {"list": list(_variables(board))},
+        "panels": [_graph(number, panel) for number, panel in enumerate(board.panels)],
+    }
+
+
+def _variables(board: Board) -> Iterator[dict[str, Any]]:
+    yield {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}
+    if any("$instance" in line for panel in board.panels for line, _ in panel.lines):
+        query = f'label_values(up{{job="{board.uid}"}}, instance)'
+        yield {
+            "name": "instance",
+            "type": "query",
+            "label": "Instance",
+            "datasource": _SOURCE,
+            "query": {"query": query, "refId": "instance"},
+            "refresh": 2,
+            "multi": True,
+            "includeAll": True,
+            "allValue": ".*",
+            "current": {"text": "All", "value": "$__all"},
+        }
+
+
+def _graph(number: int, panel: Panel) -> dict[str, Any]:
+    row, column = divmod(number, _COLUMNS)
+    return {
+        "id": number + 1,
+        "type": "timeseries",
+        "title": panel.title,
+        "datasource": _SOURCE,
+        "gridPos": {"x": column * _WIDTH, "y": row * _HEIGHT, "w": _WIDTH, "h": _HEIGHT},
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "targets": [
+            {"refId": chr(ord("A") + at), "expr": expression, "legendFormat": legend, "datasource": _SOURCE}
+            for at, (expression, legend) in enumerate(panel.lines)
+        ],
+    }

@@ -1,0 +1,92 @@
+"""The alert rules, by Prometheus' own promtool: each waits, fires, and is quiet when nothing is wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.docs.metrics_page import all_metrics
+from tests.monitoring.cases import CASES, Case
+from tests.paths import CHECKOUT
+
+RULES = CHECKOUT / "packaging" / "monitoring" / "rules.yaml"
+ALERTS = {
+    one["alert"]: one for group in yaml.safe_load(RULES.read_text())["groups"] for one in group["rules"]
+}
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="there is no promtool")
+PAGE = "file:///usr/share/doc/ovirt-placement/docs/trouble.md"
+
+
+def promtool(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = ["promtool", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def outcome(folder: Path, alert: str, case: Case, labels: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What promtool finds, if the alert is to have these labels."""
+    rule = ALERTS[alert]
+    said = {**rule["annotations"], "summary": case.summary}
+    fired = [{"exp_labels": {**rule["labels"], **labels}, "exp_annotations": said}]
+    tests: list[dict[str, Any]] = [
+        {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
+            "alert_rule_test": [
+                {"eval_time": f"{case.quiet}m", "alertname": alert},
+                {"eval_time": f"{case.fires}m", "alertname": alert, "exp_alerts": fired},
+            ],
+        },
+        {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": values} for name, values in case.never.items()],
+            "alert_rule_test": [
+                {"eval_time": f"{minute}m", "alertname": alert} for minute in (10, 45, 60, case.fires)
+            ],
+        },
+    ]
+    file = folder / "test.yaml"
+    document = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}
+    file.write_text(yaml.safe_dump(document))
+    return promtool("test", "rules", file)
+
+
+def test_each_alert_has_its_case() -> None:
+    assert ALERTS.keys() == CASES.keys()
+
+
+@needs_promtool
+@pytest.mark.parametrize("alert", ALERTS)
+def test_it_fires_when_it_should_and_not_before(alert: str, tmp_path: Path) -> None:
+    found = outcome(tmp_path, alert, CASES[alert], dict(CASES[alert].labels))
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@needs_promtool
+def test_promtool_notices_an_alert_that_is_another_one(tmp_path: Path) -> None:
+    alert = "OvirtPlacementHaNotSafe"
+    assert outcome(tmp_path, alert, CASES[alert], {"cluster": "red"}).returncode != 0
+
+
+@needs_promtool
+def test_promtool_finds_no_fault_with_the_file() -> None:
+    found = promtool("check", "rules", RULES)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_it_asks_for_metrics_that_are_kept_and_leads_to_what_to_do(alert: str) -> None:
+    rule = ALERTS[alert]
+    known = {series for one in all_metrics() for series in one.series}
+    asked = set(re.findall(r"\bovirt_\w+", rule["expr"]))
+    assert asked <= known
+    assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+    page, anchor = rule["annotations"]["runbook_url"].split("#")
+    assert page == PAGE
+    headings = re.findall(r"^## (.+)$", (CHECKOUT / "docs" / "trouble.md").read_text(), re.MULTILINE)
+    assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
