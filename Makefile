@@ -56,7 +56,7 @@ lint: $(READY) ## style, types, who may import whom, and what nobody calls
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONPATH=service:placement:proxy:enforcer:simulator $(BIN)/lint-imports
+	PYTHONPATH=service:placement:proxy:enforcer:web:simulator $(BIN)/lint-imports
 	$(BIN)/vulture
 
 bench: $(READY) ## speed, as ratios measured in one run

@@ -3,7 +3,7 @@
 from setuptools import find_packages, setup
 
 #: The simulator is a distribution of its own.
-FOLDERS = ("service", "placement", "proxy", "enforcer")
+FOLDERS = ("service", "placement", "proxy", "enforcer", "web")
 
 FOLDER_OF = {package: folder for folder in FOLDERS for package in find_packages(folder)}
 

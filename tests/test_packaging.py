@@ -20,7 +20,7 @@ from tests.proxy.running import running
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer")
+COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer", "ovirt-placement-web")
 
 #: What git ignores, and what must not get into a distribution.
 IGNORED = shutil.ignore_patterns(
@@ -62,7 +62,7 @@ def test_an_installed_wheel_has_all_packages_but_the_simulator(source: Path, ins
     expected = set().union(*(_modules(folder) for folder in folders - {source / "simulator"}))
     assert _modules(_site_packages(installed)) == expected
     assert {name.partition("/")[0] for name in expected} == {
-        "ovirt_service", "ovirt_placement", "ovirt_scheduler_proxy", "ovirt_enforcer",
+        "ovirt_service", "ovirt_placement", "ovirt_scheduler_proxy", "ovirt_enforcer", "ovirt_placement_web",
     }  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def test_the_users_of_the_units_are_made(tmp_path: Path) -> None:
     users = {line.split(":")[0] for line in (tmp_path / "etc/passwd").read_text().splitlines()}
     groups = (tmp_path / "etc/group").read_text().splitlines()
     (group,) = (line for line in groups if line.startswith("ovirt-placement:"))
-    assert group.split(":")[3] == "ovirt-scheduler-proxy"
+    assert set(group.split(":")[3].split(",")) == {"ovirt-scheduler-proxy", "ovirt-placement-web"}
     for unit in CHECKOUT.glob("packaging/*.service"):
         wanted = re.findall(r"^User=(.*)$", unit.read_text(), re.MULTILINE)
         assert set(wanted) <= users

@@ -19,7 +19,7 @@ DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
 PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
 #: What an engine is called where nobody gives it a name: one engine needs none.
 DEFAULT_ENGINE = "default"
-SECTIONS = ("engine", "inventory", "store", "enforcer", "ha")
+SECTIONS = ("engine", "inventory", "store", "enforcer", "ha", "web")
 
 Seconds = Annotated[float, Meta(gt=0)]
 #: It becomes part of paths and of the names of units; never "." or "..".

@@ -14,6 +14,7 @@ import msgspec
 from ovirt_enforcer.notifications.kinds import NoticeKind
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import EngineSettings, HaSettings, InventorySettings, StoreSettings
+from ovirt_placement_web.settings import WebSettings
 from ovirt_scheduler_proxy.settings import Settings
 from tests.docs.field_comments import comments
 
@@ -30,6 +31,7 @@ PLACEMENT: Mapping[str, type[msgspec.Struct]] = {
     "store": StoreSettings,
     "ha": HaSettings,
     "enforcer": EnforcerSettings,
+    "web": WebSettings,
 }
 _WORDS = {str: "text", Path: "text", int: "whole number", float: "number", bool: "true or false"}
 

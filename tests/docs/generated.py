@@ -10,7 +10,7 @@ from tests.docs import command_pages, configuration_page, dashboards, events_pag
 from tests.paths import CHECKOUT
 
 PACKAGING = CHECKOUT / "packaging"
-COMMANDS = ("ovirt-placement", "ovirt-enforcer", "ovirt-scheduler-proxy")
+COMMANDS = ("ovirt-placement", "ovirt-enforcer", "ovirt-placement-web", "ovirt-scheduler-proxy")
 
 PAGES: Mapping[Path, Callable[[], str]] = {
     CHECKOUT / "docs" / "json.schema.json": json_schema.schema_page,

@@ -9,7 +9,7 @@ from ovirt_placement import inventory
 from ovirt_placement.answers.cluster_status import ClusterStatus, cluster_status
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement_text
-from ovirt_placement.answers.freshness import dated, known_state
+from ovirt_placement.answers.freshness import KnownState, dated, known_state
 from ovirt_placement.answers.health import Health, judge
 from ovirt_placement.answers.local_proxy import ProxyRecord
 from ovirt_placement.config import Config
@@ -117,16 +117,25 @@ def of_file(path: Path) -> KnownParts:
 
 def of_engine(config: Config, deadline: float) -> KnownParts:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
-    where, measured = config.engine.url or "", inventory.Measured.FOR_RESERVATION
+    measured = inventory.Measured.FOR_RESERVATION
     try:
         found = known_state(config, deadline=deadline, measured=measured, stale=True)
     except inventory.NoSnapshot as error:
-        return KnownParts(
-            snapshot=_NOTHING, source=StateSource(kind="nothing", where=where, error=str(error))
-        )
+        return nothing_known(config, str(error))
+    return of_known(config, found)
+
+
+def nothing_known(config: Config, error: str) -> KnownParts:
+    """Nothing, and why."""
+    source = StateSource(kind="nothing", where=config.engine.url or "", error=error)
+    return KnownParts(snapshot=_NOTHING, source=source)
+
+
+def of_known(config: Config, found: KnownState) -> KnownParts:
+    """What is known, with where it is from."""
     snapshot, published = found.known
     if published is None:
-        source = StateSource(kind="engine", where=where, expected_hosts=outcomes(config))
+        source = StateSource(kind="engine", where=config.engine.url or "", expected_hosts=outcomes(config))
         return KnownParts(snapshot=snapshot, source=source)
     source = StateSource(
         kind="inventory",

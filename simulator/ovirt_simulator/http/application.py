@@ -31,6 +31,7 @@ _WELCOME = {
 }
 _CHUNK = 1 << 20
 _VERSION = re.compile("/v([0-9]+)(|/.*)")
+_TOKEN_INFO_PATH = "/ovirt-engine/sso/oauth/token-info"  # noqa: S105 - an address
 _LOGOUT_PATH = "/ovirt-engine/services/sso-logout"
 CONTROL = "/simulator"
 
@@ -96,6 +97,8 @@ class Application:
             return self._authenticated(request, path.removeprefix(API))
         if path in _TOKEN_PATHS:
             return sso.token_servlet(request, self._tokens)
+        if path == _TOKEN_INFO_PATH:
+            return sso.token_info_servlet(request, self._tokens)
         if path == _LOGOUT_PATH:
             return sso.logout_servlet(request, self._tokens)
         if path == services.HEALTH:

@@ -1,4 +1,4 @@
-"""The single sign-on: tokens for passwords, their life and end, and the two servlets that clients talk to."""
+"""The single sign-on: tokens for passwords, their life and end, and the servlets that clients talk to."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ovirt_simulator.http.answers import JSON
 from ovirt_simulator.http.users import User, Users
 
 API_SCOPE = "ovirt-app-api"
+VALIDATE_SCOPE = "ovirt-ext=token-info:validate"
 
 #: The engine's own life time of an idle session, in seconds.
 SESSION_LIFETIME = 1800.0
@@ -79,6 +80,12 @@ class Tokens:
             self._sessions[token] = (name, now + self._lifetime)
         return name, self._users[name]
 
+    def is_valid(self, token: str) -> bool:
+        """Whether it would be taken now, without renewing it."""
+        with self._lock:
+            _, end = self._sessions.get(token, ("", 0.0))
+            return self._clock() < end
+
     def revoke(self, token: str) -> None:
         """End one token; an unknown one is no error."""
         with self._lock:
@@ -109,6 +116,23 @@ def token_servlet(request: Request, tokens: Tokens) -> Response:
     except LoginError as error:
         return _json(_error(error, scope), 400)
     return _json({"access_token": token, "scope": scope, "exp": _NEVER, "token_type": "bearer"})
+
+
+def token_info_servlet(request: Request, tokens: Tokens) -> Response:
+    """Answer /ovirt-engine/sso/oauth/token-info for the scope of validation: nothing, or an error.
+
+    To validate a token does not renew it. What a trusted client gets to know by its secret is not simulated.
+    """
+    scope = request.values.get("scope", "")
+    if VALIDATE_SCOPE not in scope.split():
+        return _json(
+            _error(LoginError("invalid_scope", f"The requested scope is invalid: '{scope}'."), ""), 400
+        )
+    if not tokens.is_valid(request.values.get("token", "")):
+        return _json(
+            _error(LoginError("invalid_grant", "The provided authorization grant is not valid."), ""), 400
+        )
+    return _json({})
 
 
 def logout_servlet(request: Request, tokens: Tokens) -> Response:

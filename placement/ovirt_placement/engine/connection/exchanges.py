@@ -41,6 +41,15 @@ class Answer(NamedTuple):
     body: bytes
 
 
+class Question(NamedTuple):
+    """A request of HTTP."""
+
+    method: str
+    url: str
+    form: Mapping[str, str] | None
+    headers: Mapping[str, str]
+
+
 class Trust(NamedTuple):
     """Whose certificates count: those of one CA, else the system's; or anybody's."""
 
@@ -76,13 +85,22 @@ def post(
 
     Raises `Unanswered`, also after so many seconds, and soon after `ended` says that nobody waits any more.
     """
-    adapter = _Adapter(trust.context() if url.startswith("https:") else None)
+    return _asked(Question("POST", url, form, headers), trust, seconds, ended)
+
+
+def get(url: str, headers: Mapping[str, str], *, trust: Trust, seconds: float) -> Answer:
+    """Read a small document; as `post` in all else."""
+    return _asked(Question("GET", url, None, headers), trust, seconds, lambda: False)
+
+
+def _asked(question: Question, trust: Trust, seconds: float, ended: Callable[[], bool]) -> Answer:
+    adapter = _Adapter(trust.context() if question.url.startswith("https:") else None)
     session = _Session(adapter, verify=not trust.insecure)
     outcomes: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
 
     def ask() -> None:
         try:
-            outcomes.put(_exchange(session, url, form, headers, seconds))
+            outcomes.put(_exchange(session, question, seconds))
         except Exception as error:  # it is raised where the answer is awaited
             outcomes.put(error)
 
@@ -114,17 +132,16 @@ def _awaited(
                 raise too_late(seconds) from None
 
 
-def _exchange(
-    session: requests.Session, url: str, form: Mapping[str, str], headers: Mapping[str, str], seconds: float
-) -> Answer:
-    proxy = proxy_of(url, os.environ)
+def _exchange(session: requests.Session, question: Question, seconds: float) -> Answer:
+    proxy = proxy_of(question.url, os.environ)
     with (
         session,
-        session.post(
-            url,
-            data=form,
+        session.request(
+            question.method,
+            question.url,
+            data=question.form,
             # What is not packed cannot unpack to more than was sent.
-            headers={**headers, "Accept-Encoding": "identity"},
+            headers={**question.headers, "Accept-Encoding": "identity"},
             proxies={"http": proxy, "https": proxy} if proxy else {},
             timeout=seconds,
             stream=True,

@@ -19,9 +19,9 @@ from ovirt_placement.engine.connection.unanswered import Cause, Unanswered
 
 #: A web server answers these for an engine that starts or stops.
 AWAY_STATUSES = frozenset({502, 503, 504})
-_LOG_IN: Final = "/ovirt-engine/sso/oauth/token"
-_LOG_OUT: Final = "/ovirt-engine/services/sso-logout"
-_SCOPE: Final = "ovirt-app-api"
+LOG_IN: Final = "/ovirt-engine/sso/oauth/token"
+LOG_OUT: Final = "/ovirt-engine/services/sso-logout"
+SCOPE: Final = "ovirt-app-api"
 #: The engine forgets a session by itself: nobody waits longer to end it.
 _LOG_OUT_SECONDS: Final = 0.5
 
@@ -59,12 +59,12 @@ class SingleSignOn:
         password = self._read_password()
         form = {
             "grant_type": "password",
-            "scope": _SCOPE,
+            "scope": SCOPE,
             "username": self._username,
             "password": password.text,
         }
         with self._log_ins.trying(password.mark):
-            answer = self._ask(_LOG_IN, form, self._timeout, self._ended)
+            answer = self._ask(LOG_IN, form, self._timeout, self._ended)
             if "error" in answer:
                 raise _refusal(answer)
             token = answer.get("access_token")
@@ -74,7 +74,7 @@ class SingleSignOn:
 
     def log_out(self, token: str) -> None:
         """Have the engine forget a token; raises `Unanswered` if it does not say so soon."""
-        self._ask(_LOG_OUT, {"scope": _SCOPE, "token": token}, _LOG_OUT_SECONDS, lambda: False)
+        self._ask(LOG_OUT, {"scope": SCOPE, "token": token}, _LOG_OUT_SECONDS, lambda: False)
 
     def _ask(
         self, path: str, form: dict[str, str], seconds: float, ended: Callable[[], bool]

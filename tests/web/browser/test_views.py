@@ -1,0 +1,125 @@
+"""Every view in a real browser: readable by all, in light and dark, wide and narrow, of now and of old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.browser.conftest import Tab, tab
+from tests.web.conftest import STATE
+from tests.web.running import HOSTILE, Page, paged
+
+pytestmark = pytest.mark.slow
+
+VIEWS = [
+    "/",
+    "/cluster/c1",
+    "/cluster/c2",
+    "/vm/a",
+    "/vm/big",
+    "/vm/x",
+    "/host/h1",
+    "/host/h3",
+    "/group/g1",
+    "/group/g2",
+    "/history",
+    "/keys",
+    "/doctor",
+    "/search?q=db",
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
+        yield found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_each_view(chromium: Browser, served: Page, axe: str, scheme: str) -> None:
+    with tab(chromium, served, scheme=scheme) as one:
+        one.see("/log-in")
+        found = {"/log-in": _violations(one, axe)}
+        one.log_in()
+        for view in VIEWS:
+            one.see(view)
+            found[view] = _violations(one, axe)
+        assert {view: what for view, what in found.items() if what} == {}
+        assert one.complaints == []
+        assert one.strangers == []
+
+
+def test_each_view_fits_into_320_pixels(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served, width=320) as one:
+        one.log_in()
+        for view in VIEWS:
+            one.see(view)
+            wide = one.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 320, view
+
+
+def test_names_are_text(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served) as one:
+        one.page.on("dialog", lambda dialog: pytest.fail(f"a name has run: {dialog.message}"))
+        one.log_in()
+        one.see("/vm/x")
+        shown = one.page.locator("h1").inner_text()
+        assert shown == "VM " + HOSTILE.replace("\u202e", "\\u202e")
+        assert one.page.locator("img").count() == 0
+        assert one.complaints == []
+
+
+def test_a_migration_is_seen_without_a_reload(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served) as one:
+        one.log_in()
+        one.see("/vm/b")
+        expect(one.page.locator("main")).to_contain_text("up on alpha")
+        served.engine.vms.migrate("b", host_id="h2")
+        served.engine.advance(1)
+        expect(one.page.locator("main")).to_contain_text("migrating", timeout=20_000)
+        served.engine.advance(600)
+        expect(one.page.locator("main")).to_contain_text("up on beta", timeout=20_000)
+        assert one.complaints == []
+
+
+def test_an_outage_leaves_what_was_known_with_its_age(chromium: Browser, tmp_path: Path) -> None:
+    with paged(tmp_path, STATE) as page, tab(chromium, page) as one:
+        one.log_in()
+        one.see("/cluster/c1")
+        page.server.close()
+        expect(one.page.locator("#known")).to_contain_text("The engine does not answer", timeout=60_000)
+        expect(one.page.locator("#known")).to_contain_text("ago")
+        expect(one.page.locator("main")).to_contain_text("databases")
+        assert one.page.evaluate("document.body.classList.contains('stale')")
+        one.page.click("text=Pause migrations")
+        expect(one.page.locator("main")).to_contain_text("The engine does not answer")
+
+
+def test_tabs_share_one_stream_and_learn_of_the_sessions_end(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served) as one:
+        streams: list[str] = []
+        one.page.context.on(
+            "request", lambda asked: streams.append(asked.url) if asked.url.endswith("/events") else None
+        )
+        one.log_in()
+        second = one.page.context.new_page()
+        second.goto(one.page.url)
+        expect(second.locator("#known")).to_contain_text("As it was")
+        one.page.wait_for_timeout(500)
+        assert len(streams) == 1
+        one.page.click("text=Log out")
+        expect(one.page.locator("h1")).to_have_text("Log in")
+        # Its stream ends with the tab that had it; the other one takes over, and is told.
+        expect(second.locator("#lost")).to_be_visible(timeout=60_000)
+
+
+def _violations(one: Tab, axe: str) -> list[Any]:
+    one.page.evaluate(f"() => {{ {axe} }}")
+    found: list[Any] = one.page.evaluate(
+        "async () => (await axe.run()).violations.map((one) => [one.id, one.nodes.map((node) => node.html)])"
+    )
+    return found

@@ -1,0 +1,142 @@
+"""Runs the page as a process next to an inventory and a simulated engine, and asks it as a browser would."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement_web.cli import main
+from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.settings import Settings
+from ovirt_simulator.http.server import Server, serve
+from tests.configuration import PASSWORD, write_configuration
+from tests.placement.inventory.running import running as inventory_running
+from tests.processes import Forked
+
+ROOT = "/ovirt-placement"
+COOKIE = "__Secure-ovirt-placement"
+PATIENCE_SECONDS = 30.0
+#: A name that would be markup, a template, an address, and would turn a line round.
+HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}\"'&\u202edlrow javascript:alert(1)"
+
+
+@dataclass
+class Answer:
+    """What the page answers."""
+
+    status: int
+    headers: Any
+    text: str
+    cookie: str | None
+
+
+@dataclass
+class Page:
+    """The page, and the engine behind it."""
+
+    url: str
+    engine: Engine
+    server: Server
+    process: Forked
+    folder: Path
+    #: All that the page has ever said, for who looks for secrets in it.
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def ask(
+        self,
+        path: str,
+        *,
+        cookie: str | None = None,
+        form: dict[str, str] | None = None,
+        method: str = "",
+        root: str = ROOT,
+        **headers: str | None,
+    ) -> Answer:
+        """One request, without following; headers that are None are left out, `_` stands for `-`."""
+        sent = {"Origin": self.origin} if form is not None else {}
+        if cookie:
+            sent["Cookie"] = f"{COOKIE}={cookie}"
+        for name, value in headers.items():
+            sent.pop(name.replace("_", "-"), None)
+            if value is not None:
+                sent[name.replace("_", "-")] = value
+        method = method or ("GET" if form is None else "POST")
+        answer = requests.request(
+            method, self.origin + root + path, data=form, headers=sent, allow_redirects=False, timeout=60
+        )
+        self.said.append(f"{answer.headers} {answer.text}")
+        given = re.search(rf"{COOKIE}=([^;]*)", answer.headers.get("set-cookie", ""))
+        return Answer(answer.status_code, answer.headers, answer.text, given[1] if given else None)
+
+    def log_in(self, name: str = "admin@internal", password: str = PASSWORD, **headers: str | None) -> Answer:
+        return self.ask("/log-in", form={"name": name, "password": password}, **headers)
+
+    def session(self, name: str = "admin@internal") -> str:
+        """The cookie of a new session."""
+        answer = self.log_in(name)
+        assert answer.status == 303, answer.text
+        assert answer.cookie
+        return answer.cookie
+
+    def csrf(self, cookie: str) -> str:
+        found = re.search(r'name="csrf" value="([^"]+)"', self.ask("/", cookie=cookie).text)
+        assert found
+        return found[1]
+
+    def audit(self) -> str:
+        return (self.folder / "audit.log").read_text()
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, "waited without success"
+            time.sleep(0.05)
+
+
+@contextmanager
+def paged(folder: Path, state: Snapshot, *, web: str = "", listen: str = "127.0.0.1:0") -> Iterator[Page]:
+    """A page about this state; `web` are further lines of its section."""
+    engine = Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=1, settings=Settings())
+    server = serve(engine)
+    try:
+        more = f'[web]\nlisten = "{listen}"\naudit_log = "{folder}/audit.log"\n{web}\n'
+        file = write_configuration(
+            folder, f"{server.url}/ovirt-engine/api", inventory="interval_seconds = 0.2\n", more=more
+        )
+        with inventory_running(file), page_process(file) as (process, url):
+            page = Page(url, engine, server, process, folder)
+            cookie = page.session()
+            page.until(lambda: "Hosts up" in page.ask("/cluster/c1", cookie=cookie).text)
+            yield page
+    finally:
+        server.close()
+
+
+@contextmanager
+def page_process(file: Path) -> Iterator[tuple[Forked, str]]:
+    """The page as a process, and its address."""
+    with Forked(main, ["run", "--config", str(file)], file.with_name("web.log"), os.environ) as process:
+        try:
+            assert process.stdout is not None
+            said = re.fullmatch(r"ovirt-placement-web: (\S+)\n", process.stdout.readline())
+            assert said, process.log.read_text()
+            yield process, said[1]
+        finally:
+            process.terminate()
+            assert process.wait(timeout=30) in (0, -15)

@@ -1,0 +1,111 @@
+"""`/api/v1`: the documents that `--json` prints, for programs with a token of the engine and for the page."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.user_tokens import Refused
+from ovirt_placement.engine.reading.rights import Rights, read_rights
+from ovirt_placement_web.api_questions import QUESTIONS, Problem, Question
+from ovirt_placement_web.log_in import address_of
+from ovirt_placement_web.openapi import description
+from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_service.errors import UserError
+
+_TOKEN_SECONDS = 60.0
+_MOST_TOKENS = 1000
+
+
+class Bearers:
+    """Programs that ask with a token of the engine, which is asked about each token once a minute."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[bytes, tuple[Rights, float]] = {}
+
+    def rights(self, site: Site, token: str, address: str) -> Rights:
+        key, now = hashlib.sha256(token.encode()).digest(), time.monotonic()
+        with self._lock:
+            rights, at = self._known.get(key, (None, 0.0))
+        if rights is not None and now - at < _TOKEN_SECONDS:
+            return rights
+        if site.throttle.wait_seconds("", address) > 0:
+            raise Refusal(429, "too many tokens were refused", {"Retry-After": "300"})
+        try:
+            rights = read_rights(site.tokens, token)
+        except Refused:
+            site.throttle.failed("", address)
+            raise Refusal(
+                401, "the engine does not take this token", {"WWW-Authenticate": "Bearer"}
+            ) from None
+        except EngineAway:
+            raise Refusal(503, "the engine does not answer, so the token cannot be checked") from None
+        with self._lock:
+            if len(self._known) >= _MOST_TOKENS:
+                self._known.clear()
+            self._known[key] = rights, now
+        return rights
+
+
+_bearers = Bearers()
+
+
+def routes() -> list[BaseRoute]:
+    return [*(Route(one.path, _endpoint(one)) for one in QUESTIONS), Route("/openapi.json", _described)]
+
+
+def _endpoint(question: Question) -> Callable[[Request], Response]:
+    def endpoint(request: Request) -> Response:
+        try:
+            return _answered(question, request)
+        except Refusal as refusal:
+            return _json(Problem(refusal.text), refusal.status, refusal.headers)
+        except UserError as error:
+            return _json(Problem(str(error)), 503)
+
+    return endpoint
+
+
+def _answered(question: Question, request: Request) -> Response:
+    site = site_of(request)
+    check_query(request, question.keys)
+    authenticate(site, request)
+    view = site.keeper.view
+    if not view.known:
+        raise Refusal(503, view.error or "nothing is known yet")
+    etag = f'"{view.number}"'
+    answer = _json(question.ask(site, request, view))
+    answer.headers["X-State-Number"] = etag.strip('"')
+    answer.headers["X-State-Age"] = f"{view.age_seconds:.1f}"
+    return answer
+
+
+def authenticate(site: Site, request: Request) -> None:
+    """Raise `Refusal` unless a person with a session asks, or a program with a token of an administrator."""
+    if site.session(request, use="live-update" not in request.headers) is not None:
+        return
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not token:
+        raise Refusal(401, "log in, or send a token of the engine", {"WWW-Authenticate": "Bearer"})
+    if not _bearers.rights(site, token.strip(), address_of(request)).administrator:
+        raise Refusal(403, "this needs an admin role in the engine")
+
+
+def _described(request: Request) -> Response:
+    check_query(request, [])
+    return _json(description(site_of(request).root))
+
+
+def _json(answer: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    body = msgspec.json.encode(answer)
+    return Response(body, status, headers, media_type="application/json")

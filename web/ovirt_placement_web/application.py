@@ -1,0 +1,149 @@
+"""Puts the page together: addresses, what stands before them, and what runs beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement_web import acts, api, log_in, pages
+from ovirt_placement_web.events import EventStream
+from ovirt_placement_web.keeper import Keeper
+from ovirt_placement_web.questions import Questions
+from ovirt_placement_web.security import Guard, TooLarge
+from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
+from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, origins
+from ovirt_placement_web.site import Refusal, Site, environment, refused
+from ovirt_service.errors import UserError
+
+#: How often it is looked which sessions are over.
+_LOOK_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+def application(config: Config, settings: WebSettings, at: Listening) -> Starlette:
+    """The page as an ASGI application; raises `UserError` if the configuration is at fault."""
+    site = Site(
+        config=config,
+        settings=settings,
+        keeper=Keeper(config),
+        sessions=Sessions(settings.session_idle_seconds),
+        streams=Streams(settings.streams, settings.streams_per_session),
+        throttle=Throttle(),
+        tokens=UserTokens(config.engine),
+        questions=Questions(config),
+        templates=environment(),
+    )
+    guard = Middleware(
+        Guard,
+        origins=origins(settings, at, config.source),
+        root=settings.root,
+        framed_by=engine_origin(config.engine.url),
+        is_tls=at.tls,
+    )
+    handlers = {Refusal: refused, UserError: _unanswered, HTTPException: _unknown, TooLarge: _too_large}
+    app = Starlette(
+        routes=[
+            Mount(settings.root, routes=_routes(site)),
+            Route("/", pages.start),
+            Route(settings.root, pages.start),
+        ],
+        middleware=[guard],
+        exception_handlers={**handlers, Exception: _failed},  # type: ignore[dict-item]
+        lifespan=_lifespan,
+    )
+    app.state.site = site
+    return app
+
+
+def _routes(site: Site) -> list[BaseRoute]:
+    return [
+        Route("/", pages.clusters),
+        Route("/cluster/{name}", pages.cluster),
+        Route("/vm/{name}", pages.vm),
+        Route("/host/{name}", pages.host),
+        Route("/group/{name}", pages.group),
+        Route("/history", pages.history),
+        Route("/keys", pages.keys),
+        Route("/doctor", pages.doctor),
+        Route("/doctor", acts.examine, methods=["POST"]),
+        Route("/cluster/{name}/pause", acts.pause, methods=["POST"]),
+        Route("/cluster/{name}/resume", acts.resume, methods=["POST"]),
+        Route("/search", pages.search),
+        Route("/log-in", log_in.show),
+        Route("/log-in", log_in.log_in, methods=["POST"]),
+        Route("/log-in/token", log_in.log_in_by_token, methods=["POST"]),
+        Route("/log-out", log_in.log_out, methods=["POST"]),
+        Route("/events", EventStream(site)),
+        Mount("/api/v1", routes=api.routes()),
+        Mount("/static", StaticFiles(directory=str(files("ovirt_placement_web") / "static"))),
+    ]
+
+
+@asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    site: Site = app.state.site
+    site.keeper.start()
+    watching = asyncio.ensure_future(_watch_sessions(site))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        site.keeper.stop()
+
+
+async def _watch_sessions(site: Site) -> None:
+    """Ends what is idle, and what the engine takes no more."""
+    while True:
+        await asyncio.sleep(min(_LOOK_SECONDS, site.settings.validate_seconds))
+        for session in site.sessions.to_validate(site.settings.validate_seconds):
+            if await run_in_threadpool(_is_void, site, session):
+                site.sessions.end(session)
+
+
+def _is_void(site: Site, session: Session) -> bool:
+    """Whether the engine says that it does not take the token; nothing follows from its silence."""
+    try:
+        return not site.tokens.is_valid(session.token)
+    except EngineAway:
+        return False
+    except Exception:
+        _log.exception("a token could not be validated")
+        return False
+
+
+def _unanswered(request: Request, error: Exception) -> Response:
+    """What the library cannot answer now."""
+    return refused(request, Refusal(503, f"{str(error)[:1].upper()}{str(error)[1:]}."))
+
+
+def _unknown(request: Request, error: HTTPException) -> Response:
+    texts = {404: "There is no such page.", 405: "This address does not take that."}
+    return refused(
+        request, Refusal(error.status_code, texts.get(error.status_code, "This cannot be answered."))
+    )
+
+
+def _too_large(request: Request, error: Exception) -> Response:
+    return PlainTextResponse("The request is too large.\n", 413)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """What fails unforeseen is in the log, and nobody sees its traceback."""
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return PlainTextResponse("This cannot be answered; the log of ovirt-placement-web says why.\n", 500)

@@ -1,0 +1,72 @@
+"""`ovirt-placement-web run`: serves the page until SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ovirt_placement import config
+from ovirt_placement.config import DEFAULT_PATH, PATH_VARIABLE
+from ovirt_service import entry
+from ovirt_service.arguments import Parser
+from ovirt_service.errors import UserError
+from ovirt_service.log_lines import log_to_stderr
+from ovirt_service.version_option import add_version
+
+COMMAND = "ovirt-placement-web"
+
+DESCRIPTION = """\
+Serve the page: clusters, their map, each VM with why it is where it is, what failing hosts would come to,
+history, placement keys and doctor, also as JSON. It shows what the inventory publishes and asks the engine
+for log-ins alone. Whoever has an admin role in the engine may log in. See docs/web.md.
+"""
+
+EXAMPLES = """\
+  ovirt-placement-web run
+  ovirt-placement-web run --config /etc/ovirt-placement/east.toml
+"""
+
+#: What comes with the extra `web`.
+_EXTRA = {"starlette", "uvicorn", "jinja2", "anyio"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; return its status, or 2 after one line that says what is wrong and what to do."""
+    return entry.guarded(COMMAND, lambda: _command(arguments))
+
+
+def _command(arguments: Sequence[str] | None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    args = _parser().parse_args(given)
+    log_to_stderr("%(levelname)s %(message)s")
+    try:
+        from ovirt_placement_web import serving
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        raise UserError(f"{error}: the page needs pip install 'ovirt-placement[web]'") from None
+    serving.run(config.load(args.config))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The words that the command knows."""
+    found = Parser(prog=COMMAND, description="A page that shows where VMs run and why.")
+    add_version(found)
+    commands = found.add_subparsers(metavar="COMMAND", required=True)
+    running = commands.add_parser(
+        "run",
+        help="serve the page, until SIGTERM",
+        description=DESCRIPTION,
+        epilog=f"examples:\n{EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    running.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help=f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}",
+    )
+    return found

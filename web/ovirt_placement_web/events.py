@@ -1,0 +1,94 @@
+"""The event stream, one a browser: it reports that there is a newer state, and how old the last one is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from ovirt_placement_web.keeper import View
+from ovirt_placement_web.site import COOKIE, Site
+
+#: Proxies and browsers close what is silent for half a minute.
+BEAT_SECONDS = 10.0
+#: Who takes nothing in for so long is not there.
+_PATIENCE_SECONDS = 20.0
+#: No more often, whatever the engine does.
+_LEAST_SECONDS = 0.1
+
+
+class EventStream:
+    """An application of its own: it has to know whether its reader takes anything in."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        session = self._site.sessions.find(request.cookies.get(COOKIE), use=False)
+        if request.method != "GET" or request.query_params:
+            await PlainTextResponse("This address takes a GET without parameters.\n", 400)(
+                scope, receive, send
+            )
+            return
+        if session is None:
+            await PlainTextResponse("Log in first.\n", 401)(scope, receive, send)
+            return
+        with self._site.streams.opened(session) as room:
+            if not room:
+                await PlainTextResponse("There are too many streams.\n", 429, {"Retry-After": "30"})(
+                    scope, receive, send
+                )
+                return
+            gone = asyncio.ensure_future(_gone(receive))
+            try:
+                await self._tell(request.cookies.get(COOKIE), send, gone)
+            except (TimeoutError, OSError):
+                return  # the reader takes nothing in, or has gone
+            finally:
+                gone.cancel()
+
+    async def _tell(self, cookie: str | None, send: Send, gone: asyncio.Future[None]) -> None:
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        keeper = self._site.keeper
+        with keeper.subscribed() as changed:
+            while not gone.done():
+                changed.clear()
+                if self._site.sessions.find(cookie, use=False) is None:
+                    await _send(send, b"event: end\ndata: {}\n\n", more=False)
+                    return
+                await _send(send, _event(keeper.view))
+                await _first(changed, gone, BEAT_SECONDS)
+                await asyncio.sleep(_LEAST_SECONDS)
+
+
+async def _first(changed: asyncio.Event, gone: asyncio.Future[None], seconds: float) -> None:
+    waiting = asyncio.ensure_future(changed.wait())
+    try:
+        both: list[asyncio.Future[Any]] = [waiting, gone]
+        await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await waiting
+
+
+async def _send(send: Send, body: bytes, *, more: bool = True) -> None:
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _event(view: View) -> bytes:
+    said = {"number": view.number, "age_seconds": round(view.age_seconds, 1), "error": view.error}
+    return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"

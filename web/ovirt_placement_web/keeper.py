@@ -1,0 +1,144 @@
+"""Keeps what is known of the engine: one thread that follows the inventory, whoever and how many look.
+
+Viewers cost the engine nothing: they read what the inventory publishes. Where no inventory runs, the engine
+is read every few seconds, once for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ovirt_placement import inventory
+from ovirt_placement.answers.freshness import KnownState, known_state
+from ovirt_placement.answers.status import KnownParts, nothing_known, of_known
+from ovirt_placement.config import Config
+from ovirt_placement.model import Snapshot
+from ovirt_service.errors import UserError
+from ovirt_service.saying import Complaint
+
+#: What is published is no older than this while the engine answers: the inventory asks it more often.
+_FRESH_SECONDS = 15.0
+#: How long a reading may take until what was known last is shown.
+_PATIENCE_SECONDS = 10.0
+_PAUSE_SECONDS = 0.5
+_WAIT_SECONDS = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class View:
+    """What is known at one moment; a higher number is newer."""
+
+    number: int
+    parts: KnownParts
+    #: A moment of `time.monotonic` at which all of it was so.
+    true_at: float
+    #: Why nothing newer is known; None while the engine answers.
+    error: str | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.parts.snapshot
+
+    @property
+    def age_seconds(self) -> float:
+        return max(0.0, time.monotonic() - self.true_at)
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known."""
+        return self.parts.source.kind != "nothing"
+
+
+class Keeper:
+    """The last view, and those who are woken by the next."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._thread = threading.Thread(target=self._follow, name="keeper", daemon=True)
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._wakers: set[Callable[[], None]] = set()
+        self._shown: object = None
+        self._complaint = Complaint(_log, "the state is of old", "the state is of now again")
+        self.view = View(0, nothing_known(config, "nothing has been read yet"), time.monotonic(), "starting")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    @contextmanager
+    def subscribed(self) -> Iterator[asyncio.Event]:
+        """An event of the running loop that is set by each new view."""
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(event.set)
+
+        with self._lock:
+            self._wakers.add(wake)
+        try:
+            yield event
+        finally:
+            with self._lock:
+                self._wakers.discard(wake)
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._look()
+            except Exception:
+                _log.exception("the state could not be read")
+            if not inventory.wait_for_change(_WAIT_SECONDS, config=self._config):
+                self._stopped.wait(_PAUSE_SECONDS)
+
+    def _look(self) -> None:
+        try:
+            found = known_state(self._config, deadline=_PATIENCE_SECONDS, max_age=_FRESH_SECONDS, stale=True)
+        except UserError as error:
+            self._lost(str(error))
+            return
+        published = found.known.publication
+        age = found.age_seconds if published is None else published.age_seconds
+        shown = (
+            id(found.known.snapshot) if published is None else published.version,
+            found.known.snapshot.pending,
+            found.error is None,
+        )
+        self._show(found, time.monotonic() - (age or 0.0), shown)
+
+    def _show(self, found: KnownState, true_at: float, shown: object) -> None:
+        parts = of_known(self._config, found)
+        new = shown != self._shown
+        self._shown = shown
+        self.view = View(self.view.number + new, parts, true_at, found.error)
+        self._complaint.say(found.error or "")
+        if new:
+            self._wake()
+
+    def _lost(self, error: str) -> None:
+        """Nothing newer is to be had: what was known stays, with the reason."""
+        self._complaint.say(error)
+        known = self.view.parts if self.view.known else nothing_known(self._config, error)
+        new = self.view.error is None or self.view.number == 0
+        self._shown = None
+        self.view = View(self.view.number + new, known, self.view.true_at, error)
+        if new:
+            self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            wakers = tuple(self._wakers)
+        for wake in wakers:
+            wake()

@@ -1,0 +1,80 @@
+"""Describes `/api/v1` for programs, out of the types of its answers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from ovirt_placement_web.api_questions import QUESTIONS, Problem, Question
+
+_REFUSALS = {
+    "400": "a parameter is wrong",
+    "401": "log in, or send a token of the engine",
+    "403": "this needs an admin role in the engine",
+    "404": "there is no such object",
+    "429": "too many tokens were refused",
+    "503": "nothing is known, or the engine does not answer",
+}
+
+
+def description(root: str) -> dict[str, Any]:
+    """The OpenAPI document; `root` is where the page is."""
+    types = [one.answer for one in QUESTIONS]
+    _, components = msgspec.json.schema_components(
+        [*types, Problem], ref_template="#/components/schemas/{name}"
+    )
+    for component in components.values():
+        if "description" in component:
+            component["description"] = inspect.cleandoc(component["description"])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ovirt-placement",
+            "version": version("ovirt-placement"),
+            "description": "The documents that commands print with --json.",
+        },
+        "servers": [{"url": f"{root}/api/v1"}],
+        "security": [{"engine": []}],
+        "paths": {one.path: {"get": _operation(one)} for one in QUESTIONS},
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"engine": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(question: Question) -> dict[str, Any]:
+    in_path = re.findall(r"\{(\w+)\}", question.path)
+    parameters = [_parameter(name, "path", "by name or id") for name in in_path]
+    parameters += [_parameter(name, "query", text) for name, text in question.keys.items()]
+    refusals = {
+        code: {"description": text, "content": {"application/json": {"schema": _reference(Problem)}}}
+        for code, text in _REFUSALS.items()
+    }
+    answer = {
+        "description": question.summary,
+        "content": {"application/json": {"schema": _reference(question.answer)}},
+    }
+    return {
+        "summary": question.summary,
+        "parameters": parameters,
+        "responses": {"200": answer, **refusals},
+    }
+
+
+def _parameter(name: str, where: str, text: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": where,
+        "required": where == "path",
+        "description": text,
+        "schema": {"type": "string", "minLength": 1},
+    }
+
+
+def _reference(answer: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{answer.__name__}"}

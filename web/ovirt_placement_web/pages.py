@@ -1,0 +1,216 @@
+"""The views: each finds what the address means, asks for answers, and renders them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from ovirt_enforcer.history.selecting import about, narrowed, remaining, steps_about
+from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
+from ovirt_placement.answers.finding import find
+from ovirt_placement.answers.keys import listing as keys_listing
+from ovirt_placement.answers.keys import of_host, of_vm
+from ovirt_placement.answers.status import lines as status_lines
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
+from ovirt_placement_web.keeper import View
+from ovirt_placement_web.log_in import to_log_in
+from ovirt_placement_web.site import Refusal, Site, check_query, site_of
+from ovirt_service.errors import UserError
+
+_DAY = 86400.0
+#: Of longer lists a page shows so many, and says how many there are.
+MOST_ROWS = 200
+_MOST_FOUND = 50
+
+Item = TypeVar("Item")
+#: What a view shows: by the name of its template.
+Shown = tuple[str, dict[str, Any]]
+Ask = Callable[[Site, Request, View], Shown]
+Endpoint = Callable[[Request], Response]
+
+
+def viewed(*allowed: str) -> Callable[[Ask], Endpoint]:
+    """A view for people who are logged in, which takes these keys of the query."""
+
+    def wrap(ask: Ask) -> Endpoint:
+        @functools.wraps(ask)
+        def endpoint(request: Request) -> Response:
+            check_query(request, allowed)
+            site = site_of(request)
+            # What the page fetches by itself is no sign of a person.
+            if site.session(request, use="live-update" not in request.headers) is None:
+                return to_log_in(request, site)
+            view = site.keeper.view
+            template, shown = ask(site, request, view)
+            return site.page(request, template, view=view, **shown)
+
+        return endpoint
+
+    return wrap
+
+
+def found(request: Request, wanted: str, items: Iterable[Item]) -> Item:
+    """What the address names by id or name; raises `Refusal` if there is none."""
+    try:
+        return find(request.path_params["name"], wanted, items)  # type: ignore[type-var]
+    except UserError as error:
+        raise Refusal(404, f"There is {error}.") from None
+
+
+@viewed()
+def clusters(site: Site, request: Request, view: View) -> Shown:
+    answer = site.questions.status(view)
+    return "clusters.html", {"answer": answer, "lines": list(status_lines(answer))}
+
+
+@viewed()
+def cluster(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "cluster", view.snapshot.clusters)
+    status = site.questions.status(view)
+    numbers = next((each for each in status.clusters if each.cluster.id == one.id), None)
+    return "cluster.html", {
+        "cluster": one,
+        "numbers": numbers,
+        "enforcer": status.enforcer,
+        "violations": site.questions.violations(view, one).violations,
+        "conflicts": site.questions.conflicts(view, one).clusters,
+        "groups": site.questions.groups(view, one).groups,
+        "hosts": view.snapshot.hosts_of_cluster.get(one.id, ()),
+        "vms_of_host": view.snapshot.vms_of_host,
+        "most": MOST_ROWS,
+    }
+
+
+@viewed()
+def vm(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "VM", view.snapshot.vms)
+    questions = site.questions
+    why, where = questions.why(view, one), questions.where(view, one)
+    keys = questions.keys_of_vm(view, one)
+    accepted = {each.host.id: each for each in where.hosts}
+    order = {each.host.id: number for number, each in enumerate(where.hosts)}
+    hosts = sorted(why.hosts, key=lambda each: (order.get(each.host.id, len(order)), each.host.name))
+    return "vm.html", {
+        "vm": one,
+        "cluster": why.cluster,
+        "host": why.host,
+        "hosts": hosts,
+        "ranked": accepted,
+        "moves_with": why.moves_with,
+        "notes": why.notes,
+        "groups": questions.groups(view, vm=one.id).groups,
+        "violations": questions.violations(view, vm=one.id).violations,
+        "keys_headers": of_vm.HEADERS,
+        "keys": of_vm.rows(keys),
+        "keys_ignored": list(of_vm.ignored(keys)),
+        "coming_to": [host_of(view.snapshot, each) for each in view.snapshot.pending_hosts.get(one.id, ())],
+        **_past(site, one.id, _DAY),
+    }
+
+
+@viewed()
+def host(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "host", view.snapshot.hosts)
+    keys = site.questions.keys_of_host(view, one)
+    return "host.html", {
+        "host": one,
+        "cluster": view.snapshot.cluster_by_id[one.cluster],
+        "vms": sorted(view.snapshot.vms_of_host.get(one.id, ()), key=lambda vm: vm.name),
+        "groups": site.questions.groups(view, host=one.id).groups,
+        "violations": site.questions.violations(view, host=one.id).violations,
+        "keys_headers": of_host.HEADERS,
+        "keys": of_host.rows(keys),
+        "ratios": of_host.ratios_text(keys),
+    }
+
+
+@viewed()
+def group(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "affinity group", view.snapshot.affinity_groups)
+    listed = site.questions.groups(view, group=one.id).groups
+    found_clashes = site.questions.conflicts(view, view.snapshot.cluster_by_id[one.cluster]).clusters
+    clashes: list[ConflictFound | ContradictionFound] = []
+    for of_cluster in found_clashes:
+        clashes += [*of_cluster.conflicts, *of_cluster.contradictions]
+    return "group.html", {
+        "group": listed[0],
+        "clashes": [each for each in clashes if any(other.id == one.id for other in each.groups)],
+        "violations": site.questions.violations(view, group=one.id).violations,
+        "hosts_of": {at.vm.id: at.host for at in listed[0].running},
+    }
+
+
+@viewed("q", "days")
+def history(site: Site, request: Request, view: View) -> Shown:
+    days = request.query_params.get("days", "1")
+    if not (days.isascii() and days.isdigit() and 1 <= int(days) <= 30):
+        raise Refusal(400, "days: a number from 1 to 30")
+    name = request.query_params.get("q", "").strip()
+    return "history.html", {"name": name, "days": int(days), **_past(site, name, int(days) * _DAY)}
+
+
+@viewed()
+def keys(site: Site, request: Request, view: View) -> Shown:
+    error, answer = "", None
+    try:
+        answer = site.questions.keys(view)
+    except UserError as failure:
+        error = str(failure)
+    return "keys.html", {
+        "headers": keys_listing.headers(answer) if answer else (),
+        "rows": keys_listing.rows(answer) if answer else (),
+        "error": error,
+    }
+
+
+@viewed()
+def doctor(site: Site, request: Request, view: View) -> Shown:
+    answer, at = site.questions.examined or (None, 0.0)
+    return "doctor.html", {"answer": answer, "examined_at": at}
+
+
+@viewed("q")
+def search(site: Site, request: Request, view: View) -> Shown:
+    word = request.query_params.get("q", "").strip()
+    lists: list[tuple[str, str, Iterable[Vm | Host | AffinityGroup | Cluster]]] = [
+        ("vm", "VM", view.snapshot.vms),
+        ("host", "host", view.snapshot.hosts),
+        ("group", "affinity group", view.snapshot.affinity_groups),
+        ("cluster", "cluster", view.snapshot.clusters),
+    ]
+    hits = [
+        (kind, noun, one)
+        for kind, noun, items in lists
+        for one in items
+        if word and (word.casefold() in one.name.casefold() or word == one.id)
+    ]
+    hits.sort(key=lambda hit: (hit[2].name.casefold() != word.casefold(), len(hit[2].name), hit[2].name))
+    return "search.html", {"word": word, "hits": hits[:_MOST_FOUND], "count": len(hits)}
+
+
+def start(request: Request) -> Response:
+    """The address without its last slash leads on to the first view."""
+    return RedirectResponse(f"{site_of(request).root}/", 307)
+
+
+def host_of(snapshot: Snapshot, identity: str) -> Any:
+    return snapshot.host_by_id.get(identity)
+
+
+def _past(site: Site, name: str, seconds: float) -> dict[str, Any]:
+    """What was decided about something lately, and why that is not known."""
+    try:
+        plans = [
+            narrowed(plan, name) for plan in site.questions.history(seconds) if not name or about(plan, name)
+        ]
+    except UserError as error:
+        return {"plans": (), "past_error": str(error)}
+    shown = [
+        (plan, [(n, plan.document["steps"][n - 1]) for n in steps_about(plan, name)], remaining(plan))
+        for plan in plans
+    ]
+    return {"plans": shown[:MOST_ROWS], "past_error": ""}

@@ -1,0 +1,213 @@
+"""The answers that views show, each computed once for all who ask the same of the same state."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import closing
+from typing import Any, TypeVar
+
+from ovirt_placement.answers import sections
+from ovirt_placement.answers.conflicts import ConflictsDocument, conflicts
+from ovirt_placement.answers.doctor.answer import DoctorDocument, doctor
+from ovirt_placement.answers.enforcement import enforcement
+from ovirt_placement.answers.freshness import dated
+from ovirt_placement.answers.groups.listing import GroupsListDocument, groups_list
+from ovirt_placement.answers.ha_check import HaCheckDocument, ha_check
+from ovirt_placement.answers.ha_check_domains import Domains
+from ovirt_placement.answers.keys.listing import KeysListDocument, keys_list
+from ovirt_placement.answers.keys.of_host import KeysOfHostDocument, keys_of_host
+from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument, keys_of_vm
+from ovirt_placement.answers.local_proxy import of_machine
+from ovirt_placement.answers.status import StatusDocument, status
+from ovirt_placement.answers.violations import ViolationsDocument, violations
+from ovirt_placement.answers.what_if import WhatIfDocument, what_if
+from ovirt_placement.answers.where import WhereDocument, where
+from ovirt_placement.answers.why import WhyDocument, why
+from ovirt_placement.config import Config
+from ovirt_placement.forecast.course import course
+from ovirt_placement.model import Cluster, Host, Vm
+from ovirt_placement.store.database import StoreUnmade
+from ovirt_placement.store.history import HistoryStore, PlanRecord
+from ovirt_placement.store.keys import KeyPlace, KeyStore
+from ovirt_placement_web.keeper import View
+
+#: How long the store may take to answer.
+_STORE_SECONDS = 2.0
+#: What hangs on more than the state, the store and the proxy say, is asked again after so long.
+_BRIEF_SECONDS = 2.0
+#: How much work an HA check does: a second or two for 500 hosts.
+_HA_STEPS = 20_000
+#: Answers that are remembered.
+_MOST_ANSWERS = 500
+
+_Answer = TypeVar("_Answer")
+
+
+class Remembered:
+    """Answers of one state; of the same question one thread computes, and the others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = -1
+        self._answers: dict[Hashable, _Entry] = {}
+
+    def ask(
+        self, number: int, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
+    ) -> _Answer:
+        """The answer of the state with this number, no older than this many seconds."""
+        with self._lock:
+            if number != self._number or len(self._answers) > _MOST_ANSWERS:
+                self._number, self._answers = number, {}
+            entry = self._answers.setdefault(question, _Entry())
+        with entry.lock:
+            if not entry.made or time.monotonic() - entry.at > seconds:
+                entry.answer, entry.at, entry.made = make(), time.monotonic(), True
+            answer: _Answer = entry.answer
+            return answer
+
+
+class _Entry:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.made = False
+        self.at = 0.0
+        self.answer: Any = None
+
+
+class Questions:
+    """Asks the library; each method raises `UserError` with what is not known."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._remembered = Remembered()
+        #: The last examination, and when it was made, in seconds since the epoch.
+        self.examined: tuple[DoctorDocument, float] | None = None
+        self._examining = threading.Lock()
+
+    def status(self, view: View) -> StatusDocument:
+        def ask() -> StatusDocument:
+            mistakes = tuple(sections.complaints(self._config))
+            enforcer = None if mistakes else enforcement(self._config, view.snapshot)
+            proxy = of_machine(self._config.engine.name)
+            return status(view.parts, view.snapshot.clusters, mistakes, enforcer, proxy)
+
+        return self._remembered.ask(view.number, "status", ask, _BRIEF_SECONDS)
+
+    def violations(
+        self,
+        view: View,
+        cluster: Cluster | None = None,
+        *,
+        vm: str | None = None,
+        host: str | None = None,
+        group: str | None = None,
+    ) -> ViolationsDocument:
+        """Of one cluster or all; or those of a VM, a host or a group of this id."""
+        question = "violations", cluster and cluster.id, vm, host, group
+        some = _some(view, cluster)
+        return self._ask(
+            view, question, lambda: violations(view.snapshot, some, vm=vm, host=host, group=group)
+        )
+
+    def conflicts(self, view: View, cluster: Cluster | None = None) -> ConflictsDocument:
+        question = "conflicts", cluster and cluster.id
+        return self._ask(view, question, lambda: conflicts(view.snapshot, _some(view, cluster)))
+
+    def groups(
+        self,
+        view: View,
+        cluster: Cluster | None = None,
+        *,
+        vm: str | None = None,
+        host: str | None = None,
+        group: str | None = None,
+    ) -> GroupsListDocument:
+        """Of one cluster or all; or those of a VM or a host, or one, by its id."""
+        question = "groups", cluster and cluster.id, vm, host, group
+        some = _some(view, cluster)
+        return self._ask(
+            view, question, lambda: groups_list(view.snapshot, some, vm=vm, host=host, group=group)
+        )
+
+    def why(self, view: View, vm: Vm) -> WhyDocument:
+        hosts = view.snapshot.hosts_of_cluster.get(vm.cluster, ())
+        return self._ask(view, ("why", vm.id), lambda: why(view.snapshot, vm, hosts))
+
+    def where(self, view: View, vm: Vm) -> WhereDocument:
+        return self._ask(view, ("where", vm.id), lambda: where(view.snapshot, vm))
+
+    def ha_check(self, view: View, cluster: Cluster) -> HaCheckDocument:
+        def ask() -> HaCheckDocument:
+            return ha_check(view.snapshot, [cluster], steps=_HA_STEPS, reserving=False)
+
+        return self._ask(view, ("ha", cluster.id), ask)
+
+    def failing(self, view: View, cluster: Cluster, failing: Domains) -> HaCheckDocument:
+        """What comes of the failure of all these together."""
+
+        def ask() -> HaCheckDocument:
+            return ha_check(view.snapshot, [cluster], steps=_HA_STEPS, domains=failing, chosen=True)
+
+        return self._ask(view, ("failing", cluster.id, failing), ask)
+
+    def starts(self, view: View, hosts: Iterable[str]) -> WhatIfDocument:
+        """Where each VM would start if these hosts failed, in the order of the starts."""
+        down = tuple(sorted(hosts))
+
+        def ask() -> WhatIfDocument:
+            found = course(view.snapshot, down, ())
+            return what_if((), view.snapshot, starts=found.starts, stopped=found.stopped)
+
+        return self._ask(view, ("starts", down), ask)
+
+    def keys_of_vm(self, view: View, vm: Vm) -> KeysOfVmDocument:
+        return self._ask(view, ("keys", vm.id), lambda: keys_of_vm(view.snapshot, vm))
+
+    def keys_of_host(self, view: View, host: Host) -> KeysOfHostDocument:
+        return self._ask(view, ("keys", host.id), lambda: keys_of_host(view.snapshot, host))
+
+    def keys(self, view: View) -> KeysListDocument:
+        """All that are set, by whom and when where the store says."""
+
+        def ask() -> KeysListDocument:
+            try:
+                with closing(self._store(KeyStore)) as store:
+                    authors = {KeyPlace.of(one.key): one for one in store.all_keys()}
+            except StoreUnmade:
+                authors = {}
+            return keys_list(view.snapshot, authors)
+
+        return self._remembered.ask(view.number, "keys", ask, _BRIEF_SECONDS)
+
+    def history(self, seconds: float) -> tuple[PlanRecord, ...]:
+        """Plans of this many seconds, the latest first."""
+        try:
+            with closing(self._store(HistoryStore)) as store:
+                found: tuple[PlanRecord, ...] = store.plans(since_seconds=seconds)
+                return found[::-1]
+        except StoreUnmade:
+            return ()
+
+    def examine(self) -> None:
+        """Examine all anew, once for all who ask meanwhile."""
+        if not self._examining.acquire(blocking=False):
+            return
+        try:
+            self.examined = doctor(self._config), time.time()
+        finally:
+            self._examining.release()
+
+    def _ask(self, view: View, question: Hashable, make: Callable[[], _Answer]) -> _Answer:
+        answer = self._remembered.ask(view.number, question, make)
+        return dated(answer, None if view.error is None else view.age_seconds)  # type: ignore[type-var]
+
+    def _store(self, part: Callable[..., Any]) -> Any:
+        where, engine = self._config.store.url, self._config.engine.name
+        return part(where, engine=engine, patience_seconds=_STORE_SECONDS, create=False)
+
+
+def _some(view: View, cluster: Cluster | None) -> tuple[Cluster, ...]:
+    return view.snapshot.clusters if cluster is None else (cluster,)

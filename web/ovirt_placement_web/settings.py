@@ -1,0 +1,92 @@
+"""The section `[web]` of the configuration: where the page is, who may frame it, and its limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Annotated, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from ovirt_placement.config import Seconds
+from ovirt_service.addresses import split_address
+from ovirt_service.errors import UserError
+
+Count = Annotated[int, Meta(ge=1)]
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: HOST:PORT; an address that is not of this machine alone needs `certificate` and `key`.
+    listen: str = "127.0.0.1:8446"
+    #: The path that all addresses of the page begin with.
+    root: Annotated[str, Meta(pattern=r"^(/[A-Za-z0-9._-]+)+\Z")] = "/ovirt-placement"
+    #: As browsers name the page, https://HOST[:PORT]; others are refused. Empty: as `listen` says.
+    origins: tuple[str, ...] = ()
+    #: The TLS certificate with its chain, and its key, in PEM.
+    certificate: Path | None = None
+    key: Path | None = None
+    #: Addresses of web servers before this one, whose X-Forwarded-* headers count.
+    trusted_proxies: tuple[str, ...] = ()
+    #: A session ends after so much time without a request.
+    session_idle_seconds: Seconds = 1800.0
+    #: How often it is asked whether the engine still takes the tokens of sessions that are in use.
+    validate_seconds: Annotated[float, Meta(gt=0, le=60)] = 60.0
+    #: How many event streams there may be of one session, and in all.
+    streams_per_session: Count = 6
+    streams: Count = 500
+    #: A file that gets a line of JSON for each log-in and each act; empty: they are in the log alone.
+    audit_log: str = ""
+
+
+class Listening(NamedTuple):
+    host: str
+    port: int
+    loopback: bool
+    tls: bool
+
+
+def listening(settings: WebSettings, source: str) -> Listening:
+    """Where to listen; raises `UserError` if others than this machine would be served without TLS."""
+    host, port = split_address(settings.listen, f"{source}: [web] listen:")
+    loopback = _is_loopback(host)
+    tls = settings.certificate is not None
+    if tls != (settings.key is not None):
+        raise UserError(f"{source}: [web] certificate and key belong together: set both or none")
+    if not loopback and not tls:
+        raise UserError(
+            f"{source}: [web] listen: {settings.listen} serves other machines: set certificate and key, or"
+            " listen at 127.0.0.1 behind a web server (docs/web.md)"
+        )
+    return Listening(host, port, loopback, tls)
+
+
+def origins(settings: WebSettings, at: Listening, source: str) -> tuple[str, ...]:
+    """As browsers name the page; raises `UserError` for what is no origin."""
+    for origin in settings.origins:
+        if not _is_origin(origin):
+            raise UserError(f'{source}: [web] origins: "{origin}": write https://HOST or https://HOST:PORT')
+    if settings.origins:
+        return tuple(origin.lower() for origin in settings.origins)
+    scheme = "https" if at.tls else "http"
+    names = dict.fromkeys([at.host, *(["localhost"] if at.loopback else [])])
+    return tuple(f"{scheme}://{f'[{name}]' if ':' in name else name}:{at.port}" for name in names)
+
+
+def engine_origin(url: str | None) -> str:
+    """The origin of the engine's portal, which may frame the page; 'none' without an engine."""
+    parts = urlsplit(url or "")
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "'none'"
+
+
+def _is_origin(text: str) -> bool:
+    return re.fullmatch(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?", text) is not None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,141 @@
+"""What all views share: the parts of the page, who asks, and how an answer becomes HTML."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from ovirt_placement.config import Config
+from ovirt_placement.engine.connection.user_tokens import UserTokens
+from ovirt_placement_web.keeper import Keeper, View
+from ovirt_placement_web.questions import Questions
+from ovirt_placement_web.sessions import Session, Sessions, Streams, Throttle
+from ovirt_placement_web.settings import WebSettings
+from ovirt_service.legible import escaped
+
+COOKIE = "__Secure-ovirt-placement"
+
+_log = logging.getLogger(__name__)
+
+
+class Refusal(Exception):
+    """An answer other than what was asked for: its status and a sentence."""
+
+    def __init__(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = headers or {}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The parts of the page, made once."""
+
+    config: Config
+    settings: WebSettings
+    keeper: Keeper
+    sessions: Sessions
+    streams: Streams
+    throttle: Throttle
+    tokens: UserTokens
+    questions: Questions
+    templates: jinja2.Environment
+
+    @property
+    def root(self) -> str:
+        return self.settings.root
+
+    def session(self, request: Request, *, use: bool = True) -> Session | None:
+        return self.sessions.find(request.cookies.get(COOKIE), use=use)
+
+    def page(
+        self, request: Request, template: str, *, status: int = 200, view: View | None = None, **shown: Any
+    ) -> HTMLResponse:
+        """Render a page; nothing in it is markup but what templates say."""
+        known = view or self.keeper.view
+        where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        text = self.templates.get_template(template).render(
+            root=self.root,
+            here=where,
+            path=request.url.path.removeprefix(self.root),
+            session=self.session(request, use=False),
+            view=known,
+            engine=self.config.engine,
+            true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
+            **shown,
+        )
+        return HTMLResponse(text, status)
+
+
+def site_of(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+def check_query(request: Request, allowed: Iterable[str]) -> None:
+    """Refuse keys of the query that the view does not know, and those that stand twice."""
+    known = frozenset(allowed)
+    keys = [key for key, _ in request.query_params.multi_items()]
+    for key in keys:
+        if key not in known:
+            raise Refusal(400, f'"{escaped(key)[:80]}" is no parameter of this address')
+    if len(keys) != len(set(keys)):
+        raise Refusal(400, "a parameter stands twice in this address")
+
+
+def refused(request: Request, error: Refusal) -> Response:
+    """A page for what is refused."""
+    answer = site_of(request).page(request, "error.html", status=error.status, text=error.text)
+    answer.headers.update(error.headers)
+    return answer
+
+
+def environment() -> jinja2.Environment:
+    """Templates that escape all they are given, and show what could steer a reader by its code."""
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("ovirt_placement_web"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(when=when, mib=mib, plural=plural)
+    return found
+
+
+def instant(seconds: float) -> str:
+    """Seconds since the epoch in ISO 8601."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def when(moment: float | str) -> Markup:
+    """A moment that the reader's browser shows in its own zone; without it, in UTC."""
+    iso = instant(moment) if isinstance(moment, float | int) else moment
+    return Markup('<time datetime="{}">{}</time>').format(
+        iso, iso.replace("T", " ").replace("+00:00", " UTC")
+    )
+
+
+def mib(amount: int) -> str:
+    """Memory as people read it."""
+    return f"{amount / 1024:.1f} GiB" if amount >= 1024 else f"{amount} MiB"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """A number with its noun."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _shown(value: object) -> object:
+    """What others have named: without what is not to be seen, and without marks that turn a line round."""
+    return escaped(value) if isinstance(value, str) and not isinstance(value, Markup) else value
