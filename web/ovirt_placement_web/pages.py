@@ -9,13 +9,22 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_enforcer.history.selecting import about, narrowed, remaining, steps_about
+from ovirt_enforcer.history.selecting import (
+    Subject,
+    Wanted,
+    about,
+    narrowed,
+    remaining,
+    steps,
+    steps_about,
+)
 from ovirt_placement.answers.conflicts import ConflictFound, ContradictionFound
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import listing as keys_listing
 from ovirt_placement.answers.keys import of_host, of_vm
 from ovirt_placement.answers.status import lines as status_lines
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
+from ovirt_placement.store.history import PlanRecord
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.log_in import to_log_in
 from ovirt_placement_web.site import Refusal, Site, check_query, site_of
@@ -108,7 +117,7 @@ def vm(site: Site, request: Request, view: View) -> Shown:
         "keys": of_vm.rows(keys),
         "keys_ignored": list(of_vm.ignored(keys)),
         "coming_to": [host_of(view.snapshot, each) for each in view.snapshot.pending_hosts.get(one.id, ())],
-        **_past(site, one.id, _DAY),
+        **_past(site, Wanted(one.id, Subject.VM), _DAY),
     }
 
 
@@ -150,7 +159,7 @@ def history(site: Site, request: Request, view: View) -> Shown:
     if not (days.isascii() and days.isdigit() and 1 <= int(days) <= 30):
         raise Refusal(400, "days: a number from 1 to 30")
     name = request.query_params.get("q", "").strip()
-    return "history.html", {"name": name, "days": int(days), **_past(site, name, int(days) * _DAY)}
+    return "history.html", {"name": name, "days": int(days), **_past(site, Wanted(name), int(days) * _DAY)}
 
 
 @viewed()
@@ -201,16 +210,17 @@ def host_of(snapshot: Snapshot, identity: str) -> Any:
     return snapshot.host_by_id.get(identity)
 
 
-def _past(site: Site, name: str, seconds: float) -> dict[str, Any]:
-    """What was decided about something lately, and why that is not known."""
+def _past(site: Site, wanted: Wanted, seconds: float) -> dict[str, Any]:
+    """What was decided about something lately, or why that is not known."""
     try:
-        plans = [
-            narrowed(plan, name) for plan in site.questions.history(seconds) if not name or about(plan, name)
-        ]
+        found = site.questions.history(seconds)
     except UserError as error:
         return {"plans": (), "past_error": str(error)}
-    shown = [
-        (plan, [(n, plan.document["steps"][n - 1]) for n in steps_about(plan, name)], remaining(plan))
-        for plan in plans
-    ]
-    return {"plans": shown[:MOST_ROWS], "past_error": ""}
+    plans = [narrowed(plan, wanted) for plan in found if not wanted.name or about(plan, wanted)]
+    return {"plans": [_told(plan, wanted) for plan in plans[:MOST_ROWS]], "past_error": ""}
+
+
+def _told(plan: PlanRecord, wanted: Wanted) -> tuple[PlanRecord, list[tuple[int, Any]], tuple[Any, ...]]:
+    """A plan, its steps with their numbers, and what it leaves unrepaired."""
+    known = steps(plan)
+    return plan, [(number, known[number - 1]) for number in steps_about(plan, wanted)], remaining(plan)

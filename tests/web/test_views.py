@@ -1,0 +1,115 @@
+"""What views show, held against what commands print of the same state."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ovirt_placement.answers.plans.records import plans_record
+from ovirt_placement.cli.main import main as placement
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.store.history import HistoryStore
+from ovirt_placement.store.intents import Store
+from tests.builders import cluster
+from tests.web.conftest import STATE
+from tests.web.running import Page
+
+#: By address below `/api/v1`, the command that prints the same document.
+COMMANDS = {
+    "violations": ["violations"],
+    "conflicts": ["conflicts"],
+    "groups": ["groups", "list"],
+    "vms/db-1/why": ["why", "db-1"],
+    "vms/too-large/why": ["why", "too-large"],
+    "vms/db-1/where": ["where", "db-1"],
+    "vms/db-1/keys": ["keys", "show", "db-1"],
+    "hosts/alpha/keys": ["keys", "show", "alpha"],
+    "ha-check?cluster=c1": ["ha-check", "--cluster", "c1", "--steps", "20000"],
+    "ha-check?cluster=c1&hosts=alpha,beta": ["ha-check", "--cluster", "c1", "--hosts", "alpha,beta"],
+    "keys": ["keys", "list"],
+}
+
+
+@pytest.mark.parametrize("address", COMMANDS)
+def test_programs_get_the_document_that_a_command_prints(
+    page: Page, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(Store(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        store.open_intents()  # makes it, for the command about keys
+    placement([*COMMANDS[address], "--json", "--config", str(page.folder / "placement.toml")])
+    printed = json.loads(capsys.readouterr().out)
+    answer = page.ask(f"/api/v1/{address}", cookie=page.session())
+    assert answer.status == 200
+    assert json.loads(answer.text) == printed
+
+
+def test_programs_need_a_token_of_an_administrator(page: Page) -> None:
+    admin = page.server.tokens.log_in("admin@internal", "password")
+    user = page.server.tokens.log_in("user@internal", "password")
+    assert page.ask("/api/v1/status", Authorization=f"Bearer {admin}").status == 200
+    assert page.ask("/api/v1/status", Authorization=f"Bearer {user}").status == 403
+    assert page.ask("/api/v1/status", Authorization="Bearer wrong").status == 401
+    assert page.ask("/api/v1/status").status == 401
+
+
+def test_each_document_meets_its_description(page: Page) -> None:
+    import jsonschema
+
+    cookie = page.session()
+    described = json.loads(page.ask("/api/v1/openapi.json", cookie=cookie).text)
+    for address in COMMANDS:
+        path = address.partition("?")[0]
+        template = "/" + "/".join(
+            "{name}" if place == 1 and "/" in path else word for place, word in enumerate(path.split("/"))
+        )
+        answer = described["paths"][template]["get"]["responses"]["200"]
+        schema = {**answer["content"]["application/json"]["schema"], "components": described["components"]}
+        jsonschema.validate(json.loads(page.ask(f"/api/v1/{address}", cookie=cookie).text), schema)
+
+
+def test_the_portals_token_begins_a_session(page: Page) -> None:
+    token = page.server.tokens.log_in("admin@internal", "password")
+    answer = page.ask("/log-in/token", form={"token": token, "next": "/ovirt-placement/vm/a"})
+    assert (answer.status, answer.headers["location"]) == (303, "/ovirt-placement/vm/a")
+    assert page.ask("/", cookie=answer.cookie).status == 200
+    assert page.ask("/log-in/token", form={"token": "wrong"}).status == 401
+
+
+@pytest.mark.parametrize(
+    "onward", ["https://evil.example.com/", "//evil.example.com", "/ovirt-placement/\\\\evil", "/other"]
+)
+def test_a_log_in_leads_to_the_page_alone(page: Page, onward: str) -> None:
+    form = {"name": "admin@internal", "password": "password", "next": onward}
+    assert page.ask("/log-in", form=form).headers["location"] == "/ovirt-placement/"
+
+
+def test_a_vm_that_starts_nowhere_shows_what_each_host_lacks(page: Page) -> None:
+    text = page.ask("/vm/big", cookie=page.session()).text
+    assert "0 of 2 hosts may take it now: it cannot start or move" in text
+    assert text.count("needs") >= 2 or text.count("memory") >= 2
+
+
+def test_what_was_decided_is_shown_with_what_came_of_it(page: Page) -> None:
+    state = msgspec.structs.replace(STATE, clusters=(cluster("c1"), cluster("c2")))
+    document = msgspec.to_builtins(plans_record([make_plan(state, "c1")], state))
+    with closing(HistoryStore(f"sqlite:///{page.folder}/store.db", engine="default")) as store:
+        store.record_plan("0123456789abcdef", "c1", next(iter(document["clusters"])))
+        store.record_held("0123456789abcdef", {1: ("windows", "no window is open")})
+    cookie = page.session()
+    for view in ("/history", "/vm/a", "/history?q=databases&days=7"):
+        text = page.ask(view, cookie=cookie).text
+        assert "0123456789ab" in text, view
+        assert "no window is open" in text
+    assert "0123456789ab" not in page.ask("/history?q=nothing", cookie=cookie).text
+
+
+def test_the_doctor_looks_when_asked_to(page: Page, tmp_path: Path) -> None:
+    cookie = page.session()
+    assert "Nothing has been examined" in page.ask("/doctor", cookie=cookie).text
+    assert page.ask("/doctor", cookie=cookie, form={"csrf": page.csrf(cookie)}).status == 303
+    assert "Remedy" in page.ask("/doctor", cookie=cookie).text
+    assert page.ask("/api/v1/doctor", cookie=cookie).status == 200
