@@ -18,6 +18,7 @@ from tests.paths import CHECKOUT
 Rule = Callable[[list[str], Path], None]
 
 _PACKAGING = CHECKOUT / "packaging"
+_RECIPES = CHECKOUT / "docs" / "recipes"
 _SETUP = configparser.ConfigParser()
 _SETUP.read(CHECKOUT / "setup.cfg")
 #: Units of others, whom ours work with.
@@ -64,7 +65,7 @@ def _journalctl(words: list[str], root: Path) -> None:
 def _is_unit(word: str) -> bool:
     name = word if word.endswith((".service", ".socket")) else f"{word}.service"
     template = re.sub(r"@[^.]+\.", "@.", name)
-    return name in _OTHERS_UNITS or (_PACKAGING / template).is_file()
+    return name in _OTHERS_UNITS or any((folder / template).is_file() for folder in (_PACKAGING, _RECIPES))
 
 
 def _systemd_sysusers(words: list[str], root: Path) -> None:
@@ -203,10 +204,11 @@ def _engine_config(words: list[str], root: Path) -> None:
             assert value == f"{NAME}={PATTERN}"
 
 
-def _sqlite3(words: list[str], root: Path) -> None:
-    file, command = words
+def _mv(words: list[str], root: Path) -> None:
+    """The store is set aside."""
+    file, other = words
     assert f"sqlite:///{file}" == config.StoreSettings().url
-    assert command.startswith(".backup ")
+    assert Path(other).parent == Path(file).parent
 
 
 def _export(words: list[str], root: Path) -> None:
@@ -237,7 +239,7 @@ RULES: dict[str, Rule] = {
     "echo": _echo,
     "curl": _curl,
     "engine-config": _engine_config,
-    "sqlite3": _sqlite3,
+    "mv": _mv,
     "export": _export,
     "read": _read,
 }

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+from ovirt_placement import config, inventory
 from ovirt_placement.answers import history, trend
 from ovirt_placement.answers.activity import named_cluster_of
 from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.finding import find_id
-from ovirt_placement.cli.question import show, show_json
+from ovirt_placement.answers.finding import find
+from ovirt_placement.cli.question import PATIENCE_SECONDS, show, show_json
 from ovirt_placement.cli.store import opened
+from ovirt_placement.model.names import Named
 from ovirt_placement.store.samples import KEPT_SECONDS, Sample, SampleStore
 
 _DAY_SECONDS = 24 * 3600.0
@@ -51,11 +53,18 @@ def _answer(args: argparse.Namespace, usual_seconds: float, answer: Callable[...
     seconds = min(args.since or usual_seconds, KEPT_SECONDS)
     with opened(SampleStore, args, create=False) as store:
         until, samples = store.samples(since_seconds=seconds)
-    cluster = _cluster(args.cluster, samples)
+    cluster = _cluster(args, samples)
     return answer(samples, cluster=cluster, since=until - seconds, until=until)
 
 
-def _cluster(name: str | None, samples: tuple[Sample, ...]) -> str | None:
-    """The id of a cluster of which something is known there; raises `UserError` with the nearest name."""
+def _cluster(args: argparse.Namespace, samples: tuple[Sample, ...]) -> Named | None:
+    """The cluster asked about: of the history, else of the engine, else `UserError` with the nearest name."""
+    if args.cluster is None:
+        return None
     known = {one.cluster: named_cluster_of(one.cluster, samples) for one in samples}
-    return find_id(name, "cluster in the history", known.values())
+    named = [one for one in known.values() if args.cluster in (one.id, one.name)]
+    if len(named) == 1:
+        return named[0]
+    snapshot = inventory.snapshot(config=config.load(args.config), deadline=PATIENCE_SECONDS)
+    found = find(args.cluster, "cluster", snapshot.clusters)
+    return Named(found.id, found.name)

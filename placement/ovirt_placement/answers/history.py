@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 
-from ovirt_placement.answers.activity import Activity, activity, named_cluster_of
+from ovirt_placement.answers.activity import Activity, activity
 from ovirt_placement.answers.document import Document
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
@@ -34,9 +34,11 @@ class HistoryDocument(Document, frozen=True, kw_only=True, tag="history"):
     days: tuple[Day, ...]
 
 
-def history(samples: Iterable[Sample], *, cluster: str | None, since: float, until: float) -> HistoryDocument:
-    """The days from one moment to another, in seconds since the epoch; of a cluster, by its id, or of all."""
-    wanted = [one for one in samples if cluster in (None, one.cluster)]
+def history(
+    samples: Iterable[Sample], *, cluster: Named | None, since: float, until: float
+) -> HistoryDocument:
+    """The days from one moment to another, in seconds since the epoch; of a cluster or of all."""
+    wanted = [one for one in samples if cluster is None or one.cluster == cluster.id]
     first, last = _local(since).date(), _local(until).date()
     of_days: dict[date, list[Sample]] = {}
     day = first
@@ -48,7 +50,7 @@ def history(samples: Iterable[Sample], *, cluster: str | None, since: float, unt
         of_days[min(max(at, first), last)].append(one)
     return HistoryDocument(
         since=_local(since).isoformat(timespec="seconds"),
-        cluster=None if cluster is None else named_cluster_of(cluster, wanted),
+        cluster=cluster,
         totals=activity(wanted),
         days=tuple(Day(day.isoformat(), activity(found)) for day, found in of_days.items()),
     )

@@ -43,12 +43,12 @@ class TrendDocument(Document, frozen=True, kw_only=True, tag="trend"):
     clusters: tuple[ClusterTrend, ...]
 
 
-def trend(samples: Sequence[Sample], *, cluster: str | None, since: float, until: float) -> TrendDocument:
-    """From one moment to another, in seconds since the epoch; of one cluster, by its id, or of all."""
+def trend(samples: Sequence[Sample], *, cluster: Named | None, since: float, until: float) -> TrendDocument:
+    """From one moment to another, in seconds since the epoch; of one cluster or of all."""
     first, last = int(since // HOUR_SECONDS), int(until // HOUR_SECONDS)
     hours = _point_hours(last + 1 - first)
     starts = range(last + 1 - hours * -(-(last + 1 - first) // hours), last + 1, hours)
-    wanted = [one for one in samples if cluster in (None, one.cluster)]
+    wanted = [one for one in samples if cluster is None or one.cluster == cluster.id]
     return TrendDocument(
         point_hours=hours,
         clusters=tuple(

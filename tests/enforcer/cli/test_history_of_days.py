@@ -100,8 +100,16 @@ def test_one_cluster_by_its_name_and_a_mistyped_one_is_an_error(bench: DaysBench
     bench.sampled(0, 3, cluster="other")
     assert "at most 3 hard" in bench.ask("history", "--cluster", "name of other")
     assert bench.data("history", "--cluster", "other")["cluster"]["name"] == "name of other"
-    wrong = bench.complaint("history", "--cluster", "name of othr")
-    assert 'no cluster in the history "name of othr"; did you mean "name of other"' in wrong
+    wrong = bench.complaint("history", "--cluster", "clustr1")
+    assert 'no cluster "clustr1"; did you mean "cluster1"' in wrong
+
+
+def test_a_cluster_that_nothing_is_known_of_is_no_mistake(bench: DaysBench) -> None:
+    bench.leases.take("me", 600.0)  # makes the store
+    text = bench.ask("history", "--cluster", CLUSTER)
+    assert text.startswith(f"cluster {CLUSTER}, ")
+    assert "violations: not known" in text
+    assert "Nothing is known" in bench.ask("history", "--trend", "--cluster", CLUSTER)
 
 
 def test_before_any_enforcer_led_nothing_is_claimed(bench: DaysBench) -> None:

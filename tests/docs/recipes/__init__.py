@@ -1,0 +1,1 @@
+"""The recipes of `docs/recipes.md`, carried out."""
