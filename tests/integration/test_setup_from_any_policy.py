@@ -34,9 +34,16 @@ from tests.builders import cluster, snapshot
 
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 OURS = Units(
-    filters=("AffinityFilter", "HostAffinityFilter"),
+    filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"),
     weights=dict.fromkeys(
-        ("HardAffinityWeight", "SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight"), 1
+        (
+            "HardAffinityWeight",
+            "SoftAffinityWeight",
+            "HostAffinityWeight",
+            "PlacementRuleWeight",
+            "HaReservationWeight",
+        ),
+        1,
     ),
     balance="HaReservationBalance",
 )

@@ -11,6 +11,7 @@ from ovirt_placement.model import AffinityGroup, Cluster, PlacementKey, Scheduli
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.rule import UnitKind
 from tests.builders import CLUSTER, TOGETHER, group
+from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 FILTERS = tuple(name for name, rule in UNITS.items() if rule.kind is UnitKind.FILTER)
@@ -110,4 +111,7 @@ def worlds(
         hosts=tuple(replace(one, free_mb=draw(st.sampled_from(memory))) for one in state.hosts),
         vms=tuple(map(pinned, state.vms)),
         placement_keys=draw(keys()),
+        placement_rules=tuple(
+            draw(placement_rules(f"r{number}", VMS, HOSTS)) for number in range(draw(st.integers(0, 2)))
+        ),
     )

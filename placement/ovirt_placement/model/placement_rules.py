@@ -6,8 +6,8 @@ from ovirt_placement.model.struct import Struct
 
 #: What the id of every placement rule begins with: no id of the engine does.
 ID_PREFIX = "rule:"
-#: What a word begins with that names all VMs or hosts with a tag.
-TAG = "tag:"
+#: What a word begins with that names several VMs or hosts at once.
+TAG, GROUP, LABEL, SEARCH = "tag:", "group:", "label:", "search:"
 
 
 class RuleDomain(Struct, frozen=True):

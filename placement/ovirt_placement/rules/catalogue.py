@@ -19,6 +19,7 @@ from ovirt_placement.rules.constraint import Constraint
 from ovirt_placement.rules.ha import balance_policy as ha_balance
 from ovirt_placement.rules.ha import weight as ha_weight
 from ovirt_placement.rules.placement_keys import key_filter, key_weight
+from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
 from ovirt_placement.rules.rule import Rule, UnitKind
 
 #: In the order in which they are asked and told.
@@ -30,10 +31,12 @@ RULES: tuple[Rule, ...] = (
     pinning.RULE,
     vm_filter.RULE,
     host_filter.RULE,
+    rule_filter.RULE,
     key_filter.RULE,
     hard_weight.RULE,
     vm_weight.RULE,
     host_weight.RULE,
+    rule_weight.RULE,
     ha_weight.RULE,
     key_weight.RULE,
     ha_balance.RULE,

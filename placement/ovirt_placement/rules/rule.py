@@ -69,6 +69,8 @@ class Rule:
     alike: Callable[[Snapshot, str], Hashable] | None = None
     #: What a filter's answer hangs on at most.
     scope: Scope = Scope.CLUSTER
+    #: The same where it differs from cluster to cluster, by the cluster's id.
+    scope_in: Callable[[Snapshot, str], Scope] | None = None
     #: Whether plans compute it for every placement themselves: room, and the peers that the engine sees.
     computed: bool = False
     #: Whether its vetoes are about an amount of memory that a host lacks.
@@ -107,6 +109,10 @@ class Rule:
     def is_fixed(self, snapshot: Snapshot, cluster: str) -> bool:
         """Whether what a filter says of a host of the cluster is the same wherever other VMs go."""
         return self.fixed and self.fixed_while(snapshot, cluster)
+
+    def scope_of(self, snapshot: Snapshot, cluster: str) -> Scope:
+        """What a filter's answer hangs on at most, in a cluster."""
+        return self.scope if self.scope_in is None else self.scope_in(snapshot, cluster)
 
     def enabled_in(self, cluster: Cluster) -> bool:
         """Whether the cluster's policy is known to enable our unit; a weight with factor 0 weighs nothing.

@@ -31,9 +31,10 @@ class RestartCheck:
         self._filters = tuple(rule for rule in filters_in_force(cluster) if rule.filter is not None)
         self._fixed = tuple(rule for rule in self._filters if rule.is_fixed(snapshot, cluster_id))
         #: Whether memory and hard VM groups are all that connects starts on one host.
-        self.plain = all(rule in self._fixed or rule.scope is Scope.HOST_AT_ONCE for rule in self._filters)
+        scopes = [rule.scope_of(snapshot, cluster_id) for rule in self._filters if rule not in self._fixed]
+        self.plain = all(scope is Scope.HOST_AT_ONCE for scope in scopes)
         #: Whether what they say of a host has nothing to do with starts elsewhere, but for affinity.
-        self.nearby = all(rule in self._fixed or rule.scope is not Scope.CLUSTER for rule in self._filters)
+        self.nearby = all(scope is not Scope.CLUSTER for scope in scopes)
         self._open: dict[str, frozenset[str]] = {}
 
     def passes(self, failed: frozenset[str], homes: Mapping[str, str], *, settled: bool) -> bool:

@@ -51,7 +51,8 @@ def test_some_units_unknown_and_some_disabled(starting: Starting, tmp_path: Path
         unknown, disabled, *_ = findings(live)
         assert unknown == (
             "the engine does not know these policy units:"
-            " HostAffinityWeight, HaReservationWeight, HaReservationBalance"
+            " PlacementRuleFilter, HostAffinityWeight, PlacementRuleWeight, HaReservationWeight,"
+            " HaReservationBalance"
         )
         assert disabled == (
             "the engine has disabled policy units that the proxy did not offer: HostAffinityFilter"

@@ -34,11 +34,12 @@ WEIGHTS = {
     "CPU for high performance VMs": 4,
     "CPU and NUMA pinning compatibility": 5,
 }
-OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter"}
+OUR_FILTERS = {"AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"}
 OUR_WEIGHTS = {
     "HardAffinityWeight": 100_000,
     "SoftAffinityWeight": 1,
     "HostAffinityWeight": 20,
+    "PlacementRuleWeight": 20,
     "HaReservationWeight": 1,
 }
 

@@ -46,7 +46,7 @@ def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live:
     known = blue.scheduling_policy
     assert known is not None
     assert (known.filters, known.weights, known.balance) == (
-        ("AffinityFilter", "HostAffinityFilter"),
+        ("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"),
         OUR_WEIGHTS,
         "HaReservationBalance",
     )

@@ -51,6 +51,7 @@ def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> 
             "PreferredHosts": 9, "VmAffinityGroups": 30, "SoftAffinityWeight": 30,
             "VmToHostsAffinityGroups": 20, "HostAffinityWeight": 20,
             "OptimalForHaReservation": 1, "HaReservationWeight": 1, "HardAffinityWeight": 100_000,
+            "PlacementRuleWeight": 20,
         }  # fmt: skip
         assert balance(live.engine, policy) == "HaReservationBalance"
         live.changes.clear()
@@ -62,7 +63,7 @@ def test_anothers_balance_stays_and_that_is_told(starting: Starting) -> None:
     state = snapshot(cluster("c1", name="blue", scheduling_policy=Units(balance="PowerSaver")))
     # Without a proxy the state's units stay as they are.
     extra = Units(
-        filters=("AffinityFilter", "HostAffinityFilter"),
+        filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"),
         weights=OUR_WEIGHTS,
         balance="HaReservationBalance",
     )
@@ -77,7 +78,7 @@ def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
     starting: Starting,
 ) -> None:
     known = Units(
-        filters=("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter"),
+        filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter", "PlacementKeyFilter"),
         weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
         balance="HaReservationBalance",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ovirt_placement.planning.assignment.choice import Route, StrategyChoice
+from ovirt_placement.planning.assignment.greedy.bound import bound
 from ovirt_placement.planning.assignment.optimal.construction import Construction
 from ovirt_placement.planning.assignment.optimal.improvement import Improvement
 from ovirt_placement.planning.assignment.optimal.joint import Joint
@@ -33,22 +34,10 @@ class Optimal:
         improvement.run(deadline)
         where = improvement.where
         reached = score(construction.placement)
-        hard, headroom_deficit, *soft, pairs, migrations = improvement.bound
-        return StrategyChoice(
-            where,
-            reached,
-            Score(
-                hard=hard,
-                headroom_deficit_mb=min(headroom_deficit, reached.headroom_deficit_mb),
-                headroom_deficit_cpu=max(0, headroom_deficit - reached.headroom_deficit_mb),
-                soft=tuple(soft),
-                pairs=pairs,
-                migrations=migrations,
-                memory_mb=0,
-                fullest=0,
-            ),
-            further=improvement.run_from,
-        )
+        least = _least(improvement.bound, reached)
+        if any(goal.form is None for goal in problem.goals):
+            least = bound(problem)  # no model knows what such a rule costs, nor may its VMs move in one
+        return StrategyChoice(where, reached, least, further=improvement.run_from)
 
     def route(
         self, problem: Problem, choice: StrategyChoice, worth: Value, deadline: Deadline
@@ -65,3 +54,18 @@ class Optimal:
         if moves is None:
             moves = joint.best(deadline)
         return None if moves is None else Route(moves, proven=False)
+
+
+def _least(value: Value, reached: Score) -> Score:
+    """A score of this value, with the deficit of headroom as it was reached."""
+    hard, headroom_deficit, *soft, pairs, migrations = value
+    return Score(
+        hard=hard,
+        headroom_deficit_mb=min(headroom_deficit, reached.headroom_deficit_mb),
+        headroom_deficit_cpu=max(0, headroom_deficit - reached.headroom_deficit_mb),
+        soft=tuple(soft),
+        pairs=pairs,
+        migrations=migrations,
+        memory_mb=0,
+        fullest=0,
+    )

@@ -1,0 +1,123 @@
+"""Capacity of a host set. Invariant: the members that run on the hosts count `most` in sum at the most.
+
+What is counted are VMs, their vCPUs, or their memory in MiB: what licences are sold by. Without VMs the rule
+is about all of the cluster.
+
+Source: BtrPlace's RunningCapacity and ResourceCapacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final
+
+from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.placement_rules.kind import (
+    NOBODY,
+    Against,
+    Judge,
+    PlacementConstraint,
+    RuleKind,
+    common,
+)
+from ovirt_placement.rules.placement_rules.members import Resolved
+from ovirt_placement.rules.reasons import ReasonKind
+
+HOSTS_ARE_FULL = ReasonKind(
+    "hosts_are_full",
+    "{group} lets {number:g} in sum run on its hosts, and this VM would be too much",
+    veto=True,
+)
+
+#: What can be counted of a VM.
+COUNTED: Final = ("vms", "vcpus", "memory_mb")
+
+
+class Amounts(Mapping[str, int]):
+    """What counts of each VM."""
+
+    def __init__(self, vms: Mapping[str, Vm], counted: str) -> None:
+        self._vms = vms
+        self._counted = counted
+
+    def __getitem__(self, vm: str) -> int:
+        known = self._vms[vm]
+        if self._counted == "vcpus":
+            return known.vcpus
+        return known.memory_mb if self._counted == "memory_mb" else 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._vms)
+
+    def __len__(self) -> int:
+        return len(self._vms)
+
+
+class Capacity(PlacementConstraint, frozen=True, kw_only=True):
+    asks: ClassVar[str] = "within the capacity of their hosts"
+
+    hosts: frozenset[str]
+    most: int
+    amounts: Mapping[str, int]
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        """All members on the hosts, where they are too much."""
+        there = self._there(placement)
+        return tuple(there) if sum(there.values()) > self.most else ()
+
+    def surplus(self, placement: Placement) -> int:
+        """The largest first."""
+        there = self._there(placement)
+        excess, leaving = sum(there.values()) - self.most, 0
+        for amount in sorted(there.values(), reverse=True):
+            if excess <= 0:
+                break
+            excess, leaving = excess - amount, leaving + 1
+        return leaving
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """Against the hosts, from elsewhere; one that migrates counts as long as it holds one of them."""
+        peers = [
+            peer
+            for peer in self.vms
+            if peer != vm and peer not in unconfirmed and not self.hosts.isdisjoint(placement.occupied(peer))
+        ]
+        full = sum(self.amounts[peer] for peer in peers) + self.amounts[vm] > self.most
+        inside = placement.runs_on(vm) in self.hosts
+
+        def against(host: str) -> Against | None:
+            if not full or inside or host not in self.hosts:
+                return None
+            return Against(HOSTS_ARE_FULL, self.most, tuple(peers))
+
+        return against
+
+    def _there(self, placement: Placement) -> dict[str, int]:
+        return {vm: self.amounts[vm] for vm, host in self.running(placement) if host in self.hosts}
+
+
+def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
+    if found.rule.vms:
+        return found.vms
+    return tuple(vm.id for vm in snapshot.vms if vm.cluster == found.cluster)
+
+
+def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Capacity:
+    return Capacity(
+        vms=vms,
+        hosts=found.hosts,
+        most=found.rule.most or 0,
+        amounts=Amounts(snapshot.vm_by_id, found.rule.counted),
+        **common(found),
+    )
+
+
+KIND = RuleKind(
+    name="capacity",
+    summary="at most `most` VMs, vCPUs or MiB (`counted`) on all of the hosts together",
+    needs=("hosts", "most"),
+    takes=("vms", "counted"),
+    concerned=_concerned,
+    make=_make,
+)

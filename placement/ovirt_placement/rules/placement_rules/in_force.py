@@ -1,0 +1,86 @@
+"""The placement rules that are in force: as constraints, of a cluster and of a VM."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ovirt_placement.lookups.index import Earlier, continued, once_per_snapshot
+from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.rules.placement_rules.capacity import COUNTED
+from ovirt_placement.rules.placement_rules.capacity import KIND as KIND_OF_SUMS
+from ovirt_placement.rules.placement_rules.kind import PlacementConstraint, RuleKind
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.members import Resolved, resolved_rules
+
+
+def constraints_in(snapshot: Snapshot, cluster: str) -> Iterator[PlacementConstraint]:
+    """What the rules of a cluster ask, in the order of the rules."""
+    for number, found in enumerate(resolved_rules(snapshot)):
+        if found.cluster == cluster and _is_in_force(found):
+            yield _constraint(snapshot, number)
+
+
+def constraints_of(snapshot: Snapshot, vm: str) -> list[PlacementConstraint]:
+    """What the rules ask of one VM."""
+    return [_constraint(snapshot, number) for number in _numbers_by_vm(snapshot).get(vm, ())]
+
+
+def mistakes(rule: PlacementRule) -> Iterator[str]:
+    """Why a rule is not in force, whoever it is about, in sentences."""
+    kind = KINDS.get(rule.kind)
+    if kind is None:
+        yield f"there is no kind {rule.kind}"
+        return
+    for field in kind.needs:
+        if getattr(rule, field) in (None, ()):
+            yield f"a rule of the kind {kind.name} needs {field}"
+    if kind.in_domains and not rule.domains and not rule.domain_tags:
+        yield f"a rule of the kind {kind.name} needs domains or domain_tags"
+    yield from _wrong_numbers(rule)
+
+
+def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
+    for field in ("most", "least", "max_skew", "min_domains"):
+        number, lowest = getattr(rule, field), int(rule.kind != KIND_OF_SUMS.name)
+        if number is not None and number < lowest:
+            yield f"{field}: {number} is less than {lowest}"
+    if rule.counted not in COUNTED:
+        yield f"counted: {rule.counted} is not one of {', '.join(COUNTED)}"
+
+
+def _is_in_force(found: Resolved) -> bool:
+    return found.rule.enabled and found.cluster is not None and next(mistakes(found.rule), None) is None
+
+
+def _kind(found: Resolved) -> RuleKind:
+    return KINDS[found.rule.kind]
+
+
+@once_per_snapshot
+def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
+    found = resolved_rules(snapshot)[number]
+    return _kind(found).make(snapshot, found, _concerned(snapshot)[number])
+
+
+@continued
+def _concerned(snapshot: Snapshot, earlier: Earlier | None) -> tuple[tuple[str, ...], ...]:
+    """The VMs that each rule is about."""
+    if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
+        return _concerned(earlier.snapshot)
+    return tuple(
+        _kind(found).concerned(snapshot, found) if _is_in_force(found) else ()
+        for found in resolved_rules(snapshot)
+    )
+
+
+@continued
+def _numbers_by_vm(snapshot: Snapshot, earlier: Earlier | None) -> Mapping[str, list[int]]:
+    """The rules that are about each VM, by their numbers."""
+    if earlier is not None and resolved_rules(snapshot) is resolved_rules(earlier.snapshot):
+        return _numbers_by_vm(earlier.snapshot)
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for number, vms in enumerate(_concerned(snapshot)):
+        for vm in vms:
+            found[vm].append(number)
+    return found

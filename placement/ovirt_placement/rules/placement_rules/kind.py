@@ -1,0 +1,81 @@
+"""What all kinds of placement rules have in common: a constraint that says why a host is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import Record
+from ovirt_placement.rules.constraint import Constraint
+from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.placement_rules.members import Resolved
+from ovirt_placement.rules.reasons import ReasonKind
+
+NOBODY: frozenset[str] = frozenset()
+
+
+class Against(Record, frozen=True):
+    """What speaks against a host."""
+
+    kind: ReasonKind
+    number: float | None = None
+    #: Other VMs that make it so.
+    vms: tuple[str, ...] = ()
+
+
+#: What speaks against each host; None where nothing does.
+Judge = Callable[[str], Against | None]
+
+
+class PlacementConstraint(Constraint, frozen=True, kw_only=True):
+    """What a placement rule asks; `groups` holds the id of the rule alone."""
+
+    family: ClassVar[str] = "placement_rules"
+    positive: ClassVar[bool] = False
+
+    #: Whether migrations must not break it either; otherwise it is repaired afterwards.
+    continuous: bool = True
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """What speaks against hosts for a member, while all others stay where they are.
+
+        Of members that are `unconfirmed` nobody knows where they are: they speak against no host.
+        """
+        raise NotImplementedError
+
+    def company(self, vm: str, placement: Placement) -> Callable[[str], int]:
+        """How many other members a host would have near it; the fewer the better."""
+        return lambda host: 0
+
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
+        return self.judge(vm, placement)(host) is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleKind:
+    """One kind of placement rule."""
+
+    name: str
+    #: What it asks, in a line.
+    summary: str
+    #: Fields of a rule that it needs, and those that it may have beside them.
+    needs: tuple[str, ...]
+    takes: tuple[str, ...] = ()
+    #: Whether it needs failure domains.
+    in_domains: bool = False
+    #: The VMs that it is about.
+    concerned: Callable[[Snapshot, Resolved], tuple[str, ...]] = lambda snapshot, found: found.vms
+    make: Callable[[Snapshot, Resolved, tuple[str, ...]], PlacementConstraint]
+
+
+def common(found: Resolved) -> dict[str, Any]:
+    """What constraints of every kind take over from a rule."""
+    rule = found.rule
+    return {
+        "groups": (rule.id,),
+        "hard": rule.enforcing,
+        "priority": rule.priority,
+        "continuous": rule.continuous,
+    }

@@ -1,0 +1,117 @@
+"""The unit that refuses hosts by hard placement rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.placement_rules.exclusive_hosts import ExclusiveHosts
+from ovirt_placement.rules.placement_rules.in_force import constraints_in, constraints_of
+from ovirt_placement.rules.placement_rules.kind import Against, Judge, PlacementConstraint
+from ovirt_placement.rules.placement_rules.limited import Limited
+from ovirt_placement.rules.placement_rules.standing import Arriving
+from ovirt_placement.rules.reasons import Reason
+from ovirt_placement.rules.rule import Rule, Scope, UnitKind
+from ovirt_placement.rules.verdict import Request, Verdict
+
+
+def filter_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
+    """Refuse hosts that any hard rule of any requested VM refuses, by what is confirmed.
+
+    Of several VMs each counts as being there for the next. A rule that is to be satisfied in the end lets
+    VMs that run migrate: the enforcer repairs what that breaks.
+    """
+    asking = [(vm, tuple(_hard(snapshot, vm))) for vm in request.vms]
+    if not any(rules for _, rules in asking):
+        return tuple(Verdict(host, accepted=True) for host in request.candidate_hosts)
+    if len(request.vms) == 1:
+        judges = _judges(snapshot, request, *asking[0])
+        return tuple(
+            Verdict.of(host, tuple(_reasons(snapshot, request.vms[0], judges, host)))
+            for host in request.candidate_hosts
+        )
+    return tuple(
+        Verdict.of(host, tuple(_in_turn(snapshot, request, asking, host))) for host in request.candidate_hosts
+    )
+
+
+def _hard(snapshot: Snapshot, vm: str) -> Iterator[PlacementConstraint]:
+    runs = vm in snapshot.vm_by_id and snapshot.vm_by_id[vm].host is not None
+    return (one for one in constraints_of(snapshot, vm) if one.hard and (one.continuous or not runs))
+
+
+_Judges = list[tuple[PlacementConstraint, Judge]]
+
+
+def _judges(snapshot: Snapshot, request: Request, vm: str, rules: tuple[PlacementConstraint, ...]) -> _Judges:
+    placement = SnapshotPlacement(snapshot)
+    return [(rule, rule.judge(vm, placement, request.unconfirmed)) for rule in rules]
+
+
+def _reasons(snapshot: Snapshot, vm: str, judges: _Judges, host: str) -> Iterator[Reason]:
+    for rule, judge in judges:
+        if (against := judge(host)) is not None:
+            yield reason(snapshot, rule, vm, host, against)
+
+
+def _in_turn(
+    snapshot: Snapshot,
+    request: Request,
+    asking: list[tuple[str, tuple[PlacementConstraint, ...]]],
+    host: str,
+) -> Iterator[Reason]:
+    placement = SnapshotPlacement(snapshot)
+    for number, (vm, rules) in enumerate(asking):
+        there = Arriving(placement, request.vms[:number], host)
+        for rule in rules:
+            against = rule.judge(vm, there, request.unconfirmed)(host)
+            if against is not None:
+                yield reason(snapshot, rule, vm, host, against)
+
+
+def reason(snapshot: Snapshot, rule: PlacementConstraint, vm: str, host: str, against: Against) -> Reason:
+    """What speaks against a host; of the VMs that make it so, one that is only expected is named first."""
+    peer = next((one for one in against.vms if one in snapshot.unconfirmed), next(iter(against.vms), vm))
+    return Reason(against.kind, rule.groups[0], peer, host, number=against.number)
+
+
+def _peers(snapshot: Snapshot, request: Request) -> frozenset[str]:
+    return frozenset(
+        peer
+        for vm in request.vms
+        for rule in _hard(snapshot, vm)
+        if not isinstance(rule, ExclusiveHosts)
+        for peer in rule.vms
+    )
+
+
+def _only_narrows(snapshot: Snapshot, vm: str, others: frozenset[str]) -> bool:
+    """Whoever starts takes room of rules that limit; domains that must be even, others open."""
+    return all(isinstance(rule, Limited | ExclusiveHosts) for rule in _hard(snapshot, vm))
+
+
+def hard_constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[PlacementConstraint]:
+    """The invariants that the hard rules of a cluster ask for."""
+    return (rule for rule in constraints_in(snapshot, cluster_id) if rule.hard)
+
+
+def _scope(snapshot: Snapshot, cluster_id: str) -> Scope:
+    """Where no hard rule is in force, no start depends on another by this filter."""
+    return Scope.HOST_AT_ONCE if next(hard_constraints(snapshot, cluster_id), None) is None else Scope.CLUSTER
+
+
+def _asks(snapshot: Snapshot, cluster: Cluster) -> bool:
+    return next(hard_constraints(snapshot, cluster.id), None) is not None
+
+
+RULE = Rule(
+    name="PlacementRuleFilter",
+    kind=UnitKind.FILTER,
+    asked_by_cluster=_asks,
+    scope_in=_scope,
+    only_narrows=_only_narrows,
+    filter=filter_hosts,
+    peers=_peers,
+    constraints=hard_constraints,
+)

@@ -1,0 +1,86 @@
+"""Same failure domain, on any host. Invariant: all members that run, run in one of the domains.
+
+Source: BtrPlace's Among.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.placement import Placement
+from ovirt_placement.rules.placement_rules.eligible import HOST_IN_NO_DOMAIN
+from ovirt_placement.rules.placement_rules.kind import (
+    NOBODY,
+    Against,
+    Judge,
+    PlacementConstraint,
+    RuleKind,
+    common,
+)
+from ovirt_placement.rules.placement_rules.members import Resolved
+from ovirt_placement.rules.reasons import ReasonKind
+
+PEER_IN_OTHER_DOMAIN = ReasonKind(
+    "peer_in_other_domain",
+    "{group} wants its VMs in one failure domain, and VM {vm} is in another than this host",
+    veto=True,
+)
+
+
+class SameDomain(PlacementConstraint, frozen=True, kw_only=True):
+    asks: ClassVar[str] = "in one failure domain"
+    positive: ClassVar[bool] = True
+
+    domain_of: Mapping[str, str]
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        """Members off the domain that most share; of domains with as many, the first by name gathers them."""
+        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
+        named = {domain: members for domain, members in counts.items() if domain is not None}
+        gathering = min(named, key=lambda domain: (-named[domain], domain), default=None)
+        return tuple(
+            vm
+            for vm, host in self.running(placement)
+            if gathering is None or self.domain_of.get(host) != gathering
+        )
+
+    def surplus(self, placement: Placement) -> int:
+        return len(self.offenders(placement))
+
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+        """Against domains without another member, where one is in any; within its own a member may move."""
+        others = {
+            self.domain_of[host]: peer
+            for peer in reversed(self.vms)
+            if peer != vm and peer not in unconfirmed
+            for host in placement.destinations(peer)
+            if host in self.domain_of
+        }
+        host_now = placement.runs_on(vm)
+        home = None if host_now is None else self.domain_of.get(host_now)
+
+        def against(host: str) -> Against | None:
+            domain = self.domain_of.get(host)
+            if domain is None:
+                return Against(HOST_IN_NO_DOMAIN)
+            if not others or domain in others or domain == home:
+                return None
+            return Against(PEER_IN_OTHER_DOMAIN, vms=tuple(others.values()))
+
+        return against
+
+
+def _make(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> SameDomain:
+    return SameDomain(vms=vms, domain_of=found.domain_of, **common(found))
+
+
+KIND = RuleKind(
+    name="same_domain",
+    summary="all of the VMs in one failure domain, on any host of it",
+    needs=("vms",),
+    in_domains=True,
+    make=_make,
+)

@@ -1,0 +1,137 @@
+"""Plans for placement rules of every kind against brute force: all placements that legal migrations reach."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.assignment.catalogue import StrategyName, strategy
+from ovirt_placement.planning.deadline import NEVER
+from ovirt_placement.planning.planner import make_plan
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from tests.builders import CLUSTER, host, needed_mb, snapshot, vm
+from tests.placement.rules.placement_rules.drawn import placement_rules
+from tests.placement.rules.placement_rules.oracle import lets, satisfied
+
+HOSTS = ("h1", "h2", "h3", "h4")
+VMS = ("a", "b", "c", "d")
+At = tuple[str, ...]
+FEW = settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@st.composite
+def states(draw: st.DrawFn, kind: str | None = None) -> Snapshot:
+    hosts = [host(name, free_mb=draw(st.sampled_from([500, 1024, 8192, 8192]))) for name in HOSTS]
+    vms = [
+        vm(name, draw(st.sampled_from(HOSTS[:3])), migratable=draw(st.integers(0, 5)) > 0)
+        for name in VMS
+    ]  # fmt: skip
+    chosen = (kind,) if kind else tuple(KINDS)
+    rules = [
+        draw(
+            placement_rules(f"r{number}", VMS, HOSTS, chosen if number == 0 else tuple(KINDS), enforcing=True)
+        )
+        for number in range(draw(st.integers(1, 2)))
+    ]
+    return snapshot(*hosts, *vms, *rules)
+
+
+def best(state: Snapshot) -> tuple[int, int]:
+    """The fewest broken rules that legal migrations reach, and the fewest migrations that do."""
+    start: At = tuple(one.host or "" for one in state.vms)
+    cost = {start: 0}
+    queue = deque([start])
+    while queue:
+        at = queue.popleft()
+        for after in migrations(state, at):
+            if after not in cost:
+                cost[after] = cost[at] + 1
+                queue.append(after)
+    return min((broken(state, at), moves) for at, moves in cost.items())
+
+
+def broken(state: Snapshot, at: At) -> int:
+    return sum(not satisfied(rule, state, placed(state, at)) for rule in state.placement_rules)
+
+
+def placed(state: Snapshot, at: At) -> dict[str, str]:
+    return dict(zip((one.id for one in state.vms), at, strict=True))
+
+
+def migrations(state: Snapshot, at: At) -> Iterator[At]:
+    for number, one in enumerate(state.vms):
+        for to in state.hosts:
+            after = (*at[:number], to.id, *at[number + 1 :])
+            if (
+                one.migratable
+                and at[number] != to.id
+                and fits(state, after, to.id)
+                and legal(state, at, after)
+            ):
+                yield after
+
+
+def fits(state: Snapshot, after: At, to: str) -> bool:
+    known = state.host_by_id[to]
+    room = known.free_mb + sum(needed_mb(one) for one in state.vms if one.host == to)
+    return sum(needed_mb(one) for one, there in zip(state.vms, after, strict=True) if there == to) <= room
+
+
+def legal(state: Snapshot, at: At, after: At) -> bool:
+    """Each rule lets the VM come, and none that is satisfied is broken."""
+    (number,) = (number for number, pair in enumerate(zip(at, after, strict=True)) if pair[0] != pair[1])
+    before, then = placed(state, at), placed(state, after)
+    return all(
+        lets(rule, state, before, state.vms[number].id, after[number])
+        and (satisfied(rule, state, then) or not satisfied(rule, state, before))
+        for rule in state.placement_rules
+    )
+
+
+def check(state: Snapshot, name: StrategyName) -> None:
+    plan = make_plan(state, CLUSTER, strategy=strategy(name), deadline=NEVER)
+    at: At = tuple(one.host or "" for one in state.vms)
+    for step in plan.steps:
+        (moved,) = step.vms
+        number = [one.id for one in state.vms].index(moved)
+        after = (*at[:number], step.target, *at[number + 1 :])
+        assert fits(state, after, step.target)
+        assert legal(state, at, after)
+        at = after
+    reached, fewest = best(state)
+    assert broken(state, at) >= reached
+    assert len(plan.remaining) == broken(state, at)
+    if broken(state, at) == reached:
+        assert len(plan.steps) >= fewest
+    if plan.proven:
+        assert (broken(state, at), len(plan.steps)) == (reached, fewest)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_optimal_plan_of_each_kind_is_the_best_there_is(kind: str) -> None:
+    reached: list[bool] = []
+
+    @FEW
+    @given(states(kind))
+    def plan(state: Snapshot) -> None:
+        check(state, StrategyName.OPTIMAL)
+        plan = make_plan(state, CLUSTER, strategy=strategy(StrategyName.OPTIMAL), deadline=NEVER)
+        best_broken, fewest = best(state)
+        assert len(plan.remaining) == best_broken
+        reached.append(len(plan.steps) == fewest)
+
+    plan()
+    assert all(reached)
+
+
+@FEW
+@given(states())
+def test_no_step_of_a_greedy_plan_breaks_a_rule(state: Snapshot) -> None:
+    check(state, StrategyName.GREEDY)

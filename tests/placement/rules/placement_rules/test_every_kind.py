@@ -1,0 +1,157 @@
+"""Each kind of placement rule against its definition: violations, the filter, the weight, many at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.rules.placement import SnapshotPlacement
+from ovirt_placement.rules.placement_rules import rule_filter, rule_weight
+from ovirt_placement.rules.placement_rules.in_force import constraints_in
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.verdict import Request
+from ovirt_placement.rules.violations import find_violations
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.placement.rules.placement_rules.drawn import placement_rules
+from tests.placement.rules.placement_rules.oracle import lets, running, satisfied
+
+HOSTS = ("h1", "h2", "h3", "h4")
+VMS = ("a", "b", "c", "d", "e")
+EACH = pytest.mark.parametrize("kind", KINDS)
+MANY = settings(max_examples=30)
+
+
+@st.composite
+def states(draw: st.DrawFn, kind: str, **options: Any) -> Snapshot:
+    """One rule of a kind, or another beside it; a host may be in maintenance, and a VM bound to hosts."""
+    status = st.sampled_from(["up", "up", "up", "maintenance"])
+    hosts = [host(name, status="up" if name == "h1" else draw(status)) for name in HOSTS]
+    vms = [
+        vm(name, draw(st.sampled_from([None, *HOSTS])), vcpus=draw(st.integers(1, 2)))
+        for name in VMS
+    ]  # fmt: skip
+    bound = group("g", vms=draw(st.sampled_from(VMS)), hosts_rule=TOGETHER, hosts="h1 h2")
+    rules = [draw(placement_rules("r0", VMS, HOSTS, (kind,), **options))]
+    if draw(st.booleans()):
+        rules.append(draw(placement_rules("r1", VMS, HOSTS, **options)))
+    return snapshot(*hosts, *vms, bound, *rules)
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_a_rule_is_violated_when_its_definition_says_so(kind: str, data: st.DataObject) -> None:
+    state = data.draw(states(kind))
+    found = {one.groups[0]: one for one in find_violations(state, CLUSTER) if one.groups != ("g",)}
+    broken = {rule.id for rule in state.placement_rules if not satisfied(rule, state, running(state))}
+    assert set(found) == broken
+    for one in found.values():
+        assert set(one.offenders) <= set(running(state))
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_no_fewer_vms_than_the_surplus_repair_a_rule(kind: str, data: st.DataObject) -> None:
+    state = data.draw(states(kind))
+    placement, at = SnapshotPlacement(state), running(state)
+    for one in constraints_in(state, CLUSTER):
+        (rule,) = (rule for rule in state.placement_rules if rule.id == one.groups[0])
+        least = fewest_moves(rule, state, at)
+        if least is not None:
+            assert one.surplus(placement) <= least
+            assert (one.surplus(placement) > 0) == (least > 0)
+
+
+def fewest_moves(rule: PlacementRule, state: Snapshot, at: dict[str, str]) -> int | None:
+    """How many VMs must be elsewhere for a rule to be satisfied, wherever; None if that cannot be."""
+    seen = {tuple(sorted(at.items()))}
+    layer, moves = [at], 0
+    while layer:
+        if any(satisfied(rule, state, one) for one in layer):
+            return moves
+        further = []
+        for one in layer:
+            for name in one:
+                for to in HOSTS:
+                    after = {**one, name: to}
+                    if tuple(sorted(after.items())) not in seen:
+                        seen.add(tuple(sorted(after.items())))
+                        further.append(after)
+        layer, moves = further, moves + 1
+    return None
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_the_filter_lets_pass_what_leaves_satisfied_rules_satisfied(kind: str, data: st.DataObject) -> None:
+    state, one = data.draw(states(kind, enforcing=True)), data.draw(st.sampled_from(VMS))
+    at = running(state)
+    if not all(satisfied(rule, state, at) for rule in state.placement_rules):
+        return
+    verdicts = rule_filter.filter_hosts(state, Request((one,), HOSTS))
+    for verdict in verdicts:
+        if verdict.host != at.get(one) and state.host_by_id[verdict.host].up:
+            after = {**at, one: verdict.host}
+            assert verdict.accepted is all(satisfied(rule, state, after) for rule in state.placement_rules)
+        assert verdict.accepted is not any(reason.kind.veto for reason in verdict.reasons)
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_the_filter_judges_broken_states_by_the_vm_that_comes(kind: str, data: st.DataObject) -> None:
+    state, one = data.draw(states(kind, enforcing=True)), data.draw(st.sampled_from(VMS))
+    at = running(state)
+    for verdict in rule_filter.filter_hosts(state, Request((one,), HOSTS)):
+        if verdict.host != at.get(one) and state.host_by_id[verdict.host].up:
+            lets_all = all(lets(rule, state, at, one, verdict.host) for rule in state.placement_rules)
+            assert verdict.accepted is lets_all
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_vms_that_come_together_are_judged_as_if_one_came_after_the_other(
+    kind: str, data: st.DataObject
+) -> None:
+    state = data.draw(states(kind, enforcing=True))
+    first, second = data.draw(st.permutations(VMS))[:2]
+    (both,) = rule_filter.filter_hosts(state, Request((first, second), ("h1",)))
+    (one,) = rule_filter.filter_hosts(state, Request((first,), ("h1",)))
+    there = replace(
+        state,
+        vms=tuple(replace(each, host="h1", status="up") if each.id == first else each for each in state.vms),
+    )
+    (other,) = rule_filter.filter_hosts(there, Request((second,), ("h1",)))
+    assert both.accepted is (one.accepted and other.accepted)
+
+
+@EACH
+@MANY
+@given(data=st.data())
+def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: st.DataObject) -> None:
+    state, one = data.draw(states(kind)), data.draw(st.sampled_from(VMS))
+    at = running(state)
+    if one in at or not all(satisfied(rule, state, at) for rule in state.placement_rules):
+        return
+    up = tuple(name for name in HOSTS if state.host_by_id[name].up)
+
+    def burden(name: str) -> tuple[tuple[bool, float], ...]:
+        after = {**at, one: name}
+        broken = [rule for rule in state.placement_rules if not satisfied(rule, state, after)]
+        return tuple(sorted(((rule.enforcing, rule.priority) for rule in broken), reverse=True))
+
+    ranks = {each.host: each.rank for each in rule_weight.rank_hosts(state, Request((one,), up))}
+    for this in up:
+        for that in up:
+            if burden(this) < burden(that):
+                assert ranks[this] < ranks[that]
+    assert set(ranks) == set(up)
+    assert set(ranks.values()) == set(range(max(ranks.values()) + 1))
