@@ -9,6 +9,7 @@ from ovirt_placement.rules.placement_rules import (
     exclusive_hosts,
     minimum_domains,
     same_domain,
+    separate,
     spread,
 )
 from ovirt_placement.rules.placement_rules.kind import RuleKind
@@ -22,6 +23,7 @@ KINDS: dict[str, RuleKind] = {
         spread.KIND,
         minimum_domains.KIND,
         same_domain.KIND,
+        separate.KIND,
         exclusive_hosts.KIND,
         capacity.KIND,
     )

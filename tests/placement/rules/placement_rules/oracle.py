@@ -22,7 +22,7 @@ def satisfied(rule: PlacementRule, state: Snapshot, at: At) -> bool:
     if not rule.enabled:
         return True
     members = {vm: at[vm] for vm in own(state, rule, rule.vms) if vm in at}
-    others = {vm: at[vm] for vm in own(state, rule, rule.other_vms) if vm in at}
+    others = {vm: at[vm] for vm in own(state, rule, rule.other_vms) if vm in at and vm not in members}
     if rule.kind == "at_most_per_host":
         return all(list(members.values()).count(host) <= (rule.most or 0) for host in members.values())
     if rule.kind == "separate":
@@ -106,6 +106,7 @@ def lets(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bo
         return True
     members = {one: after[one] for one in own(state, rule, rule.vms) if one in after}
     others = {one: after[one] for one in own(state, rule, rule.other_vms) if one in after}
+    others = {one: there for one, there in others.items() if one not in members}
     if rule.kind == "at_most_per_host":
         return list(members.values()).count(host) <= (rule.most or 0)
     if rule.kind == "separate":
