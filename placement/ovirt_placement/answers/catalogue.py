@@ -22,6 +22,9 @@ from ovirt_placement.answers.keys.listing import KeysListDocument
 from ovirt_placement.answers.keys.of_host import KeysOfHostDocument
 from ovirt_placement.answers.keys.of_vm import KeysOfVmDocument
 from ovirt_placement.answers.last_decisions import LastDecisionsDocument
+from ovirt_placement.answers.rules.change import RulesChangeDocument
+from ovirt_placement.answers.rules.check import RulesCheckDocument
+from ovirt_placement.answers.rules.listing import RulesListDocument
 from ovirt_placement.answers.setup.answer import SetupDocument
 from ovirt_placement.answers.status import StatusDocument
 from ovirt_placement.answers.trend import TrendDocument
@@ -47,6 +50,9 @@ DOCUMENTS = (
     KeysOfHostDocument,
     KeysExplainDocument,
     KeysChangeDocument,
+    RulesListDocument,
+    RulesCheckDocument,
+    RulesChangeDocument,
     SetupDocument,
     DoctorDocument,
     WhatIfDocument,

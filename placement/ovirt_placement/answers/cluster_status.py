@@ -16,7 +16,11 @@ HEADERS = ("cluster", "hosts up", "VMs running", "on their way", "groups", "viol
 #: How much work the check of an HA reservation may take: enough for each host of 500 with 10,000 VMs.
 _STEPS = 20_000
 _HA_WORDS = {True: "safe", False: "unsafe", None: "unknown"}
-_FAMILIES = {"vm_affinity": "VM affinity", "host_affinity": "host affinity"}
+_FAMILIES = {
+    "vm_affinity": "VM affinity",
+    "host_affinity": "host affinity",
+    "placement_rules": "placement rules",
+}
 
 
 class FamilyViolations(Record, frozen=True, omit_defaults=False):

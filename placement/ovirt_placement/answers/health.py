@@ -26,11 +26,12 @@ def judge(
     clusters: Iterable[ClusterStatus],
     enforcer: EnforcementRecord | None,
     proxy: ProxyRecord | None,
+    rule_problems: int = 0,
 ) -> tuple[Health, tuple[str, ...]]:
     """The health, and all reasons for it, the worst first; `error` is why nothing newer is known."""
     known = tuple(clusters)
     grave = tuple(_grave(error, mistakes, known))
-    light = tuple(_light(known, enforcer, proxy))
+    light = (*_light(known, enforcer, proxy), *_of_rules(rule_problems))
     health = Health.UNHEALTHY if grave else Health.DEGRADED if light else Health.HEALTHY
     return health, (*grave, *light)
 
@@ -42,6 +43,12 @@ def _grave(error: str | None, mistakes: Iterable[str], clusters: Iterable[Cluste
     for one in clusters:
         if one.ha_reservation and one.ha_safe is False:
             yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+
+
+def _of_rules(problems: int) -> Iterator[str]:
+    if problems:
+        mistakes = f"{problems} mistakes are" if problems > 1 else "a mistake is"
+        yield f"{mistakes} in placement rules (ovirt-placement rules check)"
 
 
 def _light(

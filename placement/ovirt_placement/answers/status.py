@@ -12,6 +12,7 @@ from ovirt_placement.answers.enforcement import EnforcementRecord, enforcement_t
 from ovirt_placement.answers.freshness import KnownState, dated, known_state
 from ovirt_placement.answers.health import Health, judge
 from ovirt_placement.answers.local_proxy import ProxyRecord
+from ovirt_placement.answers.rules.check import rules_check
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.expected.current import outcomes
 from ovirt_placement.inventory.expected.traces import Outcomes
@@ -53,6 +54,14 @@ class Keys(Struct, frozen=True):
     sticky_copies: int
 
 
+class RuleNumbers(Struct, frozen=True):
+    """Placement rules in numbers."""
+
+    rules: int = 0
+    #: What is wrong with them: `rules check` says what.
+    problems: int = 0
+
+
 class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
     """The health of a placement, and what it is made of."""
 
@@ -64,6 +73,7 @@ class StatusDocument(Document, frozen=True, kw_only=True, tag="status"):
     #: Whether disks, network interfaces or owners are still to be read that keys refer to.
     details_lacking: bool
     placement_keys: Keys
+    placement_rules: RuleNumbers
     clusters: tuple[ClusterStatus, ...]
     #: Null of a state file.
     enforcer: EnforcementRecord | None
@@ -91,7 +101,9 @@ def status(
     """What is known of these clusters; `mistakes` are those of the configuration."""
     snapshot = known.snapshot
     numbers, wrong = tuple(cluster_status(snapshot, cluster) for cluster in clusters), tuple(mistakes)
-    health, reasons = judge(known.source.error, wrong, numbers, enforcer, proxy)
+    rules = rules_check(snapshot)
+    rule_numbers = RuleNumbers(rules=rules.rules, problems=len(rules.problems))
+    health, reasons = judge(known.source.error, wrong, numbers, enforcer, proxy, rule_numbers.problems)
     answer = StatusDocument(
         health=health,
         reasons=reasons,
@@ -102,6 +114,7 @@ def status(
             frozen_sets=len(snapshot.frozen_keys),
             sticky_copies=len(snapshot.sticky_copies),
         ),
+        placement_rules=rule_numbers,
         clusters=numbers,
         enforcer=enforcer,
         proxy=proxy,
@@ -180,6 +193,9 @@ def lines(answer: StatusDocument) -> Iterator[str]:
         return
     yield _source_text(source)
     yield _keys_text(answer.placement_keys, source)
+    if answer.placement_rules.rules:
+        wrong = answer.placement_rules.problems
+        yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {wrong}."
     if source.expected_hosts is not None and any(source.expected_hosts):
         yield _expected_text(source.expected_hosts)
     if answer.details_lacking:

@@ -27,6 +27,7 @@ _MODULES = {
     "what-if": "ovirt_placement.cli.what_if",
     "keys": "ovirt_placement.cli.keys.command",
     "groups": "ovirt_placement.cli.groups.command",
+    "rules": "ovirt_placement.cli.rules.command",
     "setup": "ovirt_placement.cli.setup.command",
     "store": "ovirt_placement.cli.store_command",
     "doctor": "ovirt_placement.cli.doctor.command",

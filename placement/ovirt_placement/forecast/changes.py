@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine.reading.policies import Policy
 from ovirt_placement.model import AffinityGroup, Cluster, Snapshot
 from ovirt_placement.store.keys import KeyChange, KeyPlace
+from ovirt_placement.store.placement_rules import RuleChange
 
 
 def with_group(snapshot: Snapshot, group: AffinityGroup) -> Snapshot:
@@ -28,6 +29,13 @@ def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
     gone = {KeyPlace.of(key) for key in (*change.remove, *change.put)}
     kept = (key for key in snapshot.placement_keys if KeyPlace.of(key) not in gone)
     return replace(snapshot, placement_keys=(*kept, *change.put))
+
+
+def with_rules(snapshot: Snapshot, change: RuleChange) -> Snapshot:
+    """With placement rules changed: some go, and others come in the place of those of their names."""
+    gone = {*change.remove, *(rule.name for rule in change.put)}
+    kept = (rule for rule in snapshot.placement_rules if rule.name not in gone)
+    return replace(snapshot, placement_rules=(*kept, *change.put))
 
 
 def with_policies(snapshot: Snapshot, policies: Mapping[str, Policy]) -> Snapshot:

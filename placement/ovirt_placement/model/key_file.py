@@ -76,7 +76,7 @@ def load(path: Path, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[Place
 def loads(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[PlacementKey, ...]:
     """Decode a file's content; raises `UserError` as `load` does, without the name of the file."""
     try:
-        file = msgspec.convert(_parsed(content), KeyFile, strict=True)
+        file = msgspec.convert(parsed(content), KeyFile, strict=True)
     except msgspec.ValidationError as error:
         raise UserError(complaint(error, KeyFile)) from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
@@ -130,7 +130,7 @@ def described(keys: Iterable[PlacementKey], snapshot: Snapshot) -> dict[str, obj
     return {"format": FORMAT, "node_keys": node_keys, "keys": others}
 
 
-def _parsed(content: bytes) -> object:
+def parsed(content: bytes) -> object:
     """JSON is read as JSON: YAML allows nearly all of it, but takes a few characters otherwise."""
     if content.lstrip().startswith(b"{"):
         with contextlib.suppress(msgspec.DecodeError):

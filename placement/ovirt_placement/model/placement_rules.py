@@ -59,6 +59,16 @@ class PlacementRule(Struct, frozen=True):
         """What answers name it by, among affinity groups."""
         return f"{ID_PREFIX}{self.name}"
 
+    @property
+    def names_vm_tags(self) -> bool:
+        """Whether the tags of VMs say who its members are."""
+        return any(word.startswith(TAG) for word in (*self.vms, *self.other_vms))
+
+    @property
+    def names_host_tags(self) -> bool:
+        """Whether the tags of hosts say what its hosts or domains are."""
+        return bool(self.domain_tags) or any(word.startswith(TAG) for word in self.hosts)
+
 
 class FoundBySearch(Struct, frozen=True):
     """The VMs that a search of the engine found when it was last asked."""

@@ -86,6 +86,8 @@ class Rule:
     #: Whether an affinity group asks for it, or a cluster as a whole.
     asked_by_group: Callable[[Snapshot, AffinityGroup], bool] | None = None
     asked_by_cluster: Callable[[Snapshot, Cluster], bool] | None = None
+    #: What a cluster asks for, with its verb: "HA reservation means".
+    cluster_asks: str = ""
     #: What is to be said of a VM, by its id, wherever it runs.
     notes: Callable[[Snapshot, str], tuple[Reason, ...]] = lambda snapshot, vm: ()
     filter: Filter | None = None

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from ovirt_placement.answers import local_proxy
-from ovirt_placement.answers.doctor import at_work, clock, engine, keys, machine, policies, services, units
+from ovirt_placement.answers.doctor import (
+    at_work,
+    clock,
+    engine,
+    keys,
+    machine,
+    placement_rules,
+    policies,
+    services,
+    units,
+)
 from ovirt_placement.answers.doctor.finding import Finding
 from ovirt_placement.answers.doctor.policies import InUse
 from ovirt_placement.answers.enforcement import mode_of
@@ -100,6 +110,7 @@ def _examine_engine(
     examination.not_in_use.extend(at_work.unused_units(snapshot, policy_of))
     examination.not_in_use.extend(at_work.idle_enforcer(configuration, snapshot))
     examination.findings.extend(keys.examine_mistakes(snapshot))
+    examination.add("placement rules", lambda: placement_rules.examine_rules(connection, snapshot))
     enforcing = mode_of(configuration) == "enforce"
     examination.findings.extend(engine.examine_enforcement(enforcing, events, now))
     if enforcing:

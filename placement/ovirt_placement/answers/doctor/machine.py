@@ -129,7 +129,7 @@ def _ownership(path: Path | None) -> Iterator[Finding]:
 
 
 def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
-    """Add the placement keys of the store; a store that does not answer is a finding already."""
+    """Add the placement keys and rules of the store; a store that does not answer is a finding already."""
     from ovirt_placement.store.keys import KeyStore
 
     try:
@@ -137,7 +137,8 @@ def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
             config.store.url, engine=config.engine.name, patience_seconds=_PATIENCE_SECONDS, create=False
         )
         try:
-            return replace(snapshot, placement_keys=tuple(each.key for each in store.all_keys()))
+            records = store.records()
+            return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules)
         finally:
             store.close()
     except UserError:

@@ -142,7 +142,7 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
 def _asking(rule: Rule, snapshot: Snapshot, cluster: Cluster) -> str | None:
     """What of a cluster asks for a rule, and that it means nothing."""
     if rule.asked_by_cluster is not None and rule.asked_by_cluster(snapshot, cluster):
-        return "HA reservation means nothing"
+        return f"{rule.cluster_asks} nothing"
     if rule.asked_by_group is None:
         return None
     groups = [

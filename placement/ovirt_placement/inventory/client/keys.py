@@ -11,7 +11,6 @@ from ovirt_placement.inventory.client.stored import loaded
 from ovirt_placement.inventory.on_demand.details import VM_TAGS
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.key_levels import CLUSTER, NODE, SERVER
-from ovirt_placement.model.placement_rules import TAG
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -60,15 +59,13 @@ def levels(records: KeyRecords | None) -> frozenset[str]:
     """Say on which levels there are keys; tags of VMs count as one where a placement rule names some."""
     if records is None:
         return frozenset()
-    tagged = any(word.startswith(TAG) for rule in records.rules for word in (*rule.vms, *rule.other_vms))
+    tagged = any(rule.names_vm_tags for rule in records.rules)
     return frozenset(key.level for key in records.keys).union([VM_TAGS] if tagged else ())
 
 
 def names_host_tags(records: KeyRecords | None) -> bool:
     """Say whether a placement rule goes by the tags of hosts."""
-    return records is not None and any(
-        rule.domain_tags or any(word.startswith(TAG) for word in rule.hosts) for rule in records.rules
-    )
+    return records is not None and any(rule.names_host_tags for rule in records.rules)
 
 
 class KeyReader:

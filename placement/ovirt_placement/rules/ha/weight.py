@@ -89,5 +89,6 @@ RULE = Rule(
     # It adds what starts at this moment; with the engine's own factor it would outvote soft affinity.
     usual_factor=1,
     asked_by_cluster=_asks,
+    cluster_asks="HA reservation means",
     weight=rank_hosts,
 )

@@ -109,6 +109,7 @@ RULE = Rule(
     name="PlacementRuleFilter",
     kind=UnitKind.FILTER,
     asked_by_cluster=_asks,
+    cluster_asks="hard placement rules mean",
     scope_in=_scope,
     only_narrows=_only_narrows,
     filter=filter_hosts,

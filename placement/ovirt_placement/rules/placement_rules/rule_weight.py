@@ -65,6 +65,7 @@ RULE = Rule(
     kind=UnitKind.WEIGHT,
     usual_factor=_USUAL_FACTOR,
     asked_by_cluster=_asks,
+    cluster_asks="placement rules, soft or in a burst of starts, mean",
     weight=rank_hosts,
     constraints=soft_constraints,
 )

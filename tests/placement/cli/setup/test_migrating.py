@@ -36,7 +36,7 @@ BEFORE = {"PreferredHosts": 9, "OptimalForHaReservation": 30}
 EARLIER = {"PreferredHosts": 9, "SoftAffinityWeight": 1, "HostAffinityWeight": 20, "HaReservationWeight": 30}
 MIGRATED = EARLIER | {
     "VmAffinityGroups": 1, "VmToHostsAffinityGroups": 20, "OptimalForHaReservation": 30,
-    "HardAffinityWeight": 100_000,
+    "HardAffinityWeight": 100_000, "PlacementRuleWeight": 20,
 }  # fmt: skip
 
 
@@ -76,6 +76,7 @@ def test_the_engines_weights_come_back_with_the_factors_that_ours_have(live: Liv
         "add the weight HardAffinityWeight x 100000",
         "add the weight VmAffinityGroups x 1",
         "add the weight VmToHostsAffinityGroups x 20",
+        "add the weight PlacementRuleWeight x 20",
         "add the weight OptimalForHaReservation x 30",
     ]
     assert found(live) == MIGRATED
@@ -144,6 +145,6 @@ def test_where_nobody_remembers_what_ours_replaced_comes_back_and_that_is_told(l
             live.run(0, "setup", "--policy", "theirs")
             assert policy_named(live.engine, "theirs").description == "edited in the portal"
     live.run(0, "setup", "--undo", "--policy", "theirs")
-    ours = {*TWINS, "HardAffinityWeight"}
+    ours = {*TWINS, "HardAffinityWeight", "PlacementRuleWeight"}
     assert found(live) == {name: factor for name, factor in MIGRATED.items() if name not in ours}
     assert balance(live.engine, policy_named(live.engine, "theirs")) == "None"

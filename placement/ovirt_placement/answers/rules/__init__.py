@@ -1,0 +1,1 @@
+"""Placement rules: what stands, how it stands, and what was changed; one file a question."""

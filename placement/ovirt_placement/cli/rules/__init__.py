@@ -1,0 +1,1 @@
+"""`ovirt-placement rules`, one file for each group of actions."""

@@ -1,0 +1,153 @@
+"""`ovirt-placement rules add`, `edit`, `remove`, `import`, `apply`: change placement rules, all or none."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ovirt_placement import config
+from ovirt_placement.answers.rules.change import lines, rules_change
+from ovirt_placement.cli.foresight import stops
+from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.question import show_json
+from ovirt_placement.cli.rules.arguments import fields_of
+from ovirt_placement.cli.rules.foreseen import foreseen
+from ovirt_placement.cli.rules.state import read_engine, stored_rules
+from ovirt_placement.cli.store import opened
+from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot, rule_file
+from ovirt_placement.rules.placement_rules.in_force import mistakes
+from ovirt_placement.rules.placement_rules.kinds import KINDS
+from ovirt_placement.rules.placement_rules.members import resolved_rules
+from ovirt_placement.rules.placement_rules.satisfiable import why_impossible
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from ovirt_service.decoding import nearest
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.what_if import WhatIfDocument
+
+_Standing = Mapping[str, PlacementRule]
+
+
+def add(args: argparse.Namespace) -> int:
+    """Run `rules add`."""
+
+    def decide(standing: _Standing) -> RuleChange:
+        if args.name in standing:
+            raise UserError(f'there is a placement rule "{args.name}" already: rules edit changes it')
+        rule = PlacementRule(**{"name": args.name, "kind": args.kind, **fields_of(args)})
+        return RuleChange(put=(_with_domains(args, rule),))
+
+    return _change(args, decide)
+
+
+def edit(args: argparse.Namespace) -> int:
+    """Run `rules edit`: what is not given stays."""
+
+    def decide(standing: _Standing) -> RuleChange:
+        return RuleChange(put=(replace(_known(args.name, standing), **fields_of(args)),))
+
+    return _change(args, decide)
+
+
+def remove(args: argparse.Namespace) -> int:
+    """Run `rules remove`."""
+
+    def decide(standing: _Standing) -> RuleChange:
+        return RuleChange(remove=tuple(_known(name, standing).name for name in args.names))
+
+    return _change(args, decide)
+
+
+def import_rules(args: argparse.Namespace) -> int:
+    """Run `rules import`: rules that the file lacks stay."""
+    rules = rule_file.load(args.file)
+    return _change(args, lambda standing: RuleChange(put=rules))
+
+
+def apply(args: argparse.Namespace) -> int:
+    """Run `rules apply`: afterwards there are the rules of the file, and no others."""
+    rules = rule_file.load(args.file)
+    names = {rule.name for rule in rules}
+    return _change(
+        args,
+        lambda standing: RuleChange(put=rules, remove=tuple(sorted(standing.keys() - names))),
+    )
+
+
+def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange]) -> int:
+    """Make the change that is decided on the rules as they stand, and report it.
+
+    Raises `UserError` for a rule that could not be in force, and, without `--force`, for one that names what
+    is not there or that cannot be satisfied; then nothing is changed.
+    """
+    standing = {one.rule.name: one.rule for one in stored_rules(args)}
+    intended = decide(standing)
+    engine = read_engine(args, (*standing.values(), *intended.put))
+    before: dict[str, PlacementRule] = {}
+    problems: list[str] = []
+
+    def judged(rules: tuple[PlacementRule, ...]) -> RuleChange:
+        before.update({rule.name: rule for rule in rules})
+        change = decide(before)
+        problems[:] = _checked(args, replace(engine, placement_rules=change.put))
+        return change
+
+    def look() -> WhatIfDocument:
+        speaks_against = tuple(_wrong(replace(engine, placement_rules=intended.put)))
+        now = replace(engine, placement_rules=tuple(standing.values()))
+        return foreseen(args, now, intended, speaks_against)
+
+    if (status := stops(args, look)) is not None:
+        return status
+    if args.dry_run:
+        change = judged(tuple(standing.values()))
+    else:
+        with opened(RuleStore, args) as store:
+            change = store.change(judged, changed_by=setter_name())
+    answer = rules_change(before, change, problems, dry_run=args.dry_run)
+    if args.json:
+        show_json(answer)
+    else:
+        print("\n".join(lines(answer)))
+    return 0
+
+
+def _checked(args: argparse.Namespace, snapshot: Snapshot) -> list[str]:
+    """What is wrong with rules that are written nevertheless."""
+    for rule in snapshot.placement_rules:
+        for mistake in mistakes(rule):
+            raise UserError(f"placement rule {rule.name}: {mistake}{_like(rule)}")
+    problems = list(_wrong(snapshot))
+    if problems and not args.force:
+        raise UserError(f"{'; '.join(problems[:5])}; --force writes it nevertheless")
+    return problems
+
+
+def _wrong(snapshot: Snapshot) -> Iterator[str]:
+    for found in resolved_rules(snapshot):
+        for sentence in (*found.problems, *why_impossible(snapshot, found)):
+            yield f"placement rule {found.rule.name}: {sentence}"
+
+
+def _like(rule: PlacementRule) -> str:
+    return "" if rule.kind in KINDS else nearest(rule.kind, KINDS)
+
+
+def _known(name: str, standing: _Standing) -> PlacementRule:
+    if name not in standing:
+        raise UserError(f'no placement rule "{name}"{nearest(name, standing)}')
+    return standing[name]
+
+
+def _with_domains(args: argparse.Namespace, rule: PlacementRule) -> PlacementRule:
+    """With the failure domains of the configuration, where the kind needs some and none are given."""
+    kind = KINDS.get(rule.kind)
+    if kind is None or not kind.in_domains or rule.domains or rule.domain_tags:
+        return rule
+    known = config.load(args.config).ha
+    listed = tuple(RuleDomain(name=one.name, hosts=one.hosts) for one in known.domains)
+    return replace(rule, domain_tags=known.domain_tags, domains=listed)

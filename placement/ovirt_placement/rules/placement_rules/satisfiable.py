@@ -1,0 +1,36 @@
+"""Placement rules that no placement can satisfy once all of their VMs run, by numbers alone.
+
+All hosts of the cluster count, whatever their status: the question is about the rule, not about today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ovirt_placement.model import Snapshot
+from ovirt_placement.rules.placement_rules.in_force import mistakes
+from ovirt_placement.rules.placement_rules.members import Resolved
+
+
+def why_impossible(snapshot: Snapshot, found: Resolved) -> Iterator[str]:
+    """In a sentence, why a rule cannot be satisfied; nothing where it can, or where it is not in force."""
+    if found.cluster is None or not found.rule.enabled or next(mistakes(found.rule), None) is not None:
+        return
+    hosts = [host.id for host in snapshot.hosts_of_cluster.get(found.cluster, ())]
+    domains, members, rule = set(found.domain_of.values()), len(found.vms), found.rule
+    most = rule.most or 0
+    if rule.kind == "at_most_per_host" and members > most * len(hosts):
+        yield f"{members} VMs cannot run with at most {most} on each of {len(hosts)} hosts"
+    if rule.kind == "at_most_per_domain":
+        places = len({found.domain_of.get(host, host) for host in hosts})
+        if members > most * places:
+            yield f"{members} VMs cannot run with at most {most} in each of {places} failure domains"
+    if rule.kind == "minimum_domains" and min(members, rule.least or 0) > len(domains):
+        yield f"there are {len(domains)} failure domains, and the VMs are to run in {rule.least}"
+    if rule.kind == "spread" and len(domains) < (rule.min_domains or 0):
+        room = len(domains) * (rule.max_skew or 0)
+        if members > room:
+            yield (
+                f"with {len(domains)} of {rule.min_domains} failure domains only {room} of {members} VMs"
+                f" can run: {rule.max_skew} in each"
+            )

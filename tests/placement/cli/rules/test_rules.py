@@ -1,0 +1,143 @@
+"""`ovirt-placement rules` on a simulated engine: what is written, refused, tried, applied, and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ovirt_placement.model import Snapshot, state_file
+from tests.builders import cluster, group, host, rule, snapshot, vm
+from tests.placement.cli.live_engine import LiveEngine, Starting
+
+STATE = snapshot(
+    cluster("c1", name="blue"),
+    host("h1", cluster="c1", tags=("rack-a",)),
+    host("h2", cluster="c1", tags=("rack-b",)),
+    host("h3", cluster="c1", tags=("rack-b",)),
+    *(vm(name, "h1", cluster="c1", tags=("web",)) for name in ("web1", "web2", "web3")),
+    vm("db1", "h2", cluster="c1"),
+    group("g", vms="db1", cluster="c1", name="databases"),
+)  # fmt: skip
+ADD = ("rules", "add", "few", "--kind", "at_most_per_host", "--cluster", "blue", "--vms")
+
+
+@pytest.fixture
+def live(starting: Starting) -> Iterator[LiveEngine]:
+    with starting(STATE) as running:
+        yield running
+
+
+def names(live: LiveEngine) -> list[str]:
+    return [one["record"]["rule"]["name"] for one in live.data(0, "rules", "list")["rules"]]
+
+
+def test_a_rule_is_added_shown_changed_and_removed(live: LiveEngine) -> None:
+    assert live.run(0, "rules", "list")[0] == "No placement rules.\n"
+    out, _ = live.run(0, *ADD, "tag:web", "group:databases", "--most", "2")
+    assert out == "added few: at_most_per_host (most 2), hard\n"
+    (one,) = live.data(0, "rules", "list")["rules"]
+    assert sorted(one["record"]["vms"]) == ["db1", "web1", "web2", "web3"]
+    assert (one["record"]["satisfied"], one["changed_by"] is not None) == (False, True)
+    out, _ = live.run(0, "rules", "show", "few")
+    assert "  VMs (tag:web, group:databases): web1, web2, web3, db1\n" in out
+    assert "  violated\n  breaking it: web1, web2, web3\n" in out
+    out, _ = live.run(0, "rules", "edit", "few", "--soft", "--priority", "3", "--most", "3")
+    assert out == "changed few: at_most_per_host (most 3), soft, priority 3\n"
+    assert live.run(0, "rules", "remove", "few")[0] == "removed few\n"
+    assert names(live) == []
+
+
+def test_a_vm_that_gets_the_tag_later_joins(live: LiveEngine) -> None:
+    live.run(0, *ADD, "tag:web", "--most", "2")
+    tag = next(one.id for one in live.engine.queries.tags() if one.name == "web")
+    live.engine.tags.attach(tag, "db1")
+    (one,) = live.data(0, "rules", "list")["rules"]
+    assert sorted(one["record"]["vms"]) == ["db1", "web1", "web2", "web3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("nobody", "--most", "1"), "placement rule few: there is no VM nobody; --force writes it"),
+        (("tag:nothing", "--most", "1"), "placement rule few: tag:nothing names no VM; --force"),
+        (("web1",), "placement rule few: a rule of the kind at_most_per_host needs most"),
+        (("web1", "--most", "0"), "placement rule few: most: 0 is less than 1"),
+        (("tag:web", "db1", "--most", "1"), "4 VMs cannot run with at most 1 on each of 3 hosts"),
+    ],
+)
+def test_what_could_not_be_satisfied_or_names_nothing_is_refused(
+    live: LiveEngine, words: tuple[str, ...], complaint: str
+) -> None:
+    _, err = live.run(2, *ADD, *words)
+    assert complaint in err
+    assert names(live) == []
+
+
+def test_with_force_it_is_written_and_reported_as_wrong(live: LiveEngine) -> None:
+    out, _ = live.run(0, *ADD, "nobody", "web1", "--most", "1", "--force")
+    assert "note: placement rule few: there is no VM nobody" in out
+    assert live.run(1, "rules", "check")[0] == "few: there is no VM nobody\n"
+    (found,) = live.data(1, "rules", "check")["problems"]
+    assert (found["rule"]["name"], found["sentence"]) == ("few", "there is no VM nobody")
+
+
+def test_a_file_is_applied_once_and_removes_what_it_lacks(live: LiveEngine, tmp_path: Path) -> None:
+    live.run(0, *ADD, "web1", "--most", "1")
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        yaml.safe_dump(
+            {
+                "rules": [
+                    {
+                        "name": "racks", "kind": "spread", "cluster": "blue", "vms": ["tag:web"],
+                        "max_skew": 1, "domain_tags": ["rack-"],
+                    },
+                    {
+                        "name": "licences", "kind": "capacity", "cluster": "blue", "hosts": ["h1"],
+                        "most": 2, "counted": "vcpus", "enforcing": False,
+                    },
+                ]
+            }
+        )
+    )  # fmt: skip
+    assert live.run(0, "rules", "check", str(file))[0] == "No mistakes in 2 placement rules.\n"
+    out, _ = live.run(0, "rules", "apply", str(file), "--dry-run")
+    assert out.splitlines()[-1] == "Nothing was written: this was a dry run."
+    assert names(live) == ["few"]
+    out, _ = live.run(0, "rules", "apply", str(file))
+    assert out.splitlines() == [
+        "added racks: spread (max_skew 1), hard",
+        "added licences: capacity (most 2, vcpus), soft, priority 1",
+        "removed few",
+    ]
+    before = live.data(0, "rules", "list")["rules"]
+    assert live.run(0, "rules", "apply", str(file))[0] == "Nothing to change.\n"
+    assert live.data(0, "rules", "list")["rules"] == before
+    exported = tmp_path / "exported.yaml"
+    exported.write_text(live.run(0, "rules", "export")[0])
+    assert live.run(0, "rules", "apply", str(exported))[0] == "Nothing to change.\n"
+    out, _ = live.run(0, "rules", "show", "racks")
+    assert "  domain rack-a (h1): 3 of the VMs\n  domain rack-b (h2, h3): 0 of the VMs\n" in out
+
+
+def test_what_would_come_of_it_is_shown_and_nothing_is_written(live: LiveEngine) -> None:
+    words = (*ADD, "tag:web", "--most", "2")
+    out, _ = live.run(0, *words, "--what-if")
+    assert "placement rule few" in out
+    _, _ = live.run(3, *words, "--fail-if", "broken")
+    assert names(live) == []
+    live.run(0, *words, "--fail-if", "moves>1")
+    assert names(live) == ["few"]
+
+
+def test_a_state_file_holds_the_rules(live: LiveEngine, tmp_path: Path) -> None:
+    live.run(0, *ADD, "tag:web", "--most", "2")
+    file = tmp_path / "state.json"
+    file.write_text(live.run(0, "snapshot", "--devices")[0])
+    state: Snapshot = state_file.load(file)
+    assert state.placement_rules == (rule("few", "at_most_per_host", "tag:web", most=2, cluster="blue"),)
+    out, _ = live.run(1, "violations", "--state", str(file))
+    assert "placement rule few" in out
