@@ -101,7 +101,7 @@ def _cluster_of(event: EngineEvent, known: Snapshot) -> str | None:
 def _stored(snapshot: Snapshot) -> tuple[object, ...]:
     """Placement keys and rules."""
     keys = (snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies)
-    return (*keys, snapshot.placement_rules, snapshot.searches)
+    return (*keys, snapshot.placement_rules)
 
 
 def _facts(snapshot: Snapshot, ours: Collection[str]) -> dict[str, set[Hashable]]:

@@ -13,7 +13,7 @@ from ovirt_placement.model.infrastructure import (
     VnicProfile,
 )
 from ovirt_placement.model.placement_keys import FrozenKeys, PlacementKey, StickyCopy
-from ovirt_placement.model.placement_rules import FoundBySearch, PlacementRule, RuleDomain
+from ovirt_placement.model.placement_rules import PlacementRule, RuleDomain
 from ovirt_placement.model.snapshot import Pending, Snapshot
 from ovirt_placement.model.struct import Struct
 from ovirt_placement.model.vm import Disk, Nic, Vm
@@ -25,7 +25,6 @@ __all__ = [
     "Cluster",
     "DataCenter",
     "Disk",
-    "FoundBySearch",
     "FrozenKeys",
     "Host",
     "Network",

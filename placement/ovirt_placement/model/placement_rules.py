@@ -7,7 +7,7 @@ from ovirt_placement.model.struct import Struct
 #: What the id of every placement rule begins with: no id of the engine does.
 ID_PREFIX = "rule:"
 #: What a word begins with that names several VMs or hosts at once.
-TAG, GROUP, LABEL, SEARCH = "tag:", "group:", "label:", "search:"
+TAG, GROUP, LABEL = "tag:", "group:", "label:"
 
 
 class RuleDomain(Struct, frozen=True):
@@ -21,8 +21,8 @@ class RuleDomain(Struct, frozen=True):
 class PlacementRule(Struct, frozen=True):
     """One rule; its kind says which of the fields count, and what they mean (docs/placement-rules.md).
 
-    VMs and hosts stand as they were named: by name or id, `tag:`, `group:` (an affinity group), `label:` (an
-    affinity label) or `search:` (of the engine). Who these are is looked up in each state.
+    VMs and hosts stand as they were named: by name or id, `tag:`, `group:` (an affinity group) or `label:`
+    (an affinity label). Who these are is looked up in each state.
     """
 
     #: Its name; an engine has one rule of each name.
@@ -68,10 +68,3 @@ class PlacementRule(Struct, frozen=True):
     def names_host_tags(self) -> bool:
         """Whether the tags of hosts say what its hosts or domains are."""
         return bool(self.domain_tags) or any(word.startswith(TAG) for word in self.hosts)
-
-
-class FoundBySearch(Struct, frozen=True):
-    """The VMs that a search of the engine found when it was last asked."""
-
-    query: str
-    vms: tuple[str, ...]

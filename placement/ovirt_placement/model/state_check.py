@@ -155,8 +155,6 @@ def _check_moving(snapshot: Snapshot) -> None:
         _check_reference(f"frozen_keys[{at}].vm", "VM", frozen.vm, snapshot.vm_by_id)
     for at, sticky in enumerate(snapshot.sticky_copies):
         _check_reference(f"sticky_copies[{at}].vm", "VM", sticky.vm, snapshot.vm_by_id)
-    for at, search in enumerate(snapshot.searches):
-        _check_references(f"searches[{at}].vms", "VM", search.vms, snapshot.vm_by_id)
 
 
 def _check_references(path: str, kind: str, ids: Iterable[str], known: Collection[str]) -> None:

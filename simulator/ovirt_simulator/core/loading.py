@@ -51,7 +51,6 @@ def load(state: State, snapshot: model.Snapshot, now: datetime) -> None:
     state.frozen_keys = snapshot.frozen_keys
     state.sticky_copies = snapshot.sticky_copies
     state.placement_rules = snapshot.placement_rules
-    state.searches = snapshot.searches
     state.calibrate()
 
 

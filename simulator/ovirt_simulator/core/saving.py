@@ -31,7 +31,6 @@ def snapshot(state: State) -> model.Snapshot:
         frozen_keys=state.frozen_keys,
         sticky_copies=state.sticky_copies,
         placement_rules=state.placement_rules,
-        searches=state.searches,
     )
 
 

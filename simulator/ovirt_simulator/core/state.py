@@ -88,7 +88,6 @@ class State:
         self.frozen_keys: tuple[model.FrozenKeys, ...] = ()
         self.sticky_copies: tuple[model.StickyCopy, ...] = ()
         self.placement_rules: tuple[model.PlacementRule, ...] = ()
-        self.searches: tuple[model.FoundBySearch, ...] = ()
         #: Grows with every change.
         self.revision = 0
         self._occupancy = Occupancy()

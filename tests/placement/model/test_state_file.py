@@ -83,7 +83,6 @@ def full_state() -> State:
                 "enforcing": False, "priority": 2.0, "continuous": False, "enabled": False,
             }
         ],
-        "searches": [{"query": "name=v", "vms": ["v"]}],
     }  # fmt: skip
 
 
@@ -183,7 +182,6 @@ REFUSED: dict[str, tuple[Change, str]] = {
         lambda s: s["placement_rules"].append(s["placement_rules"][0]),
         'placement_rules[1].name: "r" is the name of placement_rules[0] already',
     ),
-    "no such VM found": (lambda s: s["searches"][0].update(vms=["x"]), 'searches[0].vms[0]: no VM "x"'),
     "no such sticky VM": (lambda s: s["sticky_copies"][0].update(vm="x"), 'sticky_copies[0].vm: no VM "x"'),
     "no such class": (
         lambda s: s["placement_keys"][0].update({"class": "user"}),

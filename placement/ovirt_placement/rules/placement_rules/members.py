@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ovirt_placement.lookups.index import Earlier, continued
 from ovirt_placement.model import Cluster, Host, PlacementRule, Snapshot, Vm
-from ovirt_placement.model.placement_rules import GROUP, LABEL, SEARCH, TAG
+from ovirt_placement.model.placement_rules import GROUP, LABEL, TAG
 from ovirt_placement.model.record import Record
 
 Named = TypeVar("Named", Vm, Host, Cluster)
@@ -42,7 +42,7 @@ def resolved_rules(snapshot: Snapshot, earlier: Earlier | None) -> tuple[Resolve
 def _nothing_else_is_named(snapshot: Snapshot, earlier: Earlier) -> bool:
     """Whether every word means the same in both: then VMs only moved, or hosts have other figures."""
     before = earlier.snapshot
-    frame = ("placement_rules", "clusters", "affinity_groups", "affinity_labels", "searches")
+    frame = ("placement_rules", "clusters", "affinity_groups", "affinity_labels")
     if any(getattr(before, part) is not getattr(snapshot, part) for part in frame):
         return False
     if not snapshot.placement_rules:
@@ -91,7 +91,7 @@ class _Names:
         """Ids of VMs of the cluster, each once, in the order of the words; what is wrong goes to the list."""
         found: dict[str, None] = {}
         for word in words:
-            if word.startswith((TAG, GROUP, LABEL, SEARCH)):
+            if word.startswith((TAG, GROUP, LABEL)):
                 meant = self._several_vms(word, problems)
             else:
                 meant = self._one(word, "VM", self._vms_called.get((cluster, word), ()), problems)
@@ -144,8 +144,6 @@ class _Names:
         found: Sequence[str]
         if kind == TAG:
             found = self._vms_tagged.get(name, ())
-        elif kind == SEARCH:
-            found = next((one.vms for one in self.snapshot.searches if one.query == name), ())
         elif kind == GROUP:
             groups = _called_group(name, self.snapshot)
             found = self.snapshot.group_vms[groups] if groups else ()

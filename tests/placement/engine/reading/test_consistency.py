@@ -20,7 +20,6 @@ WHOLE = replace(
     frozen_keys=(),
     sticky_copies=(),
     placement_rules=(),
-    searches=(),
 )
 #: A list, what becomes of it, and the field of its first record that says something else, with what it says.
 CHANGES = [
