@@ -8,7 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.legality import legal, vetoes
+from ovirt_placement.planning.following import Following
+from ovirt_placement.planning.legality import vetoes
 from ovirt_placement.planning.ordering.duration import Pace, step_seconds
 from ovirt_placement.planning.ordering.order import OrderedMove
 from ovirt_placement.planning.plan import RefusedStep, Step, StepPurpose
@@ -28,15 +29,14 @@ class Certified(NamedTuple):
 def certify(snapshot: Snapshot, problem: Problem, moves: Sequence[OrderedMove]) -> Certified:
     """The steps of an order as far as all rules let them pass."""
     steps: list[Step] = []
-    placement = ProblemPlacement(problem)
+    placement, state = ProblemPlacement(problem), Following(snapshot, problem.cluster)
     for ordered in moves:
         bare = _step(placement, ordered)
         step = replace(bare, seconds=step_seconds((snapshot.vm_by_id[vm] for vm in bare.vms), Pace()))
-        if not legal(snapshot, step):
-            return Certified(tuple(steps), snapshot, step)
-        snapshot = apply(snapshot, step)
+        if not state.take(step):
+            return Certified(tuple(steps), state.state(), step)
         steps.append(step)
-    return Certified(tuple(steps), snapshot, None)
+    return Certified(tuple(steps), state.state(), None)
 
 
 def apply(snapshot: Snapshot, step: Step) -> Snapshot:

@@ -63,18 +63,24 @@ class World:
 
     def moved(self, vms: Iterable[str], target: str) -> World:
         """Running VMs have migrated to a host."""
-        moved = [self.snapshot.vm_by_id[vm] for vm in vms]
+        return self.migrated(dict.fromkeys(vms, target))
+
+    def migrated(self, targets: Mapping[str, str]) -> World:
+        """Running VMs have migrated, each to its host."""
+        moved = [(self.snapshot.vm_by_id[vm], target) for vm, target in targets.items()]
         hosts = dict(self.snapshot.host_by_id)
-        load = None if self.load is None else self.load.moved(moved, target)
-        for vm in moved:
+        load = self.load
+        for vm, target in moved:
+            load = None if load is None else load.moved([vm], target)
             if vm.host is not None and vm.host in hosts:
                 hosts[vm.host] = with_left(hosts[vm.host], vm)
             if target in hosts:
                 hosts[target] = with_arrived(hosts[target], vm)
         if load is not None:
-            for name in hosts.keys() & {target, *(vm.host for vm in moved)}:
+            for name in hosts.keys() & {*targets.values(), *(vm.host for vm, _ in moved)}:
                 hosts[name] = replace(hosts[name], cpu_percent=load.of(hosts[name]))
-        return self._after({vm.id: replace(vm, host=target) for vm in moved}, hosts.values(), load=load)
+        after = {vm.id: replace(vm, host=target) for vm, target in moved}
+        return self._after(after, hosts.values(), load=load)
 
     def begun(self, vms: Iterable[str], target: str) -> World:
         """Migrations of running VMs have begun: they take their room on the target, and keep that at home."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ovirt_placement.planning.deadline import Deadline
 from ovirt_placement.planning.maintenance.bounds import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.course import Course, Outcome
+from ovirt_placement.planning.maintenance.exact import exact_course
 from ovirt_placement.planning.maintenance.reserve import Reserve
 from ovirt_placement.planning.maintenance.site import Site
 
 #: So many hosts are tried as the first one, and then orders that are drawn by lot.
 _MOST_LEADS = 10
 _MOST_DRAWN = 20
+#: The share of the time for them; the rest is for a search through all, where there is little to go through.
+_COURSES_SHARE = 0.7
 _Beginning = tuple[Sequence[str], tuple[str, ...]]
 
 
@@ -23,6 +27,13 @@ def best_course(site: Site, reserve: Reserve, deadline: Deadline) -> Outcome:
     The first that meets all bounds ends it.
     """
     rounds = rounds_at_least(site, reserve)
+    best = _by_courses(site, reserve, rounds, deadline.within(_COURSES_SHARE))
+    if meets_bounds(site, best, rounds):
+        return replace(best, proven=not site.problem.guessed)
+    return exact_course(site, reserve, best, deadline) or best
+
+
+def _by_courses(site: Site, reserve: Reserve, rounds: int, deadline: Deadline) -> Outcome:
     beginnings = _beginnings(site)
     best = Course(site, reserve, *next(beginnings), rounds).run()
     for order, lead in beginnings:

@@ -17,8 +17,10 @@ def rounds_at_least(site: Site, reserve: Reserve) -> int:
     """Rounds that any plan has in which all hosts are maintained."""
     if not site.asked:
         return 0
-    by_number = _ceil(len(site.asked), site.options.at_once)
-    return max(by_number, _by_memory(site, reserve), *(_by_places(site, *one) for one in _places(site)), 1)
+    at_least = max(1, _ceil(len(site.asked), site.options.at_once), _by_memory(site, reserve))
+    for hosts, needed in _places(site):
+        at_least = max(at_least, _by_places(site, hosts, needed))
+    return at_least
 
 
 def migrations_at_least(site: Site, rounds: int) -> int:
@@ -79,26 +81,28 @@ def _places(site: Site) -> Iterator[tuple[frozenset[str], int]]:
     problem = site.problem
     if problem.guessed:
         return
-    seen = set()
-    for host in site.asked:
-        for vm in site.on(host):
-            if vm.id not in site.options.stopped and (open_to := _open_to(site, vm.id)) not in seen:
-                seen.add(open_to)
-                yield open_to, 1
-    for goal in problem.goals:
+    vms = [vm.id for host in site.asked for vm in site.on(host) if vm.id not in site.options.stopped]
+    yield from ((hosts, 1) for hosts in {_open_to(site, vm) for vm in vms})
+    # A rule of which no VM is on these hosts asks for none of them.
+    goals = {goal.number: goal for vm in vms for goal in problem.goals_of.get(vm, ())}
+    for goal in goals.values():
         if goal.hard and goal.held:
             yield from _of_goal(site, goal)
 
 
 def _of_goal(site: Site, goal: Goal) -> Iterator[tuple[frozenset[str], int]]:
-    open_to = [_open_to(site, vm) for vm in goal.vms if vm not in site.options.stopped]
-    if not open_to:
-        return
+    vms = [vm for vm in goal.vms if vm not in site.options.stopped]
     if goal.gathers:
-        yield frozenset.intersection(*open_to), 1
+        yield frozenset.intersection(*(_open_to(site, vm) for vm in vms)), 1
     elif goal.limit is not None and not goal.limit.place_of:
-        sets = goal.limit.sets(vm for vm in goal.vms if vm not in site.options.stopped)
-        yield frozenset().union(*open_to), _ceil(len(sets), goal.limit.most)
+        needed = _ceil(len(goal.limit.sets(vms)), goal.limit.most)
+        hosts = frozenset[str]()
+        for vm in vms:
+            hosts |= _open_to(site, vm)
+            # The more hosts there are, the less they ask for: so many are enough to ask for nothing.
+            if len(hosts) - needed >= len(site.asked):
+                return
+        yield hosts, needed
 
 
 def _by_places(site: Site, hosts: frozenset[str], needed: int) -> int:

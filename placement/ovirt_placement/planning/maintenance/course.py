@@ -33,6 +33,8 @@ class Outcome:
     waves: tuple[Wave, ...]
     #: Hosts that no wave could have.
     blocked: tuple[str, ...]
+    #: Whether no course is better.
+    proven: bool = False
 
     @property
     def migrations(self) -> int:

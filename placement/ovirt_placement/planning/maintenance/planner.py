@@ -44,14 +44,16 @@ def plan_maintenance(
     site, outcome, found = _planned(site, reserve, deadline.within(_ROUNDS_SHARE))
     left = [host for host in site.asked if all(host not in one.hosts for one in found.rounds)]
     rounds, migrations = rounds_at_least(site, reserve), migrations_at_least(site, len(found.rounds))
+    # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
+    proven = outcome.proven and not found.refused and site.refused == options.refused
     return MaintenancePlan(
         cluster=cluster,
         at_once=options.at_once,
         rounds=found.rounds,
         blocked=(*shut.values(), *blocked_hosts(site, reserve, left, found.end, deadline)),
-        rounds_at_least=min(rounds, len(found.rounds)),
-        migrations_at_least=min(migrations, outcome.migrations),
-        proven=not left and len(found.rounds) == rounds and outcome.migrations == migrations,
+        rounds_at_least=len(found.rounds) if proven else min(rounds, len(found.rounds)),
+        migrations_at_least=outcome.migrations if proven else min(migrations, outcome.migrations),
+        proven=proven,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
@@ -41,15 +40,10 @@ class Reserve:
 
 
 def moved(state: Snapshot, moves: Iterable[Move]) -> Snapshot:
-    """The state after moves, in no more steps than there are targets."""
+    """The state after moves."""
     ends = {vm: move.host for move in moves for vm in move.vms}
-    coming: defaultdict[str, list[str]] = defaultdict(list)
-    for vm, host in ends.items():
-        if state.vm_by_id[vm].host != host:
-            coming[host].append(vm)
-    for host, vms in coming.items():
-        state = World(state).moved(vms, host).snapshot
-    return state
+    where = {vm: host for vm, host in ends.items() if state.vm_by_id[vm].host != host}
+    return World(state).migrated(where).snapshot if where else state
 
 
 def out(state: Snapshot, hosts: Collection[str], stopped: Collection[str]) -> Snapshot:
