@@ -86,10 +86,10 @@ $(RUNS): setup.cfg pyproject.toml setup.py simulator/setup.cfg packaging/check-s
 	@packaging/check-system.sh $(PYTHON)
 	@echo "Installing what it needs into $(VENV); that takes a minute or two."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --editable . --editable simulator
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable simulator
 	@touch $@
 
 $(READY): $(RUNS)
 	@echo "Installing what tests and lint need into $(VENV); that takes some minutes."
-	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[test,lint]' --editable simulator
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' --editable simulator
 	@touch $@

@@ -19,7 +19,7 @@ from .settings import Settings
 def add_methods(parser: argparse.ArgumentParser) -> None:
     """One subcommand for each method, with arguments that a person can type."""
     methods = parser.add_subparsers(required=True, dest="method", metavar="METHOD")
-    methods.add_parser("discover", help="the units that the engine is notified of")
+    _add_url(methods.add_parser("discover", help="the units that the engine is notified of"))
     for name, text in (
         ("runFilters", "the hosts that filters accept"),
         ("runCostFunctions", "the weights of hosts"),
@@ -47,7 +47,16 @@ def call(settings: Settings, options: argparse.Namespace) -> int:
     return int(bool(answer.get("result_code", 0)))
 
 
+def _add_url(parser: argparse.ArgumentParser) -> None:
+    """What may stand before the method may stand after it, too."""
+    parser.add_argument(
+        "--url", default=argparse.SUPPRESS, help="where the proxy listens (default: as configured)"
+    )
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+
+
 def _add_common(parser: argparse.ArgumentParser) -> None:
+    _add_url(parser)
     parser.add_argument(
         "--host", action="append", default=[], metavar="ID", help="a host to ask about (repeatable)"
     )

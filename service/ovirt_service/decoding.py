@@ -24,12 +24,29 @@ _TYPES = {
     "null": "null",
     "Path": "the path of a file",
 }
+#: A name that ends with a number.
+_NUMBERED = re.compile(r"(|.*\D)(\d{1,18})", re.DOTALL)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean "..."?` for the known name that is most like the given one, else nothing."""
-    match = difflib.get_close_matches(name, known, n=1)
+    """Return `; did you mean "..."?` for the known name that is most like the given one, else nothing.
+
+    Of names that differ in their number alone it is the one with the nearest number: `web7` is more like
+    `web6` than like `web70`.
+    """
+    names = list(known)
+    match = _numbered(name, names) or difflib.get_close_matches(name, names, n=1)
     return f'; did you mean "{match[0]}"?' if match else ""
+
+
+def _numbered(name: str, known: Iterable[str]) -> list[str]:
+    """The name that differs in its last number alone, and least there."""
+    given = _NUMBERED.fullmatch(name)
+    if given is None:
+        return []
+    parts = [(found, one) for one in known if (found := _NUMBERED.fullmatch(one))]
+    alike = [(abs(int(one[2]) - int(given[2])), name) for one, name in parts if one[1] == given[1]]
+    return [min(alike)[1]] if alike else []
 
 
 def complaint(error: msgspec.ValidationError, root: type[msgspec.Struct]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ovirt_service.arguments import Parser
+from ovirt_service.decoding import nearest
 
 
 def parser() -> Parser:
@@ -32,6 +33,22 @@ def test_the_nearest_word_is_named(words: list[str], hint: str, capsys: pytest.C
         parser().parse_args(words)
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(f"{hint}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "found"),
+    [
+        ("web7", ("web1", "web6", "web70", "web700"), "web6"),
+        ("web1999", ("web1", "web1000", "web199"), "web1000"),
+        ("web01", ("web1", "web2"), "web1"),
+        ("node-12.prod", ("node-1.prod", "node-2.prod"), "node-2.prod"),
+        ("wbe2", ("web1", "web2"), "web2"),
+        ("12", ("11", "web12"), "11"),
+    ],
+)
+def test_of_numbered_names_the_nearest_number_is_meant(name: str, known: tuple[str, ...], found: str) -> None:
+    for order in (known, known[::-1]):
+        assert nearest(name, order) == f'; did you mean "{found}"?'
 
 
 @pytest.mark.parametrize("words", [["nothing-like-it"], ["plan", "--xyz"], []])

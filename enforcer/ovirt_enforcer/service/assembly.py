@@ -37,6 +37,7 @@ from ovirt_placement.engine.reading.events import find_start_events
 from ovirt_placement.engine.reading.tagged import tagged_vms
 from ovirt_placement.engine.writing.events import add_event
 from ovirt_placement.store.approvals import ApprovalStore
+from ovirt_placement.store.database import Database, StoreAway
 from ovirt_placement.store.ha_announcements import HaAnnouncementStore
 from ovirt_placement.store.history import HistoryStore
 from ovirt_placement.store.intents import Store
@@ -67,6 +68,7 @@ class Service:
     ) -> None:
         """Once `stopping` says so, nothing more is asked of the engine. Raises `UserError`."""
         self.settings = config.section("enforcer", EnforcerSettings)
+        _check_store(config)
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
@@ -223,6 +225,17 @@ class _Stores:
         parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
         for part in (*parts, self.samples, self.ha_announcements):
             part.close()
+
+
+def _check_store(config: Config) -> None:
+    """Find out now what a person must set right; a store that was lost is waited for."""
+    database = Database(config.store.url, patience_seconds=STORE_PATIENCE_SECONDS, create=True)
+    try:
+        database.check_writable()
+    except StoreAway as passing:
+        _log.warning("%s", passing)
+    finally:
+        database.close()
 
 
 def _greet(connection: EngineConnection) -> None:

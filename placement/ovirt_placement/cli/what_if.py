@@ -24,7 +24,7 @@ The exit status is 3 if a condition of --fail-if holds.
 EXAMPLES = """\
   ovirt-placement what-if --maintenance node1
   ovirt-placement what-if --down node1,node2
-  ovirt-placement what-if --add-host like=node1*2 --vm like=web1*20 --fail-if homeless
+  ovirt-placement what-if --add-host 'like=node1*2' --vm 'like=web1*20' --fail-if homeless
 """
 
 #: A host in these states can be emptied.

@@ -29,6 +29,7 @@ all its plugins, as it recorded it ([decisions] file in the proxy's configuratio
 EXAMPLES = """\
   ovirt-placement why web1                  # every host of its cluster
   ovirt-placement why web1 north --json     # one host, for a program
+  ovirt-placement why web1 --fail-if-refused   # for a script
   ovirt-placement why web1 --last           # what the engine learned
 """
 
@@ -40,6 +41,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("vm", metavar="VM", help="its name or id")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
     add_question(parser)
+    parser.add_argument(
+        "--fail-if-refused", action="store_true", help="exit with status 1 if no host may take the VM"
+    )
     columns.add_placement_keys(parser)
     last_decisions.add_last(parser)
 
@@ -59,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         show_answer(args, answer)
     else:
         _show(answer, whole=args.all)
-    return 0
+    return int(args.fail_if_refused and not any(one.accepted for one in answer.hosts))
 
 
 def _measured(args: argparse.Namespace) -> Measured:

@@ -102,6 +102,19 @@ class Database:
         with self.transaction():
             return True
 
+    def check_writable(self) -> None:
+        """Raise `UserError` where SQLite cannot write for a reason that does not pass by itself."""
+        if self._url.get_backend_name() != "sqlite":
+            return
+        try:
+            with self.transaction() as connection:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except StoreLost:
+            raise
+        except StoreAway as error:
+            if "locked" not in str(error):
+                raise UserError(f"{error}: its file and folder must be writable for who runs this") from None
+
     def _make_engine(self) -> Engine:
         try:
             engine = create_engine(self._url, connect_args=self._connect_arguments(), pool_pre_ping=True)
@@ -241,6 +254,11 @@ def _parsed(url: str) -> URL:
     if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database == ":memory:":
         raise UserError(
             f'[store] url: "{_shown(parsed)}" is neither sqlite:////PATH nor postgresql://HOST/NAME'
+        )
+    if not Path(parsed.database).is_absolute():
+        raise UserError(
+            f'[store] url: "{_shown(parsed)}" is relative to wherever a command is run:'
+            " write an absolute path, as in sqlite:////var/lib/ovirt-placement/store.db"
         )
     return parsed
 

@@ -157,3 +157,23 @@ def test_an_address_that_is_none_is_told(server: Server, tmp_path: Path) -> None
     )
     assert completed.returncode == 2
     assert "ovirt-enforcer: [enforcer] metrics '9090' is not HOST:PORT" in completed.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("sqlite:////proc/store.db", "No such file or directory: its file and folder must be writable"),
+        ("sqlite:///store.db", "is relative to wherever a command is run"),
+    ],
+)
+def test_a_store_that_cannot_be_written_ends_it_with_one_line(
+    server: Server, tmp_path: Path, url: str, error: str
+) -> None:
+    file = write_configuration(tmp_path, server.api_url, store_url=url)
+    completed = subprocess.run(
+        [COMMAND, "run", "--config", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    (line,) = completed.stderr.splitlines()
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert line.startswith("ovirt-enforcer: ")
+    assert error in line

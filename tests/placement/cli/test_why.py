@@ -184,3 +184,13 @@ def test_unknown_or_ambiguous_name_is_one_line_that_helps(
 ) -> None:
     assert main(["why", *arguments, "--state", state]) == 2
     assert capsys.readouterr().err == f"ovirt-placement: {complaint}\n"
+
+
+def test_refused_everywhere_is_an_exit_status_where_that_is_asked(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for vm_and_host, refused in ((["web"], 1), (["cache"], 0), (["cache", "south"], 1)):
+        assert main(["why", *vm_and_host, "--state", state]) == 0
+        assert main(["why", *vm_and_host, "--fail-if-refused", "--state", state]) == refused
+        assert main(["why", *vm_and_host, "--fail-if-refused", "--json", "--state", state]) == refused
+    assert "Traceback" not in capsys.readouterr().err

@@ -222,7 +222,7 @@ def test_call_speaks_to_a_running_proxy(folder: Path) -> None:
             "call", "--url", proxy.url, "runCostFunctions", "--unit", "Keep", "--vm", "v", *common
         )
         assert (scored.returncode, "Keep" in scored.stdout) == (0, True)
-        moved = command("call", "--url", proxy.url, "runLoadBalancing", "--unit", "Keep", *common)
+        moved = command("call", "runLoadBalancing", "--unit", "Keep", *common, "--url", proxy.url)
         assert "move VM 11111111-2222-3333-4444-555555555555 to one of h1, h2" in moved.stdout
     gone = command("call", "--url", proxy.url, "discover")
     assert gone.returncode == 2

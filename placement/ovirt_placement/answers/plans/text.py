@@ -13,6 +13,7 @@ from ovirt_placement.answers.plans.records import (
     RemainingRule,
 )
 from ovirt_placement.model.names import Named, NamedGroup
+from ovirt_placement.planning.undoing import STRATEGY as UNDO
 
 #: This many failures that are not survived are reported in words; data have them all.
 _MOST_FAILURES = 10
@@ -98,6 +99,8 @@ def _summary(plan: ClusterPlan) -> str:
             else "no way to repair what is broken was found."
         )
     count = f"{plan.migrations} migration{'s' if plan.migrations > 1 else ''}"
+    if plan.strategy == UNDO:
+        return f"{count} to undo an earlier plan."
     if plan.proven:
         return f"{count}, the fewest that repair all that can be repaired ({_strategy(plan)})."
     needed = f"; at least {plan.at_least}" if plan.at_least else ""
