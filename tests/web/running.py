@@ -110,8 +110,10 @@ class Page:
 
 
 @contextmanager
-def paged(folder: Path, state: Snapshot, *, web: str = "", listen: str = "127.0.0.1:0") -> Iterator[Page]:
-    """A page about this state; `web` are further lines of its section."""
+def paged(
+    folder: Path, state: Snapshot, *, web: str = "", listen: str = "127.0.0.1:0", first: str = "c1"
+) -> Iterator[Page]:
+    """A page about this state; `web` are further lines of its section, and `first` is one of its clusters."""
     engine = Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=1, settings=Settings())
     server = serve(engine)
     try:
@@ -122,7 +124,7 @@ def paged(folder: Path, state: Snapshot, *, web: str = "", listen: str = "127.0.
         with inventory_running(file), page_process(file) as (process, url):
             page = Page(url, engine, server, process, folder)
             cookie = page.session()
-            page.until(lambda: "Hosts up" in page.ask("/cluster/c1", cookie=cookie).text)
+            page.until(lambda: "Hosts up" in page.ask(f"/cluster/{first}", cookie=cookie).text)
             yield page
     finally:
         server.close()

@@ -22,6 +22,7 @@ from ovirt_placement.answers.violations import ViolationsDocument
 from ovirt_placement.answers.where import WhereDocument
 from ovirt_placement.answers.why import WhyDocument
 from ovirt_placement.model import Cluster
+from ovirt_placement_web.cluster_map import MapDocument
 from ovirt_placement_web.keeper import View
 from ovirt_placement_web.site import Refusal, Site
 from ovirt_service.errors import UserError
@@ -148,6 +149,15 @@ QUESTIONS: tuple[Question, ...] = (
         KeysOfHostDocument,
         lambda site, request, view: site.questions.keys_of_host(
             view, _found(request, "host", view.snapshot.hosts)
+        ),
+        {},
+    ),
+    Question(
+        "/clusters/{name}/map",
+        "hosts, VMs and groups of a cluster as they are drawn",
+        MapDocument,
+        lambda site, request, view: site.questions.map(
+            view, _found(request, "cluster", view.snapshot.clusters)
         ),
         {},
     ),

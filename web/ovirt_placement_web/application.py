@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.user_tokens import UserTokens
-from ovirt_placement_web import acts, api, log_in, pages
+from ovirt_placement_web import acts, api, drawn_pages, log_in, pages
 from ovirt_placement_web.events import EventStream
 from ovirt_placement_web.keeper import Keeper
 from ovirt_placement_web.questions import Questions
@@ -78,6 +78,9 @@ def _routes(site: Site) -> list[BaseRoute]:
         Route("/vm/{name}", pages.vm),
         Route("/host/{name}", pages.host),
         Route("/group/{name}", pages.group),
+        Route("/map/{name}", drawn_pages.cluster_map),
+        Route("/map/{name}/table", drawn_pages.table),
+        Route("/ha/{name}", drawn_pages.failures),
         Route("/history", pages.history),
         Route("/keys", pages.keys),
         Route("/doctor", pages.doctor),

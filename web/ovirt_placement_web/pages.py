@@ -42,13 +42,13 @@ Ask = Callable[[Site, Request, View], Shown]
 Endpoint = Callable[[Request], Response]
 
 
-def viewed(*allowed: str) -> Callable[[Ask], Endpoint]:
-    """A view for people who are logged in, which takes these keys of the query."""
+def viewed(*allowed: str, repeated: Iterable[str] = ()) -> Callable[[Ask], Endpoint]:
+    """A view for people who are logged in, which takes these keys of the query, some of them `repeated`."""
 
     def wrap(ask: Ask) -> Endpoint:
         @functools.wraps(ask)
         def endpoint(request: Request) -> Response:
-            check_query(request, allowed)
+            check_query(request, allowed, repeated)
             site = site_of(request)
             # What the page fetches by itself is no sign of a person.
             if site.session(request, use="live-update" not in request.headers) is None:

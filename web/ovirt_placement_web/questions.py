@@ -32,6 +32,7 @@ from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.history import HistoryStore, PlanRecord
 from ovirt_placement.store.keys import KeyPlace, KeyStore
+from ovirt_placement_web.cluster_map import MapDocument, cluster_map
 from ovirt_placement_web.keeper import View
 
 #: How long the store may take to answer.
@@ -138,6 +139,12 @@ class Questions:
 
     def where(self, view: View, vm: Vm) -> WhereDocument:
         return self._ask(view, ("where", vm.id), lambda: where(view.snapshot, vm))
+
+    def map(self, view: View, cluster: Cluster) -> MapDocument:
+        def ask() -> MapDocument:
+            return cluster_map(view.snapshot, cluster, self.violations(view, cluster), view.number)
+
+        return self._ask(view, ("map", cluster.id), ask)
 
     def ha_check(self, view: View, cluster: Cluster) -> HaCheckDocument:
         def ask() -> HaCheckDocument:

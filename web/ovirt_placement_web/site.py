@@ -81,14 +81,15 @@ def site_of(request: Request) -> Site:
     return site
 
 
-def check_query(request: Request, allowed: Iterable[str]) -> None:
-    """Refuse keys of the query that the view does not know, and those that stand twice."""
+def check_query(request: Request, allowed: Iterable[str], repeated: Iterable[str] = ()) -> None:
+    """Refuse keys of the query that the view does not know, and those that stand twice and may not."""
     known = frozenset(allowed)
     keys = [key for key, _ in request.query_params.multi_items()]
     for key in keys:
         if key not in known:
             raise Refusal(400, f'"{escaped(key)[:80]}" is no parameter of this address')
-    if len(keys) != len(set(keys)):
+    single = [key for key in keys if key not in repeated]
+    if len(single) != len(set(single)):
         raise Refusal(400, "a parameter stands twice in this address")
 
 

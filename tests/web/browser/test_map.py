@@ -1,0 +1,98 @@
+"""The map and the view of failures as a person uses them: by mouse, by keyboard, small and large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from ovirt_simulator.generate import Sizes, generate
+from tests.web.browser.conftest import Tab, tab
+from tests.web.conftest import STATE
+from tests.web.running import Page, paged
+
+pytestmark = pytest.mark.slow
+
+#: Whether anything is drawn: colours other than the ground.
+_COLOURS = """() => {
+    const canvas = document.getElementById("map");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with paged(tmp_path_factory.mktemp("page"), STATE) as found:
+        yield found
+
+
+def test_a_map_is_found_through_by_keyboard(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served) as one:
+        _open(one, "c1")
+        expect(one.page.locator("#count")).to_have_text("2 hosts, 2 VMs, 2 stand wrong, 0 on their way")
+        assert one.page.evaluate(_COLOURS) > 4
+        one.page.focus("#map")
+        one.page.keyboard.press("ArrowRight")
+        expect(one.page.locator("#said")).to_have_text("Host alpha, up, 2 VMs, 2 stand wrong")
+        one.page.keyboard.press("Enter")
+        expect(one.page.locator("#chosen")).to_contain_text("db-1 in databases")
+        one.page.keyboard.press("ArrowRight")
+        expect(one.page.locator("#said")).to_have_text("Host beta, up, 0 VMs")
+        one.page.fill("#word", "db-2")
+        expect(one.page.locator("#count")).to_contain_text("1 of 2 hosts")
+        one.page.keyboard.press("Enter")
+        expect(one.page.locator("#said")).to_contain_text("Host alpha")
+        one.page.click("#chosen >> text=db-2")
+        expect(one.page.locator("h1")).to_have_text("VM db-2")
+        assert one.complaints == []
+
+
+def test_a_migration_moves_on_the_map(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served) as one:
+        _open(one, "c1")
+        served.engine.vms.migrate("b", host_id="h2")
+        served.engine.advance(1)
+        expect(one.page.locator("#count")).to_contain_text("1 on their way", timeout=20_000)
+        served.engine.advance(600)
+        expect(one.page.locator("#count")).to_contain_text("0 stand wrong, 0 on their way", timeout=20_000)
+        assert one.complaints == []
+
+
+def test_hosts_fail_by_a_click(chromium: Browser, served: Page) -> None:
+    with tab(chromium, served) as one:
+        one.log_in()
+        one.see("/ha/c1")
+        one.page.check("text=alpha")
+        expect(one.page.locator("#outcome")).to_contain_text("If 1 host failed")
+        one.page.check("text=beta")
+        expect(one.page.locator("#outcome")).to_contain_text("If 2 hosts failed")
+        expect(one.page.locator("#outcome")).to_contain_text("no host is left")
+        assert one.page.url.endswith("host=h1&host=h2")
+        assert one.complaints == []
+
+
+def test_500_hosts_with_10000_vms_are_drawn(chromium: Browser, tmp_path: Path) -> None:
+    state = generate(Sizes(clusters=1, hosts=500, vms=10_000, groups=500), seed=1)
+    cluster = state.clusters[0]
+    with paged(tmp_path, state, first=cluster.id) as page, tab(chromium, page) as one:
+        _open(one, cluster.id)
+        running = sum(vm.host is not None for vm in state.vms)
+        expect(one.page.locator("#count")).to_contain_text(f"500 hosts, {running} VMs")
+        assert one.page.evaluate(_COLOURS) > 8
+        one.page.focus("#map")
+        for key in ("+", "+", "End", "-", "0", "Home", "Enter"):
+            one.page.keyboard.press(key)
+        expect(one.page.locator("#said")).to_contain_text("Host host-001")
+        one.see(f"/map/{cluster.id}/table?page=10")
+        expect(one.page.locator("main")).to_contain_text("page 10 of 10")
+        assert one.complaints == []
+        assert one.strangers == []
+
+
+def _open(one: Tab, cluster: str) -> None:
+    one.log_in()
+    one.see(f"/map/{cluster}")
+    one.page.wait_for_selector("#map[data-drawn]")

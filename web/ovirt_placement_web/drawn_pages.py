@@ -1,0 +1,97 @@
+"""The views that are drawn: the map of a cluster with its table, and what would come of failing hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from ovirt_placement.answers.ha_check import CheckedCluster, HomelessRecord
+from ovirt_placement.answers.ha_check_domains import Domains, all_together, configured_domains
+from ovirt_placement.model import Cluster
+from ovirt_placement_web.keeper import View
+from ovirt_placement_web.pages import Shown, found, viewed
+from ovirt_placement_web.site import Refusal, Site
+from ovirt_service.errors import UserError
+
+#: Hosts on a page of the table.
+_HOSTS = 50
+
+
+@viewed()
+def cluster_map(site: Site, request: Request, view: View) -> Shown:
+    one = found(request, "cluster", view.snapshot.clusters)
+    return "map.html", {"cluster": one}
+
+
+@viewed("page")
+def table(site: Site, request: Request, view: View) -> Shown:
+    """All that the map draws, as a table."""
+    one = found(request, "cluster", view.snapshot.clusters)
+    drawn = site.questions.map(view, one)
+    last = max(1, -(-len(drawn.hosts) // _HOSTS))
+    word = request.query_params.get("page", "1")
+    if not (word.isascii() and word.isdigit() and 1 <= int(word[:6]) <= last):
+        raise Refusal(400, f"page: a number from 1 to {last}")
+    first = (int(word) - 1) * _HOSTS
+    shown = range(first, min(first + _HOSTS, len(drawn.hosts)))
+    vms: dict[int, list[Any]] = {at: [] for at in shown}
+    for vm in drawn.vms:
+        for at in {vm.host, vm.to} & vms.keys():
+            vms[at or 0].append(vm)
+    rows = [(at, drawn.hosts[at], vms[at]) for at in shown]
+    return "table.html", {"cluster": one, "drawn": drawn, "rows": rows, "number": int(word), "last": last}
+
+
+@viewed("host", "domain", repeated=("host", "domain"))
+def failures(site: Site, request: Request, view: View) -> Shown:
+    """What would come of the failure of hosts, or of whole failure domains, together."""
+    one = found(request, "cluster", view.snapshot.clusters)
+    hosts = view.snapshot.hosts_of_cluster.get(one.id, ())
+    domains = _domains(site, view, one)
+    failing = _failing(request, view, one, domains)
+    shown: dict[str, Any] = {
+        "cluster": one,
+        "hosts": sorted(hosts, key=lambda host: host.name),
+        "vms_of_host": view.snapshot.vms_of_host,
+        "domains": domains,
+        "failing": failing,
+        "checked": site.questions.ha_check(view, one).clusters[0] if hosts else None,
+        "outcome": None,
+    }
+    if failing:
+        words = sorted(failing)
+        answer = site.questions.failing(view, one, all_together(words, view.snapshot))
+        if answer.clusters:
+            shown |= _outcome(site, view, answer.clusters[0], failing)
+    return "ha.html", shown
+
+
+def _outcome(site: Site, view: View, outcome: CheckedCluster, failing: frozenset[str]) -> dict[str, Any]:
+    """Where each VM would start, in the order of the starts, and why some could not."""
+    starts = site.questions.starts(view, failing)
+    why: dict[str, HomelessRecord] = {vm.vm.id: vm for loss in outcome.losses for vm in loss.because}
+    return {"outcome": outcome, "starts": starts.starts, "stopped": starts.stopped, "why": why}
+
+
+def _domains(site: Site, view: View, cluster: Cluster) -> Domains:
+    """The failure domains that have hosts of this cluster; none where they are set wrongly."""
+    own = {host.id for host in view.snapshot.hosts_of_cluster.get(cluster.id, ())}
+    try:
+        known = configured_domains(view.snapshot, site.config.ha)
+    except UserError:
+        return ()
+    return tuple(one for one in known if one.hosts & own)
+
+
+def _failing(request: Request, view: View, cluster: Cluster, domains: Domains) -> frozenset[str]:
+    own = {host.id: host for host in view.snapshot.hosts_of_cluster.get(cluster.id, ())}
+    by_name = {one.name: one.hosts for one in domains}
+    chosen = frozenset(request.query_params.getlist("host"))
+    if unknown := chosen - own.keys():
+        raise Refusal(404, f"Cluster {cluster.name} has no host {min(unknown)}.")
+    for name in request.query_params.getlist("domain"):
+        if name not in by_name:
+            raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")
+        chosen |= by_name[name] & own.keys()
+    return chosen

@@ -1,0 +1,137 @@
+// Draws a cluster on a canvas: hosts as cells, VMs in them, groups by colour and shape, migrations as lines.
+
+export const CELL = { width: 200, height: 150, gap: 14, head: 44, vm: 14 };
+
+// Told apart by those who see few colours (Okabe and Ito), each with four shapes.
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b59f00", "#7a5cff"];
+const SHAPES = ["square", "circle", "diamond", "triangle"];
+const LEGIBLE = 0.55; // below this scale names are not drawn
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+export const look = (group) => ({ colour: COLOURS[group % COLOURS.length], shape: SHAPES[Math.floor(group / COLOURS.length) % SHAPES.length] });
+
+// A name as text: what is not to be seen, and what turns a line round, by its code.
+export const shown = (name) => name.replace(HIDDEN, (one) => `\\u${one.codePointAt(0).toString(16).padStart(4, "0")}`);
+
+export function columns(count, ratio) {
+  const cells = Math.max(1, count);
+  return Math.max(1, Math.min(cells, Math.round(Math.sqrt((cells * ratio * (CELL.height + CELL.gap)) / (CELL.width + CELL.gap)))));
+}
+
+export function placeOf(at, across) {
+  return { x: (at % across) * (CELL.width + CELL.gap), y: Math.floor(at / across) * (CELL.height + CELL.gap) };
+}
+
+// Where the VMs of a host stand in its cell: smaller ones where there are many.
+export function slots(count) {
+  const width = CELL.width - 16;
+  const height = CELL.height - CELL.head - 8;
+  let size = CELL.vm;
+  while (size > 3 && Math.floor(width / (size + 3)) * Math.floor(height / (size + 3)) < count) size -= 1;
+  return { size, across: Math.max(1, Math.floor(width / (size + 3))) };
+}
+
+export function slotOf(place, number, { size, across }) {
+  return { x: place.x + 8 + (number % across) * (size + 3), y: place.y + CELL.head + Math.floor(number / across) * (size + 3), size };
+}
+
+export function theme(element) {
+  const style = getComputedStyle(element);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  return Object.fromEntries(["ground", "raised", "line", "thin", "text", "quiet", "link", "wrong", "warn", "bar", "busy"].map((name) => [name, of(name)]));
+}
+
+function shape(pen, kind, x, y, size) {
+  pen.beginPath();
+  if (kind === "circle") pen.arc(x + size / 2, y + size / 2, size / 2, 0, 7);
+  else if (kind === "diamond") { pen.moveTo(x + size / 2, y); pen.lineTo(x + size, y + size / 2); pen.lineTo(x + size / 2, y + size); pen.lineTo(x, y + size / 2); pen.closePath(); }
+  else { pen.moveTo(x + size / 2, y); pen.lineTo(x + size, y + size); pen.lineTo(x, y + size); pen.closePath(); }
+}
+
+function bar(pen, colours, x, y, share) {
+  pen.fillStyle = colours.thin;
+  pen.fillRect(x, y, CELL.width - 16, 5);
+  pen.fillStyle = share > 0.9 ? colours.wrong : colours.busy;
+  pen.fillRect(x, y, (CELL.width - 16) * Math.max(0, Math.min(1, share)), 5);
+}
+
+function host(pen, colours, one, place, { scale, chosen }) {
+  pen.fillStyle = one.status === "up" ? colours.ground : colours.raised;
+  pen.fillRect(place.x, place.y, CELL.width, CELL.height);
+  pen.lineWidth = chosen ? 4 / Math.min(1, scale) : 1;
+  pen.strokeStyle = chosen ? colours.link : colours.line;
+  pen.setLineDash(one.status === "up" ? [] : [8, 6]);
+  pen.strokeRect(place.x, place.y, CELL.width, CELL.height);
+  pen.setLineDash([]);
+  bar(pen, colours, place.x + 8, place.y + 24, 1 - one.free_mb / Math.max(1, one.memory_mb));
+  if (one.cpu_percent != null) bar(pen, colours, place.x + 8, place.y + 32, one.cpu_percent / 100);
+  if (scale < LEGIBLE) return;
+  pen.fillStyle = colours.text;
+  pen.font = '600 13px "Open Sans", "DejaVu Sans", sans-serif';
+  pen.fillText(fitted(pen, shown(one.name) + (one.status === "up" ? "" : ` (${one.status})`), CELL.width - 16), place.x + 8, place.y + 17);
+}
+
+function fitted(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  let end = Math.min(text.length, 60);
+  while (end > 1 && pen.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;
+  return `${text.slice(0, end)}…`;
+}
+
+function vm(pen, colours, one, { x, y, size }, matches) {
+  const first = one.groups?.[0];
+  const { colour, shape: kind } = first === undefined ? { colour: colours.line, shape: "square" } : look(first);
+  pen.globalAlpha = matches ? 1 : 0.15;
+  pen.fillStyle = colour;
+  if (kind === "square") pen.fillRect(x, y, size, size); // most of ten thousand: no path
+  else { shape(pen, kind, x, y, size); pen.fill(); }
+  if (one.wrong) {
+    pen.lineWidth = 3;
+    pen.strokeStyle = one.wrong === "hard" ? colours.wrong : colours.warn;
+    pen.setLineDash(one.wrong === "hard" ? [] : [3, 2]);
+    pen.strokeRect(x - 2, y - 2, size + 4, size + 4);
+    pen.setLineDash([]);
+  }
+  pen.globalAlpha = 1;
+}
+
+function way(pen, colours, from, to) {
+  const end = { x: to.x + CELL.width / 2, y: to.y + CELL.height / 2 };
+  const angle = Math.atan2(end.y - from.y, end.x - from.x);
+  pen.strokeStyle = pen.fillStyle = colours.link;
+  pen.lineWidth = 3;
+  pen.beginPath();
+  pen.moveTo(from.x, from.y);
+  pen.lineTo(end.x, end.y);
+  pen.stroke();
+  pen.beginPath();
+  pen.moveTo(end.x, end.y);
+  for (const side of [-0.4, 0.4]) pen.lineTo(end.x - 18 * Math.cos(angle + side), end.y - 18 * Math.sin(angle + side));
+  pen.fill();
+}
+
+// Draws what the camera sees; `scene` has map, vmsOf, across, camera, chosen and matches.
+export function draw(canvas, scene, colours) {
+  const pen = canvas.getContext("2d");
+  const ratio = window.devicePixelRatio || 1;
+  const { camera, map, across } = scene;
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.fillStyle = colours.ground;
+  pen.fillRect(0, 0, canvas.clientWidth, canvas.clientHeight);
+  pen.setTransform(ratio * camera.scale, 0, 0, ratio * camera.scale, -camera.x * camera.scale * ratio, -camera.y * camera.scale * ratio);
+  const right = camera.x + canvas.clientWidth / camera.scale;
+  const bottom = camera.y + canvas.clientHeight / camera.scale;
+  map.hosts.forEach((one, at) => {
+    const place = placeOf(at, across);
+    if (place.x > right || place.y > bottom || place.x + CELL.width < camera.x || place.y + CELL.height < camera.y) return;
+    host(pen, colours, one, place, { scale: camera.scale, chosen: at === scene.chosen });
+    const vms = scene.vmsOf[at];
+    const how = slots(vms.length);
+    vms.forEach((each, number) => vm(pen, colours, map.vms[each], slotOf(place, number, how), scene.matches(map.vms[each])));
+  });
+  for (const one of map.vms) {
+    if (one.to === undefined || one.host === undefined || one.to === one.host || !scene.matches(one)) continue;
+    const place = placeOf(one.host, across);
+    way(pen, colours, { x: place.x + CELL.width / 2, y: place.y + CELL.head }, placeOf(one.to, across));
+  }
+}

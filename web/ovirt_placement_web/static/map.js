@@ -1,0 +1,226 @@
+// The map of a cluster: what is drawn is read again when the state changes; found by name, mouse and keyboard.
+
+import { CELL, columns, draw, look, placeOf, shown, slotOf, slots, theme } from "./map-drawing.js";
+
+const root = document.querySelector("meta[name=placement]").content;
+const canvas = document.getElementById("map");
+const field = Object.fromEntries(["word", "only", "group", "count", "said", "chosen"].map((id) => [id, document.getElementById(id)]));
+const scene = { map: null, vmsOf: [], across: 1, camera: { x: 0, y: 0, scale: 1 }, chosen: -1, matches: () => true };
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+let colours = theme(document.body);
+let due = false;
+let reading = false;
+let again = false;
+
+function redraw() {
+  if (due || !scene.map) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    draw(canvas, scene, colours);
+    canvas.dataset.drawn = scene.map.number; // for whoever measures
+  });
+}
+
+async function read() {
+  if (reading) { again = true; return; }
+  reading = true;
+  try {
+    const answer = await fetch(canvas.dataset.source, { headers: { "Live-Update": "1" } });
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    take(await answer.json());
+  } catch (error) {
+    field.count.textContent = `The map cannot be read: ${error.message}`;
+  } finally {
+    reading = false;
+    if (again) { again = false; read(); }
+  }
+}
+
+function take(map) {
+  const first = scene.map === null;
+  const kept = scene.map?.hosts[scene.chosen]?.id;
+  scene.map = map;
+  scene.vmsOf = map.hosts.map(() => []);
+  map.vms.forEach((vm, number) => { if (vm.host !== undefined) scene.vmsOf[vm.host].push(number); });
+  scene.across = columns(map.hosts.length, canvas.clientWidth / Math.max(1, canvas.clientHeight));
+  scene.chosen = kept === undefined ? -1 : map.hosts.findIndex((host) => host.id === kept);
+  showGroups();
+  if (first) showWhole();
+  choose();
+  if (scene.chosen >= 0 && field.chosen.hasChildNodes()) list();
+}
+
+function showGroups() {
+  const before = field.group.value;
+  const options = scene.map.groups.map((group, number) => {
+    const { shape } = look(number);
+    return new Option(`${{ square: "■", circle: "●", diamond: "◆", triangle: "▲" }[shape]} ${shown(group.name)}${group.violated ? " (violated)" : ""}`, group.id);
+  });
+  field.group.replaceChildren(new Option("any", ""), ...options);
+  field.group.value = before;
+  if (field.group.selectedIndex < 0) field.group.value = "";
+}
+
+// Which VMs stand out: by name, by what is wanted, by group.
+function choose() {
+  const word = field.word.value.trim().toLowerCase();
+  const only = field.only.value;
+  const group = scene.map.groups.findIndex((one) => one.id === field.group.value);
+  const named = scene.map.hosts.map((host) => word && host.name.toLowerCase().includes(word));
+  scene.matches = (vm) =>
+    (!word || vm.name.toLowerCase().includes(word) || named[vm.host]) &&
+    (only !== "wrong" || Boolean(vm.wrong)) &&
+    (only !== "moving" || vm.to !== undefined) &&
+    (only !== "grouped" || Boolean(vm.groups?.length)) &&
+    (group < 0 || Boolean(vm.groups?.includes(group)));
+  const count = scene.map.vms.filter(scene.matches).length;
+  const wrong = scene.map.vms.filter((vm) => vm.wrong).length;
+  const moving = scene.map.vms.filter((vm) => vm.to !== undefined).length;
+  const all = `${scene.map.hosts.length} hosts, ${scene.map.vms.length} VMs, ${wrong} stand wrong, ${moving} on their way`;
+  const text = word || only || group >= 0 ? `${count} of ${all}` : all;
+  if (field.count.textContent !== text) field.count.textContent = text;
+  redraw();
+}
+
+function showWhole() {
+  const { hosts } = scene.map;
+  const rows = Math.ceil(hosts.length / scene.across);
+  const [width, height] = [scene.across * (CELL.width + CELL.gap), rows * (CELL.height + CELL.gap)];
+  const scale = Math.min(1.6, canvas.clientWidth / (width + CELL.gap), canvas.clientHeight / (height + CELL.gap));
+  scene.camera = { x: -CELL.gap, y: -CELL.gap, scale };
+  redraw();
+}
+
+function zoom(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
+  const { camera } = scene;
+  const scale = Math.max(0.05, Math.min(4, camera.scale * factor));
+  camera.x += x / camera.scale - x / scale;
+  camera.y += y / camera.scale - y / scale;
+  camera.scale = scale;
+  redraw();
+}
+
+function go(at) {
+  if (!scene.map || !(at in scene.map.hosts)) return;
+  scene.chosen = at;
+  const { camera } = scene;
+  const place = placeOf(at, scene.across);
+  const [width, height] = [canvas.clientWidth / camera.scale, canvas.clientHeight / camera.scale];
+  camera.x = Math.min(place.x - CELL.gap, Math.max(camera.x, place.x + CELL.width + CELL.gap - width));
+  camera.y = Math.min(place.y - CELL.gap, Math.max(camera.y, place.y + CELL.height + CELL.gap - height));
+  const host = scene.map.hosts[at];
+  const vms = scene.vmsOf[at].map((number) => scene.map.vms[number]);
+  const wrong = vms.filter((vm) => vm.wrong).length;
+  field.said.textContent = `Host ${shown(host.name)}, ${host.status}, ${vms.length} VMs${wrong ? `, ${wrong} stand wrong` : ""}`;
+  redraw();
+}
+
+function link(kind, one) {
+  const found = document.createElement("a");
+  found.href = `${root}/${kind}/${encodeURIComponent(one.id)}`;
+  found.textContent = shown(one.name);
+  return found;
+}
+
+// The VMs of the chosen host, below the map.
+function list() {
+  const host = scene.map.hosts[scene.chosen];
+  if (!host) return;
+  const head = document.createElement("h2");
+  const fail = document.createElement("a");
+  const cluster = scene.map.cluster.id;
+  fail.href = `${root}/ha/${encodeURIComponent(cluster)}?host=${encodeURIComponent(host.id)}`;
+  fail.textContent = "What if it fails";
+  head.append("Host ", link("host", host));
+  const vms = document.createElement("ul");
+  for (const number of scene.vmsOf[scene.chosen]) {
+    const vm = scene.map.vms[number];
+    const line = document.createElement("li");
+    const groups = (vm.groups ?? []).map((group) => shown(scene.map.groups[group].name)).join(", ");
+    const to = vm.to === undefined ? "" : `, on its way to ${shown(scene.map.hosts[vm.to].name)}`;
+    line.append(link("vm", vm), `${groups ? ` in ${groups}` : ""}${vm.wrong ? `, stands wrong (${vm.wrong})` : ""}${to}`);
+    vms.append(line);
+  }
+  field.chosen.replaceChildren(head, fail, vms);
+}
+
+function hostAt(event) {
+  const box = canvas.getBoundingClientRect();
+  const x = (event.clientX - box.left) / scene.camera.scale + scene.camera.x;
+  const y = (event.clientY - box.top) / scene.camera.scale + scene.camera.y;
+  const column = Math.floor(x / (CELL.width + CELL.gap));
+  const at = Math.floor(y / (CELL.height + CELL.gap)) * scene.across + column;
+  return { at: column >= 0 && column < scene.across && at in scene.map.hosts ? at : -1, x, y };
+}
+
+function hover(event) {
+  if (!scene.map) return;
+  const { at, x, y } = hostAt(event);
+  if (at < 0) { canvas.title = ""; return; }
+  const vms = scene.vmsOf[at];
+  const how = slots(vms.length);
+  const place = placeOf(at, scene.across);
+  const hit = vms.find((_, number) => {
+    const slot = slotOf(place, number, how);
+    return x >= slot.x && x <= slot.x + slot.size && y >= slot.y && y <= slot.y + slot.size;
+  });
+  const vm = scene.map.vms[hit];
+  canvas.title = shown(vm ? `${vm.name} on ${scene.map.hosts[at].name}` : scene.map.hosts[at].name);
+}
+
+let grip = null;
+canvas.addEventListener("pointerdown", (event) => { grip = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
+canvas.addEventListener("pointermove", (event) => {
+  if (!grip) { hover(event); return; }
+  const [dx, dy] = [event.clientX - grip.x, event.clientY - grip.y];
+  if (!grip.moved && Math.hypot(dx, dy) < 4) return;
+  scene.camera.x -= dx / scene.camera.scale;
+  scene.camera.y -= dy / scene.camera.scale;
+  grip = { x: event.clientX, y: event.clientY, moved: true };
+  redraw();
+});
+canvas.addEventListener("pointerup", (event) => {
+  const clicked = grip && !grip.moved;
+  grip = null;
+  if (!clicked || !scene.map) return;
+  const { at } = hostAt(event);
+  if (at >= 0) { go(at); list(); }
+});
+canvas.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  const box = canvas.getBoundingClientRect();
+  zoom(Math.exp(-event.deltaY / 500), event.clientX - box.left, event.clientY - box.top);
+}, { passive: false });
+canvas.addEventListener("keydown", (event) => {
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -scene.across, ArrowDown: scene.across };
+  if (event.key in steps) go(scene.chosen < 0 ? 0 : scene.chosen + steps[event.key]);
+  else if (event.key === "Home") go(0);
+  else if (event.key === "End") go(scene.map.hosts.length - 1);
+  else if (event.key === "Enter") list();
+  else if (event.key === "+") zoom(1.3);
+  else if (event.key === "-") zoom(1 / 1.3);
+  else if (event.key === "0") showWhole();
+  else return;
+  event.preventDefault();
+});
+document.getElementById("closer").addEventListener("click", () => zoom(1.3));
+document.getElementById("farther").addEventListener("click", () => zoom(1 / 1.3));
+document.getElementById("whole").addEventListener("click", showWhole);
+document.getElementById("tools").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const word = field.word.value.trim().toLowerCase();
+  if (!scene.map || !word) return;
+  const host = scene.map.hosts.findIndex((one) => one.name.toLowerCase().includes(word));
+  const vm = scene.map.vms.find((one) => one.name.toLowerCase().includes(word));
+  go(vm?.host ?? host);
+  list();
+});
+for (const each of [field.word, field.only, field.group]) each.addEventListener("input", () => scene.map && choose());
+document.body.addEventListener("placement-changed", read);
+dark.addEventListener("change", () => { colours = theme(document.body); redraw(); });
+new ResizeObserver(redraw).observe(canvas);
+read();
