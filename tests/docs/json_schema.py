@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from ovirt_enforcer.cli.documents import PlanDecided, PlansBack, RoomFound
+from ovirt_enforcer.cli.documents import PlanDecided, PlansBack, RoomFound, UserActionDone
 from ovirt_enforcer.history.why_not import WhyNot
 from ovirt_enforcer.policy_simulation.data import Simulations
 from ovirt_placement.answers import catalogue
@@ -29,6 +29,7 @@ OTHERS = (
     Simulations,
     PlanDecided,
     RecordedMigration,
+    UserActionDone,
     WhyNot,
     WaitingPlan,
     Pause,
@@ -43,7 +44,7 @@ def schema() -> dict[str, Any]:
         _describe(found["$defs"].get(kind.__name__, {}), kind)
     found["title"] = "What ovirt-placement, ovirt-enforcer and ovirt-scheduler-proxy print with --json"
     found["$defs"] |= {
-        "History": _list_of(PlanDecided, RecordedMigration),
+        "History": _list_of(PlanDecided, RecordedMigration, UserActionDone),
         "WaitingPlans": _list_of(WaitingPlan),
         "Pauses": _list_of(Pause),
     }

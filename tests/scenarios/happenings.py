@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ovirt_enforcer.cli import main
-from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.login import login_name
 from ovirt_simulator.core.affinity_commands import AffinityGroupEdit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.faults import MigrationFault
@@ -85,7 +85,7 @@ class Happenings:
     def same(self, text: str) -> str:
         """A text without what differs from run to run: ids, addresses, who runs this."""
         text = re.sub(r" \([0-9a-f]{32}(-\d+)?\)", "", text)
-        text = re.sub(rf"\b{re.escape(setter_name())}\b", "admin", text)
+        text = re.sub(rf"\b{re.escape(login_name())}\b", "admin", text)
         return text.replace(self.server.url, "ENGINE").replace(str(self._folder), "FOLDER")
 
     def _configuration(self) -> Path:

@@ -19,7 +19,7 @@ from ovirt_placement.answers.plans.reading import NoPlan, plan_of
 from ovirt_placement.answers.plans.records import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import PATIENCE_SECONDS
 from ovirt_placement.cli.store import opened
 from ovirt_placement.planning.fitting import misfit
@@ -55,7 +55,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    documents = [document for document in _documents(args.file) if document.get("steps")]
+    whole = _document(args.file)
+    documents = [document for document in whole["clusters"] if document.get("steps")]
     plans = [plan_of(document) for document in documents]
     if not plans:
         print("Nothing is to be done: no cluster has a step.")
@@ -77,15 +78,16 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(text(plan_record(plan, snapshot)) for plan in plans))
     if not args.yes and not _is_meant():
         return 1
-    _order(args, plans, documents)
+    undoes = whole.get("undoes")
+    _order(args, plans, documents, undoes if isinstance(undoes, str) else None)
     print(f"The enforcer begins within {settings.interval_seconds:g} s, as far as its gates let it.")
     return 0
 
 
-def _documents(file: Path) -> list[Mapping[str, Any]]:
-    """The clusters of a file."""
+def _document(file: Path) -> Mapping[str, Any]:
+    """What a file holds, with its clusters."""
     try:
-        document = json.loads(_content(file))
+        document: Any = json.loads(_content(file))
     except RecursionError:
         raise UserError(f"{file}: cannot be read: nested too deeply") from None
     except (OSError, ValueError) as error:
@@ -93,7 +95,8 @@ def _documents(file: Path) -> list[Mapping[str, Any]]:
     clusters = document.get("clusters") if isinstance(document, dict) else None
     if not isinstance(clusters, list) or not all(isinstance(one, dict) for one in clusters):
         raise NoPlan(f"{file}: it is not what ovirt-enforcer plan --json prints")
-    return clusters
+    whole: Mapping[str, Any] = document
+    return whole
 
 
 def _content(file: Path) -> bytes:
@@ -118,8 +121,10 @@ def _is_meant() -> bool:
     return input("Carry it out? [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _order(args: argparse.Namespace, plans: list[Plan], documents: list[Mapping[str, Any]]) -> None:
+def _order(
+    args: argparse.Namespace, plans: list[Plan], documents: list[Mapping[str, Any]], undoes: str | None
+) -> None:
     with opened(HistoryStore, args) as history, opened(ApprovalStore, args) as approvals:
         for plan, document in zip(plans, documents, strict=True):
             history.record_plan(plan.id, plan.cluster, document)
-            approvals.order(plan.cluster, plan.id, moves(plan), set_by=setter_name())
+            approvals.order(plan.cluster, plan.id, moves(plan), set_by=login_name(), undoes=undoes)

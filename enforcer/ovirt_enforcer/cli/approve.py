@@ -8,7 +8,7 @@ from ovirt_enforcer.cli.arguments import add_config, add_json
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config as configuration
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.approvals import ApprovalStore, WaitingPlan
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args)
     with opened(ApprovalStore, args) as store:
-        approved = store.approve(args.plan, set_by=setter_name())
+        approved = store.approve(args.plan, set_by=login_name())
         waiting = store.waiting()
     if approved is None:
         raise UserError(_why_not(args.plan, waiting))

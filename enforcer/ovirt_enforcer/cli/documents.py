@@ -10,6 +10,7 @@ from ovirt_placement.answers.plans.records import ClusterPlan, Plans
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.history import HeldStep, RecordedMigration
+from ovirt_placement.store.user_actions import UserAction
 
 
 class RefusingHost(Record, frozen=True, omit_defaults=False):
@@ -51,6 +52,13 @@ class MeasuredMigration(RecordedMigration, frozen=True, kw_only=True):
 
     #: From before it was asked for until its state was last changed.
     seconds_: float = msgspec.field(name="seconds")
+
+
+class UserActionDone(UserAction, frozen=True, kw_only=True):
+    """What somebody did by a command. Moments are seconds since the epoch."""
+
+    #: Who did what, where, and what came of it.
+    sentence_: str = msgspec.field(name="sentence")
 
 
 class PlanDecided(Record, frozen=True, kw_only=True, omit_defaults=False):

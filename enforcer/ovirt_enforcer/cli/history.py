@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_enforcer.cli import history_views
+from ovirt_enforcer.cli import history_actions, history_views
 from ovirt_enforcer.cli.arguments import add_config, add_json, duration
 from ovirt_enforcer.cli.documents import MeasuredMigration, PlanDecided
 from ovirt_enforcer.history.selecting import Subject, Wanted, about, migrations_about, narrowed
@@ -29,7 +29,8 @@ _DAY_SECONDS = 24 * 3600.0
 DESCRIPTION = """\
 Show what happened lately: totals and a line a day; with --plans, or about a VM, host or affinity group, each
 plan with its steps, what held them back, what became of their migrations, and whether what they were to
-repair is satisfied; with --trend, how each cluster developed. See docs/enforcer/history.md.
+repair is satisfied; with --trend, how each cluster developed; with --who, who approved, applied, paused or
+resumed what, ran setup, or changed placement keys, rules and affinity groups. See docs/enforcer/history.md.
 """
 
 EXAMPLES = """\
@@ -56,6 +57,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     asked.add_argument("--vm", metavar="VM", help="plans that concern this VM (name or id)")
     asked.add_argument("--host", metavar="HOST", help="migrations from and to this host (name or id)")
     asked.add_argument("--trend", action="store_true", help="violations, migrations and HA margins as a plot")
+    asked.add_argument("--who", action="store_true", help="what people did: who, where and when")
     parser.add_argument("--plans", action="store_true", help="each plan with its steps")
     parser.add_argument("--all", action="store_true", help="superseded plans with their steps, too")
     parser.add_argument("--cluster", metavar="CLUSTER", help="only this cluster (name or id)")
@@ -74,14 +76,18 @@ def run(args: argparse.Namespace) -> int:
     if args.trend:
         return history_views.show_trend(args)
     wanted = _wanted(args)
+    if args.who:
+        return history_actions.show(args)
     if not wanted.name and not args.plans:
-        return history_views.show_days(args)
+        return history_views.show_days(args) or history_actions.show_latest(args)
     found = _read(args, wanted)
+    actions = history_actions.about(args, args.since or _DAY_SECONDS, found.plans, wanted.name)
     if args.json:
-        show_json([*map(_plan_data, found.plans), *found.migrations])
+        show_json([*map(_plan_data, found.plans), *found.migrations, *history_actions.data(actions)])
         return 0
     texts = [*_plan_texts(args, found, wanted)]
     texts += [(migration.created, migration_text(migration)) for migration in found.migrations]
+    texts += [(action.created, history_actions.text(action)) for action in actions]
     print("\n".join(text for _, text in sorted(texts)) or "nothing was decided")
     return 0
 

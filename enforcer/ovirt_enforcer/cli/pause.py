@@ -12,7 +12,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement import inventory
 from ovirt_placement.answers.finding import find
 from ovirt_placement.cli.arguments import add_command
-from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show, show_json
 from ovirt_placement.cli.store import opened
 from ovirt_placement.store.database import StoreUnmade
@@ -96,7 +96,7 @@ def _run_pause(args: argparse.Namespace) -> int:
             where.cluster,
             cluster_name=where.name,
             reason=unbroken(args.reason),
-            set_by=setter_name(),
+            set_by=login_name(),
             seconds=None if args.hours is None else args.hours * _HOUR_SECONDS,
         )
     resume = "ovirt-enforcer resume" + (
@@ -112,7 +112,7 @@ def _run_pause(args: argparse.Namespace) -> int:
 def _run_resume(args: argparse.Namespace) -> int:
     with opened(PauseStore, args) as store:
         where = _EVERYWHERE if args.cluster is None else _paused(args.cluster, store) or _find(args)
-        lifted = store.resume(where.cluster, set_by=setter_name())
+        lifted = store.resume(where.cluster, cluster_name=where.name, set_by=login_name())
         left = store.pauses()
     if lifted is None:
         print(f"No pause of {where} was in force. The failure counter is reset.")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.store.history import PlanRecord, RecordedMigration
+from ovirt_placement.store.user_actions import UserAction
 
 #: A step of a plan, or a rule that is not repaired, as the plan's document has it.
 _Part = Mapping[str, Any]
@@ -61,6 +62,18 @@ def migrations_about(
 ) -> tuple[RecordedMigration, ...]:
     """Migrations of which no plan is known have ids alone."""
     return tuple(one for one in migrations if not wanted.name or wanted.name in _ids(one, wanted.subject))
+
+
+def user_actions_about(
+    actions: Iterable[UserAction], plans: Iterable[PlanRecord], name: str
+) -> tuple[UserAction, ...]:
+    """What people did with these plans, or with what is called so; all of it if the name is empty."""
+    known = {plan.id for plan in plans}
+    return tuple(
+        one
+        for one in actions
+        if name in ("", one.subject, one.cluster, one.cluster_name) or one.plan in known
+    )
 
 
 def steps(record: PlanRecord) -> tuple[_Part, ...]:

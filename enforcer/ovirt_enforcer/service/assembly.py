@@ -26,6 +26,7 @@ from ovirt_enforcer.service.leading import Leader, boot_clock, own_name
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.orders import Orders
 from ovirt_enforcer.service.parts import Parts
+from ovirt_enforcer.service.people import PeopleLog
 from ovirt_enforcer.service.planners import PlannersBeside
 from ovirt_enforcer.service.reading import StateReading
 from ovirt_enforcer.service.recording import Recorder
@@ -45,6 +46,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.leases import LeaseStore
 from ovirt_placement.store.memberships import MembershipStore
 from ovirt_placement.store.samples import SampleStore
+from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service import metrics as metrics_page
 from ovirt_service.errors import UserError
 from ovirt_service.progress import Progress
@@ -148,6 +150,7 @@ class Service:
             metrics,
             (executor, recorder, members, self._keeper, self._ha_watch),
             health,
+            PeopleLog(self._stores.actions).look,
         )
         _greet(connection)
 
@@ -216,6 +219,7 @@ class _Stores:
         self.history = HistoryStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.samples = SampleStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
+        self.actions = UserActionStore(url, engine=engine, patience_seconds=patience, epoch=epoch)
         self.leases = LeaseStore(url, engine=engine, patience_seconds=patience)
         self.ha_announcements = HaAnnouncementStore(
             url, engine=engine, patience_seconds=patience, epoch=epoch
@@ -223,7 +227,7 @@ class _Stores:
 
     def close(self) -> None:
         parts = self.intents, self.keys, self.memberships, self.history, self.approvals, self.leases
-        for part in (*parts, self.samples, self.ha_announcements):
+        for part in (*parts, self.samples, self.ha_announcements, self.actions):
             part.close()
 
 

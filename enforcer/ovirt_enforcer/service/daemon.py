@@ -60,8 +60,12 @@ class Daemon:
         metrics: EnforcerMetrics,
         watchers: Sequence[Watcher] = (),
         health: Health | None = None,
+        people: Callable[[], None] = lambda: None,
     ) -> None:
-        """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read."""
+        """`read` gives a snapshot whose reading began after the call. The watchers are shown what is read.
+
+        `people` is called in each cycle, to log what people did.
+        """
         self._read = read
         self._store = store
         self._leader = leader
@@ -71,6 +75,7 @@ class Daemon:
         self._metrics = metrics
         self._watchers = watchers
         self._health = health
+        self._people = people
         self._engine = RetryState("engine and store")
         self._clusters: dict[str, ClusterWork] = {}
         self._epoch = 0
@@ -155,6 +160,7 @@ class Daemon:
 
     def _listen(self) -> None:
         """Look at once at what somebody approved, had applied, paused or resumed."""
+        self._people()
         said, self._said = self._said, self._parts.memory.words()
         if said is not None and said != self._said:
             self.wake_all()

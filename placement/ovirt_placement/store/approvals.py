@@ -8,7 +8,9 @@ import msgspec
 from sqlalchemy import Row
 
 from ovirt_placement.store.access import StoreAccess
-from ovirt_placement.store.schema import approvals, now, waiting_plans
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import approvals, now, plans, waiting_plans
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 
 class ApprovedMove(NamedTuple):
@@ -81,18 +83,32 @@ class ApprovalStore(StoreAccess):
         """Approve of a plan, in place of what was approved of in its cluster; None if it does not wait."""
         with self._transaction() as rows:
             row = rows.execute(rows.select(waiting_plans).where(waiting_plans.c.plan == plan)).one_or_none()
-            if row is None:
-                return None
-            rows.execute(rows.delete(waiting_plans).where(waiting_plans.c.cluster == row.cluster))
+            taken = rows.delete(waiting_plans).where(waiting_plans.c.plan == plan)
+            if row is None or rows.execute(taken).rowcount != 1:
+                return None  # another was quicker, or it waits no more
             values = {"plan": plan, "moves": row.moves, "set_by": set_by, "set_at": now()}
             rows.execute(rows.insert_or_update(approvals, {"cluster": row.cluster, **values}, values))
+            _record(rows, UserActionKind.APPROVE, row.cluster, plan, set_by)
         return WaitingPlan(**_with_moves(row))
 
-    def order(self, cluster: str, plan: str, moves: tuple[ApprovedMove, ...], *, set_by: str) -> None:
-        """Approve of a plan that need not wait, in place of what was approved of in its cluster."""
+    def order(
+        self,
+        cluster: str,
+        plan: str,
+        moves: tuple[ApprovedMove, ...],
+        *,
+        set_by: str,
+        undoes: str | None = None,
+    ) -> None:
+        """Approve of a plan that need not wait, in place of what was approved of in its cluster.
+
+        `undoes` is the plan that it takes back, if any.
+        """
         values = {"plan": plan, "moves": moves, "set_by": set_by, "set_at": now()}
         with self._transaction() as rows:
             rows.execute(rows.insert_or_update(approvals, {"cluster": cluster, **values}, values))
+            kind = UserActionKind.APPLY if undoes is None else UserActionKind.UNDO
+            _record(rows, kind, cluster, plan, set_by, undoes or "")
 
     def approvals(self) -> tuple[Approval, ...]:
         """List what was approved of last in each cluster."""
@@ -101,6 +117,18 @@ class ApprovalStore(StoreAccess):
         with self._transaction() as rows:
             found = rows.execute(rows.select(approvals, *columns, age).order_by(approvals.c.cluster))
             return tuple(Approval(**_with_moves(row)) for row in found)
+
+
+def _record(
+    rows: EngineRows, kind: UserActionKind, cluster: str, plan: str, login: str, subject: str = ""
+) -> None:
+    """Record who let a plan be carried out; the plan has the name of its cluster."""
+    document = rows.execute(rows.select(plans, plans.c.document).where(plans.c.id == plan)).scalar() or {}
+    name = document.get("cluster", {}).get("name", cluster)
+    record(
+        rows,
+        Act(kind=kind, login=login, cluster=cluster, cluster_name=name, plan=plan, subject=subject),
+    )
 
 
 def _with_moves(row: Row[Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ovirt_placement.store.database import StoreAway
 from ovirt_placement.store.fencing import fence
 from ovirt_placement.store.pauses import refuse_if_paused
 from ovirt_placement.store.rows import EngineRows, without_engine
-from ovirt_placement.store.schema import held_steps, intents, now, plans
+from ovirt_placement.store.schema import held_steps, intents, now, plans, user_actions
 
 __all__ = [
     "BLOCKING_SECONDS",
@@ -189,14 +189,14 @@ class Store(StoreAccess):
             return set_back.settle(rows)
 
     def forget(self, *, older_than_seconds: float) -> int:
-        """Delete the intents that ended longer ago, and plans that were last made then; how many intents.
+        """Delete the intents that ended longer ago, and plans and user actions of then; how many intents.
 
         The samples of these hours count them from then on, until the samples are deleted, too.
         """
         with self._transaction() as rows:
             long_ago = rows.execute(select(now())).scalar_one() - older_than_seconds
             samples.keep_counts(rows, long_ago)
-            for table in (plans, held_steps):
+            for table in (plans, held_steps, user_actions):
                 rows.execute(rows.delete(table).where(table.c.updated < long_ago))
             old = rows.delete(intents).where(_in(_ENDED), intents.c.updated < long_ago)
             return rows.execute(old).rowcount

@@ -20,6 +20,7 @@ from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, Stick
 from ovirt_placement.model.key_text import check_text
 from ovirt_placement.store import key_revisions
 from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.key_titles import by_id, changed
 from ovirt_placement.store.placement_rules import set_rules
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import (
@@ -31,6 +32,7 @@ from ovirt_placement.store.schema import (
     placement_keys,
     sticky_copies,
 )
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 #: Names and values.
 _Pairs = tuple[tuple[str, float], ...]
@@ -101,13 +103,20 @@ class KeyStore(StoreAccess):
         with self._transaction() as rows:
             return _set_keys(rows)
 
-    def change(self, decide: Callable[[tuple[PlacementKey, ...]], KeyChange], *, set_by: str) -> KeyChange:
+    def change(
+        self,
+        decide: Callable[[tuple[PlacementKey, ...]], KeyChange],
+        *,
+        set_by: str,
+        title: Callable[[PlacementKey], str] = by_id,
+    ) -> KeyChange:
         """Make the change that is decided on the keys as they stand, and return it.
 
         From the decision until it is written nobody else changes a key: who decides that all hosts of a
         cluster have one is right about that afterwards. What the decision raises is passed on, and nothing is
         changed then. Raises `UserError` for a key whose name nobody could read. A key that is put takes the
-        place of one that stands there. One that says the same already stays, with who set it.
+        place of one that stands there. One that says the same already stays, with who set it. `title` names
+        a key in the record of who did it.
         """
         with self._transaction() as rows:
             key_revisions.revise(rows)
@@ -115,9 +124,11 @@ class KeyStore(StoreAccess):
             change = decide(tuple(placement.values()))
             for key in change.put:
                 check_text(key)
+            fresh, gone = [], []
             for key in change.remove:
                 if placement.pop(place := KeyPlace.of(key), None) is not None:
                     _remove_key(rows, place)
+                    gone.append(key)
             for place, key in {KeyPlace.of(key): key for key in change.put}.items():
                 before = placement.get(place)
                 if before is not None and _same(before, key):
@@ -125,6 +136,9 @@ class KeyStore(StoreAccess):
                 if before is not None:
                     _remove_key(rows, place)
                 rows.execute(rows.insert(placement_keys).values(**_row(place, key, set_by)))
+                fresh.append(key)
+            if details := tuple(changed(fresh, gone, title)):
+                record(rows, Act(kind=UserActionKind.KEYS, login=set_by, details=details))
         return change
 
     def runs(self) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.fencing import hold_back_writers
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import now, pauses, resumptions
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service.errors import UserError
 
 #: The cluster of a pause, or of a resumption, that is of all clusters.
@@ -64,18 +65,23 @@ class PauseStore(StoreAccess):
         with self._transaction() as rows:
             hold_back_writers(rows)
             rows.execute(rows.insert_or_update(pauses, {"cluster": cluster, **values}, values))
+            how_long = "until resumed" if seconds is None else f"for {seconds / 3600:g} h"
+            _record(
+                rows, UserActionKind.PAUSE, cluster, cluster_name, set_by, how_long, *filter(None, [reason])
+            )
 
-    def resume(self, cluster: str, *, set_by: str) -> Pause | None:
+    def resume(self, cluster: str, *, set_by: str, cluster_name: str = "") -> Pause | None:
         """Take back the pause of a cluster, and let its breaker count no failure before this.
 
-        `ALL_CLUSTERS` takes back the pause of all clusters, not those of single ones. Return the pause, if
-        one was in force.
+        `ALL_CLUSTERS` takes back the pause of all clusters, not those of single ones. `cluster_name` is for
+        the record of who did it. Return the pause, if one was in force.
         """
         with self._transaction() as rows:
             lifted = _in_force(rows, pauses.c.cluster == cluster)
             rows.execute(rows.delete(pauses).where(pauses.c.cluster == cluster))
             said = {"set_by": set_by, "set_at": now()}
             rows.execute(rows.insert_or_update(resumptions, {"cluster": cluster, **said}, said))
+            _record(rows, UserActionKind.RESUME, cluster, cluster_name or cluster, set_by)
         return lifted[0] if lifted else None
 
     def pauses(self) -> tuple[Pause, ...]:
@@ -106,6 +112,13 @@ def refuse_if_paused(rows: EngineRows, clusters: Iterable[str]) -> None:
     """
     for pause in _in_force(rows, pauses.c.cluster.in_([ALL_CLUSTERS, *clusters])):
         raise Paused(pause.sentence)
+
+
+def _record(
+    rows: EngineRows, kind: UserActionKind, cluster: str, cluster_name: str, login: str, *details: str
+) -> None:
+    act = Act(kind=kind, login=login, cluster=cluster, cluster_name=cluster_name, details=details)
+    record(rows, act)
 
 
 def _in_force(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Pause, ...]:

@@ -266,6 +266,30 @@ ha_announcements = Table(
     sqlite_with_rowid=False,
 )
 
+#: What people did: `begun` before an engine is asked, then `done` or `failed`; what the store alone holds is
+#: `done` at once. `logged` is the state that the enforcer's log has.
+user_actions = Table(
+    "user_actions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("engine", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("login", String, nullable=False),
+    Column("machine", String, nullable=False),
+    Column("engine_user", String),
+    Column("cluster", String, nullable=False),
+    Column("cluster_name", String, nullable=False),
+    Column("plan", String),
+    Column("subject", Text, nullable=False),
+    Column("details", JSON, nullable=False),
+    Column("state", String, nullable=False),
+    Column("error", Text),
+    Column("created", Float(53), nullable=False),
+    Column("updated", Float(53), nullable=False),
+    Column("logged", String, nullable=False),
+    Index("ix_user_actions_engine_updated", "engine", "updated"),
+)
+
 
 #: What an hour was like in a cluster: the most rules that were violated at once, and of its HA reservation
 #: how many hosts may fail, how many of them it survived at worst, and how many VMs would not have been

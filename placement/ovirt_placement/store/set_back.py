@@ -17,6 +17,7 @@ from ovirt_placement.store.schema import (
     now,
     pauses,
     resumptions,
+    user_actions,
     waiting_plans,
 )
 
@@ -31,6 +32,8 @@ _MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
     (waiting_plans, "since", None),
     (pauses, "set_at", "until"),
     (resumptions, "set_at", None),
+    (user_actions, "updated", "created"),
+    (user_actions, "created", None),
 )
 
 

@@ -18,6 +18,7 @@ from ovirt_placement.store.migrations import (
     version_0009_names_and_causes,
     version_0010_placement_rules,
     version_0011_samples,
+    version_0012_user_actions,
 )
 from ovirt_placement.store.schema import schema_version
 
@@ -34,6 +35,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     version_0009_names_and_causes.migrate,
     version_0010_placement_rules.migrate,
     version_0011_samples.migrate,
+    version_0012_user_actions.migrate,
 )
 
 #: What this release reads and writes. A store with a higher one is left alone.

@@ -28,6 +28,7 @@ from ovirt_placement.store.memberships import (
 )
 from ovirt_placement.store.pauses import PauseStore
 from ovirt_placement.store.schema import metadata
+from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.stored import prepared, put_keys
@@ -51,6 +52,7 @@ class Parts:
         self.pauses = PauseStore(url, engine=engine, patience_seconds=30)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=30)
         self.broken = BrokenRuleStore(url, engine=engine, patience_seconds=30)
+        self.actions = UserActionStore(url, engine=engine, patience_seconds=30)
         self.ha = HaAnnouncementStore(url, engine=engine, patience_seconds=30)
 
     def fill(self) -> None:
@@ -71,6 +73,7 @@ class Parts:
             self.approvals.approve("p1", set_by=self.engine)
         self.broken.look("c", ["g1"], cycle_seconds=60, enough=3)
         self.announce(1)
+        self.actions.begin(Act(kind=UserActionKind.SETUP, login=self.engine))
 
     def announce(self, number: int) -> None:
         self.ha.announce(number=number, cluster="c", kind="ha_alert", facts={"by": self.engine}, settles=True)
@@ -116,6 +119,9 @@ class Parts:
             self.intents.accept(intent.id)
             self.intents.finish(intent.id)
         self.intents.forget(older_than_seconds=-60)
+        self.actions.end(self.actions.begin(Act(kind=UserActionKind.SETUP, login="eve")), "no")
+        with self.actions.unlogged():
+            pass
         put_keys(self.keys, [key(2.0)], set_by="eve")
         self.keys.change(lambda placement: KeyChange(remove=placement), set_by="eve")
         self.keys.begin_runs([Run("v1", 2.0, (), ())])
@@ -149,6 +155,7 @@ class Parts:
             self.approvals.waiting(),
             [(approval.plan, approval.set_by) for approval in self.approvals.approvals()],
             self.broken.cycles(),
+            [(action.kind, action.login, action.state) for action in self.actions.actions(since_seconds=600)],
         ]
 
     def close(self) -> None:
@@ -199,7 +206,7 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert rows_of(url, THEIRS) == rows
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
-    assert left == {"key_revision", "leases", "resumptions", "approvals", "ha_announcements"}
+    assert left == {"user_actions", "key_revision", "leases", "resumptions", "approvals", "ha_announcements"}
 
 
 def test_what_one_has_the_other_does_not_see(parts: tuple[Parts, Parts]) -> None:

@@ -99,7 +99,7 @@ def test_all_that_a_store_holds_comes_back(url: str, tmp_path: Path) -> None:
     keys = KeyStore(url, engine="default", patience_seconds=5)
     before, revision = keys.records(), keys.revision()
     file = tmp_path / "backup"
-    assert backup.write(opened(url), file) == 3  # with the revision
+    assert backup.write(opened(url), file) == 4  # with the revision, and who set the key
     assert file.stat().st_mode & 0o077 == 0
     keys.change(lambda _: KeyChange(remove=(KEY,)), set_by="me")
     with pytest.raises(UserError, match="is not empty"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,10 +15,12 @@ from ovirt_placement import config, inventory
 from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.groups.change import GroupChangeDocument, group_change, text
 from ovirt_placement.answers.groups.check import GroupJudgement, judge
+from ovirt_placement.answers.groups.difference import differences
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.groups.foreseen import foreseen, foreseen_without
 from ovirt_placement.cli.groups.now import with_groups_of_now
 from ovirt_placement.cli.question import PATIENCE_SECONDS, show_json
+from ovirt_placement.cli.recorded import recorded
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Host, Snapshot, Vm
 from ovirt_service.errors import UserError
 from ovirt_service.screen import say
@@ -47,7 +49,8 @@ def add(args: argparse.Namespace) -> int:
             return status
         _refuse("add", args.name, (*judgement.refusals, *judgement.unchecked))
         edit = GroupEdit(description=args.description, **_fields(group, _EDITABLE))
-        group = replace(group, id=add_group(connection, group.cluster, edit))
+        with _recorded(args, "group_add", group, snapshot):
+            group = replace(group, id=add_group(connection, group.cluster, edit))
     _report(args, group_change(snapshot, group, "added", judgement.warnings))
     return 0
 
@@ -59,10 +62,8 @@ def edit(args: argparse.Namespace) -> int:
         before = snapshot.group_by_id[after.id]
         if (status := stops(args, lambda: foreseen(args, after, judgement))) is not None:
             return status
-        if args.unchecked:
-            warnings = _edit_members(connection, args, before, after, judgement)
-        else:
-            warnings = _edit_whole(connection, args, before, after, judgement)
+        edit = _edit_members if args.unchecked else _edit_whole
+        warnings = edit(connection, args, snapshot, after, judgement)
     changed = before != after or args.description is not None
     _report(args, group_change(snapshot, after, "changed" if changed else "unchanged", warnings))
     return 0
@@ -77,7 +78,8 @@ def remove(args: argparse.Namespace) -> int:
         group = find(args.group, "affinity group", snapshot.affinity_groups)
         if (status := stops(args, lambda: foreseen_without(args, group))) is not None:
             return status
-        remove_group(connection, group.cluster, group.id)
+        with _recorded(args, "group_remove", group, snapshot):
+            remove_group(connection, group.cluster, group.id)
     _report(args, group_change(snapshot, group, "removed"))
     return 0
 
@@ -88,43 +90,66 @@ _EDITABLE = ("name", "priority", "vms_rule", "hosts_rule", *_MEMBERS)
 def _edit_whole(
     connection: EngineConnection,
     args: argparse.Namespace,
-    before: AffinityGroup,
+    snapshot: Snapshot,
     after: AffinityGroup,
     judgement: GroupJudgement,
 ) -> Sequence[str]:
     from ovirt_placement.engine.writing.affinity_groups import GroupEdit, edit_group
 
+    before = snapshot.group_by_id[after.id]
     changed = [name for name in _EDITABLE if getattr(before, name) != getattr(after, name)]
     if changed or args.description is not None:
         _refuse("change", before.name, (*judgement.refusals, *judgement.unchecked))
         edit = GroupEdit(description=args.description, **_fields(after, changed))
-        edit_group(connection, before.cluster, before.id, edit)
+        with _recorded(args, "group_edit", after, snapshot):
+            edit_group(connection, before.cluster, before.id, edit)
     return judgement.warnings
 
 
 def _edit_members(
     connection: EngineConnection,
     args: argparse.Namespace,
-    before: AffinityGroup,
+    snapshot: Snapshot,
     after: AffinityGroup,
     judgement: GroupJudgement,
 ) -> Sequence[str]:
     """Change members one by one; what the engine would refuse of the whole group becomes a warning."""
-    from ovirt_placement.engine.writing.affinity_groups import Members, add_member, remove_member
-
+    before = snapshot.group_by_id[after.id]
     others = [
         name for name in _EDITABLE if name not in _MEMBERS and getattr(before, name) != getattr(after, name)
     ]
     if others or args.description is not None:
         raise UserError("--unchecked goes with members only: change the rest in a request of its own")
     _refuse("change", before.name, judgement.refusals)
+    if before != after:
+        with _recorded(args, "group_edit", after, snapshot):
+            _send_members(connection, before, after)
+    return (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *judgement.warnings)
+
+
+def _send_members(connection: EngineConnection, before: AffinityGroup, after: AffinityGroup) -> None:
+    from ovirt_placement.engine.writing.affinity_groups import Members, add_member, remove_member
+
     for members in Members:
         old, new = getattr(before, members), getattr(after, members)
         for member in (member for member in old if member not in new):
             remove_member(connection, before.cluster, before.id, members, member)
         for member in (member for member in new if member not in old):
             add_member(connection, before.cluster, before.id, members, member)
-    return (*(f"the engine does not check this: {text}" for text in judgement.unchecked), *judgement.warnings)
+
+
+def _recorded(
+    args: argparse.Namespace, kind: str, group: AffinityGroup, snapshot: Snapshot
+) -> AbstractContextManager[None]:
+    """Record who asks for a change of a group, and what came of it."""
+    # SQLAlchemy takes long to load: not for `--help`.
+    from ovirt_placement.store.user_actions import UserActionKind
+
+    before = snapshot.group_by_id.get(group.id)
+    details = () if before is None else tuple(differences(before, group, snapshot))
+    cluster = snapshot.cluster_by_id[group.cluster].name
+    name = group.name if before is None else before.name
+    return recorded(args, UserActionKind(kind), name, details, cluster=group.cluster, cluster_name=cluster)
 
 
 class _Judged(NamedTuple):

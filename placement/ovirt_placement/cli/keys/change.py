@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,8 @@ from ovirt_placement.answers.keys.sentences import key_title, mistake_place, mis
 from ovirt_placement.cli.foresight import stops
 from ovirt_placement.cli.keys.foreseen import foreseen
 from ovirt_placement.cli.keys.report import report
-from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named, setter_name
+from ovirt_placement.cli.keys.state import opened_store, read_engine, read_named
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, key_file
 from ovirt_placement.model.key_levels import BILLING_ENTITY, CUSTOMER, NODE, SYSTEM, level_of
 from ovirt_placement.model.key_resources import Place, find_place, find_resource
@@ -134,7 +136,7 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
     ) is not None:
         return status
     with opened_store(args) as store:
-        change = store.change(judged, set_by=setter_name())
+        change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
     report(args, keys_change(engine, change))
     return 0
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from functools import partial
 
 from ovirt_placement.answers.keys.change import keys_change
+from ovirt_placement.answers.keys.sentences import key_title
 from ovirt_placement.cli.keys.report import report
-from ovirt_placement.cli.keys.state import opened_store, read_engine, setter_name
+from ovirt_placement.cli.keys.state import opened_store, read_engine
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.key_resources import LISTED_WITH_DEVICES, gone_keys
 from ovirt_placement.store.keys import KeyChange, KeyPlace
@@ -33,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         if args.dry_run:
             change = decide(one.key for one in store.all_keys())
         else:
-            change = store.change(decide, set_by=setter_name())
+            change = store.change(decide, set_by=login_name(), title=partial(key_title, snapshot=engine))
             store.forget_vms(missing)
     report(args, keys_change(engine, change, missing))
     return 0

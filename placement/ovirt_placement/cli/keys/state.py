@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import pwd
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -25,7 +23,6 @@ from ovirt_placement.model.key_resources import find_resource
 from ovirt_placement.store.database import StoreUnmade
 from ovirt_placement.store.keys import KeyPlace, KeyRecords, KeyStore, SetKey
 from ovirt_service.errors import UserError
-from ovirt_service.legible import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
@@ -116,15 +113,6 @@ def _connected(args: argparse.Namespace) -> EngineConnection:
     from ovirt_placement.engine.connection.client import connect
 
     return connect(config.load(args.config).engine)
-
-
-def setter_name() -> str:
-    """The login of whoever runs this; with sudo, of whoever called it."""
-    user = os.environ.get("SUDO_USER") if os.geteuid() == 0 else None
-    try:
-        return unbroken(user) if user else pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
 
 
 def opened_store(args: argparse.Namespace, *, create: bool = True) -> AbstractContextManager[KeyStore]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from ovirt_placement.answers.setup.answer import SetupOutcome
 from ovirt_placement.answers.setup.plan import SetupPlan
+from ovirt_placement.cli.recorded import recorded
 from ovirt_placement.cli.setup.tasks import SetupTask
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.writing import policies
 from ovirt_placement.engine.writing.policies import PolicyRequest
+from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 
 _NOTHING = SetupPlan((), ())
@@ -28,8 +30,10 @@ def carry_out(connection: EngineConnection, task: SetupTask, args: argparse.Name
             raise
         return SetupOutcome(task.policy, _NOTHING, str(error))
     if plan.requests and not args.dry_run:
-        _send(connection, plan.requests)
-        _check(task)
+        kind = UserActionKind.SETUP_UNDO if args.undo else UserActionKind.SETUP
+        with recorded(args, kind, task.policy, tuple(request.what for request in plan.requests)):
+            _send(connection, plan.requests)
+            _check(task)
     return SetupOutcome(task.policy, plan)
 
 

@@ -1,0 +1,185 @@
+"""Remembers what people did: who, on which machine, when, and what came of it.
+
+What is an act upon the store alone is recorded in the transaction that it is. What an engine is asked for is
+recorded as begun before the first request, so that whatever ends the command leaves a record that is true.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Row
+
+from ovirt_placement.store.access import StoreAccess
+from ovirt_placement.store.rows import EngineRows
+from ovirt_placement.store.schema import now, user_actions
+
+#: Of many details so many are shown in a sentence; the record has all of them.
+_SHOWN: Final = 5
+#: A record has at most so many details.
+_MOST_DETAILS: Final = 1000
+
+
+class UserActionKind(StrEnum):
+    """What people do."""
+
+    APPROVE = "approve"
+    APPLY = "apply"
+    UNDO = "undo"  # a plan is applied that takes another one back
+    PAUSE = "pause"
+    RESUME = "resume"
+    KEYS = "keys"
+    SETUP = "setup"
+    SETUP_UNDO = "setup_undo"
+    GROUP_ADD = "group_add"
+    GROUP_EDIT = "group_edit"
+    GROUP_REMOVE = "group_remove"
+
+
+class UserActionState(StrEnum):
+    BEGUN = "begun"  # an engine is being asked, or nobody lived to record the end
+    DONE = "done"
+    FAILED = "failed"
+
+
+_WHAT: Final = {
+    UserActionKind.APPROVE: "approved plan {plan}",
+    UserActionKind.APPLY: "applied plan {plan}",
+    UserActionKind.UNDO: "applied plan {plan}, which undoes plan {subject},",
+    UserActionKind.PAUSE: "paused migrations",
+    UserActionKind.RESUME: "resumed migrations",
+    UserActionKind.KEYS: "changed placement keys",
+    UserActionKind.SETUP: "set up scheduling policy {subject}",
+    UserActionKind.SETUP_UNDO: "undid the setup of scheduling policy {subject}",
+    UserActionKind.GROUP_ADD: "added affinity group {subject}",
+    UserActionKind.GROUP_EDIT: "changed affinity group {subject}",
+    UserActionKind.GROUP_REMOVE: "removed affinity group {subject}",
+}
+_OF_ALL_CLUSTERS: Final = (UserActionKind.PAUSE, UserActionKind.RESUME)
+
+
+class Act(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that somebody does."""
+
+    kind: UserActionKind
+    #: Of whoever does it.
+    login: str
+    #: The user that the engine is asked as, where it is.
+    engine_user: str | None = None
+    #: The id and the name of the cluster that it is about; empty for all of them, or none.
+    cluster: str = ""
+    cluster_name: str = ""
+    #: The id of the plan that it is about.
+    plan: str | None = None
+    #: The name of what else it is about: a scheduling policy, an affinity group, the plan that is undone.
+    subject: str = ""
+    #: What was changed, or why, each in words.
+    details: tuple[str, ...] = ()
+
+
+class UserAction(Act, frozen=True, kw_only=True):
+    """What somebody did. Moments are seconds since the epoch, by the database's clock."""
+
+    id: int
+    #: Where the command ran.
+    machine: str
+    state: UserActionState
+    #: Why it failed.
+    error: str | None
+    created: float
+    #: When its state was last changed.
+    updated: float
+
+    @property
+    def sentence(self) -> str:
+        """Who did what, where, and what came of it."""
+        what = _WHAT[self.kind].format(plan=self.plan, subject=self.subject)
+        if self.cluster:
+            what += f" in cluster {self.cluster_name}"
+        elif self.kind in _OF_ALL_CLUSTERS:
+            what += " in all clusters"
+        details = list(self.details[:_SHOWN])
+        if more := len(self.details) - len(details):
+            details.append(f"and {more} more")
+        detailed = f": {'; '.join(details)}" if details else ""
+        as_user = f" (as {self.engine_user})" if self.engine_user else ""
+        return f"{self.login} on {self.machine}{as_user} {what}{detailed}{self._ending}"
+
+    @property
+    def _ending(self) -> str:
+        if self.state is UserActionState.DONE:
+            return ""
+        if self.state is UserActionState.BEGUN:
+            return " (begun; its end is not recorded)"
+        return f" (failed: {self.error})"
+
+
+class UserActionStore(StoreAccess):
+    """What people did with one engine, in a database."""
+
+    def begin(self, act: Act) -> int:
+        """Record what an engine is about to be asked for; return its number."""
+        with self._transaction() as rows:
+            return record(rows, act, UserActionState.BEGUN)
+
+    def end(self, number: int, error: str | None = None) -> None:
+        """Record what came of it."""
+        state = UserActionState.DONE if error is None else UserActionState.FAILED
+        with self._transaction() as rows:
+            change = rows.update(user_actions).where(user_actions.c.id == number)
+            rows.execute(change.values(state=state.value, error=error, updated=now()))
+
+    def actions(self, *, since_seconds: float) -> tuple[UserAction, ...]:
+        """List what people did lately, the oldest first."""
+        with self._transaction() as rows:
+            query = rows.select(user_actions).where(user_actions.c.updated > now() - since_seconds)
+            return tuple(map(_action, rows.execute(query.order_by(user_actions.c.id))))
+
+    @contextmanager
+    def unlogged(self) -> Iterator[tuple[UserAction, ...]]:
+        """Give what no log has in its present state; it counts as logged once the block has ended.
+
+        It is the leader's: raises `LeaseLost` if it leads no more. A process that dies within the block
+        leaves it to be logged again.
+        """
+        with self._transaction() as rows:
+            query = rows.select(user_actions).where(user_actions.c.logged != user_actions.c.state)
+            found = tuple(map(_action, rows.execute(query.order_by(user_actions.c.id))))
+        yield found
+        if not found:
+            return
+        with self._leading() as rows:
+            for one in found:
+                change = rows.update(user_actions).where(user_actions.c.id == one.id)
+                rows.execute(change.values(logged=one.state.value))
+
+
+def record(rows: EngineRows, act: Act, state: UserActionState = UserActionState.DONE) -> int:
+    """Record an act within the transaction that it is, or before it; return its number."""
+    values = {
+        **msgspec.structs.asdict(act),
+        "kind": act.kind.value,
+        "details": list(act.details[:_MOST_DETAILS]),
+        "machine": socket.gethostname(),
+        "state": state.value,
+        "created": now(),
+        "updated": now(),
+        "logged": "",
+    }
+    (number,) = tuple(rows.execute(rows.insert(user_actions).values(values)).inserted_primary_key or ())
+    return int(number)
+
+
+def _action(row: Row[Any]) -> UserAction:
+    fields = {name: value for name, value in row._asdict().items() if name != "logged"}
+    known = {
+        "kind": UserActionKind(row.kind),
+        "state": UserActionState(row.state),
+        "details": tuple(row.details),
+    }
+    return UserAction(**{**fields, **known})
