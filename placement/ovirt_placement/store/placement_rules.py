@@ -15,6 +15,7 @@ from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.key_revisions import revise
 from ovirt_placement.store.rows import EngineRows
 from ovirt_placement.store.schema import now, placement_rules
+from ovirt_placement.store.user_actions import Act, UserActionKind, record
 
 
 class SetRule(msgspec.Struct, frozen=True):
@@ -53,9 +54,11 @@ class RuleStore(StoreAccess):
             revise(rows)
             standing = {found.rule.name: found.rule for found in set_rules(rows)}
             change = decide(tuple(standing.values()))
+            details = []
             for name in change.remove:
                 if standing.pop(name, None) is not None:
                     _remove(rows, name)
+                    details.append(f"removed {name}")
             for rule in change.put:
                 if standing.get(rule.name) == rule:
                     continue
@@ -64,6 +67,9 @@ class RuleStore(StoreAccess):
                 standing[rule.name] = rule
                 said = {"document": msgspec.to_builtins(rule), "changed_by": changed_by, "changed_at": now()}
                 rows.execute(rows.insert(placement_rules).values(name=rule.name, **said))
+                details.append(f"set {rule.name}")
+            if details:
+                record(rows, Act(kind=UserActionKind.RULES, login=changed_by, details=tuple(details)))
         return change
 
 

@@ -1,4 +1,4 @@
-"""The store's tables and its clock: the database's own, so that machines need not agree on the time.
+"""The store's tables.
 
 Every row belongs to an engine, by its configured name. Whoever changes a table here writes a migration that
 makes the same of it. SQLite keeps tables by their key, without a rowid: an engine's rows are read in one go.
@@ -6,11 +6,9 @@ makes the same of it. SQLite keeps tables by their key, without a rowid: an engi
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
+
+from ovirt_placement.store.clock import now as now
 
 metadata = MetaData()
 
@@ -312,20 +310,3 @@ samples = Table(
     Column("ha_not_restarted", Integer),
     sqlite_with_rowid=False,
 )
-
-
-class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
-    """Seconds since the epoch, by the database's clock."""
-
-    type = Float(53)
-    inherit_cache = True
-
-
-@compiles(now, "sqlite")
-def _now_of_sqlite(element: now, compiler: Any, **options: Any) -> str:
-    return "((julianday('now') - 2440587.5) * 86400.0)"
-
-
-@compiles(now, "postgresql")
-def _now_of_postgresql(element: now, compiler: Any, **options: Any) -> str:
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS double precision)"

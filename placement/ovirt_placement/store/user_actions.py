@@ -34,6 +34,7 @@ class UserActionKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     KEYS = "keys"
+    RULES = "rules"
     SETUP = "setup"
     SETUP_UNDO = "setup_undo"
     GROUP_ADD = "group_add"
@@ -54,6 +55,7 @@ _WHAT: Final = {
     UserActionKind.PAUSE: "paused migrations",
     UserActionKind.RESUME: "resumed migrations",
     UserActionKind.KEYS: "changed placement keys",
+    UserActionKind.RULES: "changed placement rules",
     UserActionKind.SETUP: "set up scheduling policy {subject}",
     UserActionKind.SETUP_UNDO: "undid the setup of scheduling policy {subject}",
     UserActionKind.GROUP_ADD: "added affinity group {subject}",
