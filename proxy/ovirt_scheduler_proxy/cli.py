@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.listen:
         server = msgspec.structs.replace(chosen.server, listen=options.listen)
         chosen = msgspec.structs.replace(chosen, server=server)
-    service.run(chosen)
+    service.run(chosen, settings.record_file(chosen.decisions, options.config))
     return 0
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import ssl
+from pathlib import Path
 
 from ovirt_service.systemd import Notifier
 
@@ -26,13 +28,18 @@ from .worker import kernel
 
 log = logging.getLogger(__name__)
 
+#: Reports to plugins that the reasons for which they drop hosts are recorded, if their answer has them.
+REASONS_ARE_RECORDED = {"OVIRT_SCHEDULER_PROXY_RECORDS": "reasons"}
 
-def run(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises `UserError` when that cannot begin."""
+
+def run(settings: Settings, record: Path | None) -> None:
+    """Serve until SIGTERM or SIGINT; decisions go into `record`. Raises `UserError` if that cannot begin."""
     kernel.adopt_orphans()
     log_handler = logs.set_up(settings.log)
     context = tls_context(settings.server)
-    decisions = DecisionLog(settings.decisions) if settings.decisions.file else None
+    decisions = None if record is None else DecisionLog(record, settings.decisions)
+    if decisions is not None:
+        os.environ.update(REASONS_ARE_RECORDED)
     try:
         asyncio.run(_serve(settings, context, decisions))
     finally:

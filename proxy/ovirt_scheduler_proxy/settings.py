@@ -104,11 +104,15 @@ class Log(_Section, frozen=True):
 
 
 class Decisions(_Section, frozen=True):
-    #: Where each decision is recorded as one line of JSON; empty: nowhere.
+    #: Whether each decision is recorded, as one line of JSON.
+    record: bool = True
+    #: The file; empty: one in the log directory of the service (`record_file`).
     file: str = ""
-    #: The file makes way for a new one at this size, in MiB.
+    #: Old files are deleted once all that they hold is older than this.
+    days: float = 8.0
+    #: The file makes way for a new one at this size, in MiB, and after a day.
     file_mib: int = 50
-    #: This many old files are kept.
+    #: At most this many old files are kept.
     files: int = 10
 
 
@@ -133,11 +137,34 @@ def load(path: Path | None) -> Settings:
 
     Raises `UserError` for a file that cannot be read or says what it may not.
     """
-    named = path or (Path(os.environ[FILE_VARIABLE]) if os.environ.get(FILE_VARIABLE) else None)
+    named = _named(path)
     if named is None and not DEFAULT_FILE.exists():
         return Settings()
     file = named or DEFAULT_FILE
     return decode(toml_file.read(file), file)
+
+
+def record_file(settings: Decisions, path: Path | None) -> Path | None:
+    """Where decisions are recorded; None if nowhere. `path` is as that of `load`.
+
+    Without a file that is named, it stands in the directory that systemd makes for the service's log; run by
+    hand, there is none. Of several proxies of a machine, each has a configuration of its own, whose name its
+    record has.
+    """
+    if not settings.record:
+        return None
+    if settings.file:
+        return Path(settings.file)
+    directory = os.environ.get("LOGS_DIRECTORY", "").partition(":")[0]
+    name = (_named(path) or DEFAULT_FILE).stem
+    own = "" if name == DEFAULT_FILE.stem else f"-{name}"
+    return Path(directory) / f"decisions{own}.jsonl" if directory else None
+
+
+def _named(path: Path | None) -> Path | None:
+    """The file of the command line, or else of the environment."""
+    named = os.environ.get(FILE_VARIABLE)
+    return path or (Path(named) if named else None)
 
 
 def decode(document: dict[str, Any], file: Path) -> Settings:
@@ -188,6 +215,7 @@ def _check_ranges(settings: Settings, file: Path) -> None:
         "server.idle_seconds": settings.server.idle_seconds,
         "server.request_seconds": settings.server.request_seconds,
         "calls.deadline_seconds": settings.calls.deadline_seconds,
+        "decisions.days": settings.decisions.days,
         "workers.load_seconds": settings.workers.load_seconds,
     }
     for name, value in at_least_one.items():

@@ -107,11 +107,11 @@ def test_the_last_decision_is_told_with_time_units_and_weights(asking: Asking) -
     heading, title, _, *rows = asking.last("web").splitlines()
     assert "runFilters" in heading
     assert "2 of 3 hosts passed" in heading
-    assert title.split() == ["host", "verdict", "by"]
+    assert title.split() == ["host", "verdict", "why", "by"]
     assert [row.split() for row in rows[:3]] == [
-        ["north", "left"],
-        ["south", "left"],
-        ["east", "dropped", "Keep"],
+        ["north", "passed"],
+        ["south", "passed"],
+        ["east", "dropped", "no", "reason", "is", "recorded", "Keep"],
     ]
     assert "runCostFunctions" in rows[4]
     assert [row.split() for row in rows[5:9] if "-" not in row] == [
@@ -120,7 +120,8 @@ def test_the_last_decision_is_told_with_time_units_and_weights(asking: Asking) -
         ["south", "1"],
     ]
     filtered, weighed = asking.data("web", "east")
-    assert filtered["hosts"] == [{"host": "h3", "dropped_by": ["Keep"], "weights": {}}]
+    (east,) = filtered["hosts"]
+    assert (east["host"], east["dropped_by"], east["weights"]) == ("h3", ["Keep"], {})
     assert weighed["hosts"] == []
 
 
@@ -174,19 +175,26 @@ def test_the_proxys_configuration_says_where_its_record_is(
         monkeypatch.delenv(name)
     complaint = asking.text("web", status=2)
     assert complaint.count("\n") == 1
-    assert f"set file in section [decisions] of {tmp_path}/ovirt-scheduler-proxy.toml" in complaint
+    assert f"there is neither {tmp_path}/ovirt-scheduler-proxy.toml nor /var/log/" in complaint
     asking.filters(["Keep"], "v1")
     asking.recorded(1)
     (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[decisions]\nfile = "{asking.record}"\n')
     assert "3 of 3 hosts passed" in asking.text("web")
 
 
+def test_a_proxy_that_is_not_to_record_is_said_to_be_so(
+    asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
+    (tmp_path / "ovirt-scheduler-proxy.toml").write_text("[decisions]\nrecord = false\n")
+    assert "record = false in section [decisions]" in asking.text("web", status=2)
+
+
 def test_a_record_that_cannot_be_read_is_said_in_one_line(asking: Asking, tmp_path: Path) -> None:
     missing = tmp_path / "none.jsonl"
     complaint = asking.text("web", "--decisions", str(missing), status=2)
-    assert complaint == (
-        f"ovirt-placement: {missing}: cannot read the record of decisions: No such file or directory\n"
-    )
+    assert complaint.startswith(f"ovirt-placement: {missing}: there is no such file: the proxy has recorded")
+    assert complaint.count("\n") == 1
 
 
 def test_the_age_of_the_state_stands_with_each_decision_of_ours(

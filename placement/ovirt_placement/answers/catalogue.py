@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from ovirt_placement.answers.conflicts import ConflictsDocument
+from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument
+from ovirt_placement.answers.decisions.refused import RefusedPlacementsDocument
 from ovirt_placement.answers.doctor.answer import DoctorDocument
 from ovirt_placement.answers.groups.change import GroupChangeDocument
 from ovirt_placement.answers.groups.listing import GroupsListDocument
@@ -37,6 +39,8 @@ DOCUMENTS = (
     StatusDocument,
     WhyDocument,
     LastDecisionsDocument,
+    DecisionsAtDocument,
+    RefusedPlacementsDocument,
     WhereDocument,
     ViolationsDocument,
     ConflictsDocument,

@@ -8,7 +8,7 @@ from ovirt_placement.answers.finding import find
 from ovirt_placement.answers.keys import scores
 from ovirt_placement.answers.sentences import listed, unit_names
 from ovirt_placement.answers.why import JudgedHost, WhyDocument, why
-from ovirt_placement.cli import last_decisions
+from ovirt_placement.cli import past_decisions
 from ovirt_placement.cli.arguments import add_command
 from ovirt_placement.cli.keys import columns
 from ovirt_placement.cli.question import add_question, read_state, show, show_answer, too_many
@@ -22,8 +22,10 @@ column tells whose verdict it is; the engine's own filters are taken to stand in
 enables the units of placement keys, also what keys say: their nearness, the scores and the round.
 Of many hosts those that are refused stand in the table, and the others below; --all lists each.
 
-With --last, what the scheduler proxy answered last about the VM, when, and which unit dropped which host: of
-all its plugins, as it recorded it ([decisions] file in the proxy's configuration).
+Of the past, from the scheduler proxy's record of decisions and the engine's events: with --last, what the
+proxy answered last about the VM; with --at, next to a moment; with --refused, each start or migration of the
+last week that was refused, of the VM or of all. Each with the reason for each host, and, where all were
+refused, what would have let the VM start.
 """
 
 EXAMPLES = """\
@@ -31,6 +33,8 @@ EXAMPLES = """\
   ovirt-placement why web1 north --json     # one host, for a program
   ovirt-placement why web1 --fail-if-refused   # for a script
   ovirt-placement why web1 --last           # what the engine learned
+  ovirt-placement why web1 --at 02:13       # why it did not start last night
+  ovirt-placement why --refused --since 1d  # all that was refused since yesterday
 """
 
 
@@ -38,24 +42,30 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = add_command(
         subparsers, "why", "which hosts may take a VM, and why not the others", DESCRIPTION, run, EXAMPLES
     )
-    parser.add_argument("vm", metavar="VM", help="its name or id")
+    parser.add_argument("vm", metavar="VM", nargs="?", help="its name or id; with --refused, else all")
     parser.add_argument("host", metavar="HOST", nargs="?", help="only this host, by name or id")
     add_question(parser)
     parser.add_argument(
         "--fail-if-refused", action="store_true", help="exit with status 1 if no host may take the VM"
     )
     columns.add_placement_keys(parser)
-    last_decisions.add_last(parser)
+    past_decisions.add_past(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    past = past_decisions.asked(args)
+    if args.vm is None and not args.refused:
+        raise UserError("which VM? why VM, or why --refused for all that were refused")
     snapshot = read_state(args, measured=_measured(args))
+    if args.refused:
+        one = None if args.vm is None else find(args.vm, "VM", snapshot.vms)
+        return past_decisions.run_refused(args, snapshot, one)
     vm = find(args.vm, "VM", snapshot.vms)
     hosts = snapshot.hosts_of_cluster.get(vm.cluster, ())
     if args.host is not None:
         hosts = (find(args.host, "host of its cluster", hosts),)
-    if args.last:
-        return last_decisions.run(args, snapshot, vm, hosts[0] if args.host is not None else None)
+    if past:
+        return past_decisions.run(args, snapshot, vm, hosts[0] if args.host is not None else None)
     if not hosts:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
     answer = why(snapshot, vm, hosts, columns.asked(args))

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Generic, ParamSpec, TypeVar
 
-#: Our proxy says here that it takes the value that a method returns.
+#: Our proxy says here that it takes the value that a method returns, and that it records why hosts drop.
 _TAKES = "OVIRT_SCHEDULER_PROXY_TAKES"
+_RECORDS = "OVIRT_SCHEDULER_PROXY_RECORDS"
 
 Item = TypeVar("Item")
 Parameters = ParamSpec("Parameters")
@@ -16,11 +17,15 @@ Answer = TypeVar("Answer")
 
 
 class Aged(list[Item], Generic[Item]):
-    """A list for the proxy, which records with the decision how old the state was that it was decided on."""
+    """A list for the proxy, which records with the decision how old the state was that it was decided on.
 
-    def __init__(self, items: Iterable[Item], state_age_seconds: float) -> None:
+    And why hosts were dropped, as JSON, if it records that.
+    """
+
+    def __init__(self, items: Iterable[Item], state_age_seconds: float, reasons: bytes = b"") -> None:
         super().__init__(items)
         self.state_age_seconds = state_age_seconds
+        self.reasons = reasons
 
 
 class AgedMove(tuple[str, list[str]]):
@@ -37,6 +42,11 @@ class AgedMove(tuple[str, list[str]]):
 def stays() -> bool:
     """Whether this process answers more than one call, as a worker of ours does."""
     return os.environ.get(_TAKES) == "returned"
+
+
+def records() -> bool:
+    """Whether whoever asks records why hosts were dropped."""
+    return os.environ.get(_RECORDS) == "reasons"
 
 
 def answers(decide: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:

@@ -17,10 +17,11 @@ from ovirt_placement.rules.rule import Rule
 from ovirt_placement.rules.sentences import sentence
 from ovirt_placement.rules.verdict import BalanceRequest, Request, Verdict
 from ovirt_placement.units import telling
-from ovirt_placement.units.answering import Aged, AgedMove, stays
+from ovirt_placement.units.answering import Aged, AgedMove, records, stays
 from ovirt_placement.units.bursts import doubtful_peers
 from ovirt_placement.units.overload import Overload
 from ovirt_placement.units.readiness import Readiness
+from ovirt_placement.units.recorded_reasons import recorded
 
 #: The cluster's scheduling properties, as the engine hands them to every unit; None for none at all.
 Properties = Mapping[str, str] | None
@@ -74,7 +75,7 @@ def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Propert
     telling.tell_age(unit, decision)
     accepted = [verdict.host for verdict in verdicts if verdict.accepted]
     decision.expect_accepted(unit, decision.confirmed.vm_by_id[vm], accepted)
-    return Aged(accepted, decision.age_seconds)
+    return Aged(accepted, decision.age_seconds, _reasons(rule, decision, request, verdicts))
 
 
 def ranked_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[tuple[str, int]]:
@@ -109,6 +110,20 @@ def _verdicts(rule: Rule, decision: Decision, request: Request) -> tuple[Verdict
     if unconfirmed and not rule.fixed:
         request = replace(request, unconfirmed=unconfirmed)
     return rule.filter(decision.confirmed, request)
+
+
+def _reasons(rule: Rule, decision: Decision, request: Request, verdicts: Sequence[Verdict]) -> bytes:
+    """Why hosts are refused, for the proxy's record; a rule that leaves reasons out is asked for them."""
+    refused = [verdict for verdict in verdicts if not verdict.accepted]
+    if not refused or not records():
+        return b""
+    if not request.explained and not all(verdict.reasons for verdict in refused):
+        refused = [
+            verdict
+            for verdict in _verdicts(rule, decision, replace(request, explained=True))
+            if not verdict.accepted
+        ]
+    return recorded(refused, decision.confirmed)
 
 
 def _correct(rule: Rule, decision: Decision, request: Request) -> None:

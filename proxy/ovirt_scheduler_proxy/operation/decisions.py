@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ..contract.answer import Answer
 from ..settings import Decisions
-from .logs import open_rotated
+from .logs import BatchedHandler
+from .record_file import RecordFile
 
 
 class DecisionLog:
-    """A rotated JSON-lines file.  Raises `UserError` when it cannot be opened."""
+    """A rotated JSON-lines file; one that cannot be written costs no decision."""
 
-    def __init__(self, settings: Decisions) -> None:
-        self._handler = open_rotated(settings.file, settings.file_mib, settings.files)
+    def __init__(self, file: Path, settings: Decisions) -> None:
+        self._file = RecordFile(file, settings.file_mib << 20, settings.files, settings.days)
+        self._file.open()
+        self._handler = BatchedHandler(self._file.write)
         self._handler.setFormatter(logging.Formatter("%(message)s"))
 
     def record(self, request_id: str, answer: Answer, seconds: float, fallen: dict[str, list[str]]) -> None:
@@ -30,6 +35,7 @@ class DecisionLog:
                 "properties": question.properties,
                 "hosts": question.hosts,
                 "fallen": fallen,
+                "reasons": _reasons(answer),
                 "weights": answer.weights(),
                 "balance": answer.balance,
                 "failures": {
@@ -55,3 +61,17 @@ class DecisionLog:
 
     def close(self) -> None:
         self._handler.close()
+        self._file.close()
+
+
+def _reasons(answer: Answer) -> dict[str, Any]:
+    """By unit, why it dropped hosts, in its own words; what is no JSON is left out."""
+    found: dict[str, Any] = {}
+    for asked in answer.asked:
+        if asked.outcome.reasons:
+            try:
+                # Decoded, so that whatever a plugin wrote is one line of the record.
+                found[asked.unit] = msgspec.json.decode(asked.outcome.reasons)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                continue
+    return found

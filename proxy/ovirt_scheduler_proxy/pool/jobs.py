@@ -44,6 +44,8 @@ class _Head(msgspec.Struct):
     seconds: float
     state_age_seconds: float | None
     retire: bool
+    #: Of the body, so many bytes at its end are reasons.
+    reasons_size: int = 0
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
@@ -185,7 +187,18 @@ class _RunningJob:
             return
         self._release(worker, discard=False, retire=told.retire)
         failure = Failure(cause, told.sentence) if cause is not None else None
-        self._end(Outcome(body, failure, told.seconds, told.printed, told.errors, told.state_age_seconds))
+        at = len(body) - told.reasons_size
+        self._end(
+            Outcome(
+                body[:at],
+                failure,
+                told.seconds,
+                told.printed,
+                told.errors,
+                told.state_age_seconds,
+                body[at:],
+            )
+        )
 
     def _gone(self, worker: Worker) -> None:
         """The worker has ended. Unless that was the unit's own doing, try another."""

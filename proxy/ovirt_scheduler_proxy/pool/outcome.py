@@ -47,6 +47,8 @@ class Outcome(msgspec.Struct, frozen=True):
     errors: str = ""
     #: Age of the state that the unit decided on, where its answer says so.
     state_age_seconds: float | None = None
+    #: Why a filter dropped hosts, as JSON, where its answer says so.
+    reasons: bytes = b""
 
 
 def failed(cause: Cause, sentence: str, seconds: float = 0.0, errors: str = "") -> Outcome:

@@ -17,6 +17,9 @@ WORST_WEIGHT = 2**31 - 1
 #: A century, in seconds: a greater age says nothing, and must fit into a number.
 _LONGEST_AGE = 3.2e9
 
+#: Bytes of reasons: twenty times what 500 hosts with a reason of their own take.
+_MOST_REASONS = 1 << 20
+
 _COLLECTIONS = (list, tuple, set, frozenset)
 
 #: How the engine writes the id of a VM. It also reads shorter ones, which name no VM, and ends its load
@@ -83,6 +86,17 @@ def state_age(answer: Any) -> float | None:
     """How old the state was that a unit decided on, in seconds; None where its answer does not say so."""
     age: Any = getattr(answer, "state_age_seconds", None)
     return float(age) if type(age) in (int, float) and 0 <= age <= _LONGEST_AGE else None
+
+
+def reasons(answer: Any) -> bytes:
+    """Why a filter dropped hosts, as JSON; empty where its answer does not say so, or says too much."""
+    said: Any = getattr(answer, "reasons", None)
+    if isinstance(said, dict):
+        try:
+            said = json.dumps(said).encode()
+        except (TypeError, ValueError, RecursionError):
+            return b""
+    return said if isinstance(said, bytes) and len(said) <= _MOST_REASONS else b""
 
 
 def is_vm_id(vm: Any) -> bool:

@@ -55,23 +55,27 @@ class Reply:
     seconds: float = 0.0
     #: Age of the state that the unit decided on, where its answer says so.
     state_age_seconds: float | None = None
+    #: Why hosts were dropped, as JSON, where the answer says so; it follows the body.
+    reasons: bytes = field(default=b"", repr=False)
     #: The worker should not serve again: memory, prints or child processes were left behind.
     retire: bool = False
     body: bytes = field(default=b"", repr=False)
 
     def fail(self, cause: str, sentence: str) -> None:
-        self.cause, self.sentence, self.body = cause, sentence, b""
+        self.cause, self.sentence, self.body, self.reasons = cause, sentence, b"", b""
 
     def packed(self, mark: int) -> bytes:
         """A frame. Its head is the time and the age, in microseconds, if there is nothing else to report."""
-        if self.cause is None and not (self.printed or self.errors or self.retire):
+        if self.cause is None and not (self.printed or self.errors or self.retire or self.reasons):
             times = b"%d" % (self.seconds * 1e6)
             if self.state_age_seconds is not None:
                 times += b" %d" % (self.state_age_seconds * 1e6)
             return frames.pack(times, self.body, mark)
-        head = {name: value for name, value in vars(self).items() if name != "body"}
+        head = {name: value for name, value in vars(self).items() if name not in ("body", "reasons")}
+        head["reasons_size"] = len(self.reasons)
         # Halves of characters, which Python's text may hold and JSON may not, become question marks.
-        return frames.pack(json.dumps(head, ensure_ascii=False).encode("utf-8", "replace"), self.body, mark)
+        text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
+        return frames.pack(text, self.body + self.reasons, mark)
 
 
 class Worker:
@@ -168,6 +172,7 @@ class Worker:
             if reply.cause is None:
                 reply.body = _CHECKS[kind](result, hosts)
                 reply.state_age_seconds = answers.state_age(result)
+                reply.reasons = answers.reasons(result) if kind == "filter" else b""
         except answers.InvalidAnswer as invalid:
             reply.fail("invalid", str(invalid))
         except BaseException as error:  # whatever the unit makes of its own types

@@ -37,6 +37,15 @@ VM_STARTED = frozenset(
         EventCode.VDS_INITIATED_RUN_VM,
     }
 )
+#: A VM that did not start, or could not be restarted.
+START_FAILED = frozenset(
+    {
+        EventCode.USER_FAILED_RUN_VM,
+        EventCode.USER_INITIATED_RUN_VM_FAILED,
+        EventCode.VDS_INITIATED_RUN_VM_FAILED,
+        EventCode.RUN_VM_FAILED,
+    }
+)
 MIGRATION_CODES = (
     STARTED
     | DONE
@@ -107,13 +116,25 @@ def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
 
     As `find_migration_events`, where the engine's search finds nothing.
     """
-    search = " or ".join(f"type={code}" for code in sorted(VM_STARTED))
-    found = _starts(_read(connection, search=search, max=_NEWEST))
-    return found or _starts(_read(connection, max=_NEWEST))
+    return _find_of(connection, VM_STARTED)
 
 
-def _starts(events: Iterable[EngineEvent]) -> tuple[EngineEvent, ...]:
-    found = (event for event in events if event.code in VM_STARTED)
+def find_refusals(connection: EngineConnection) -> tuple[EngineEvent, ...]:
+    """Find the latest thousand events of VMs that did not start, or whose migration did not begin.
+
+    As `find_migration_events`, where the engine's search finds nothing.
+    """
+    return _find_of(connection, START_FAILED | REFUSED)
+
+
+def _find_of(connection: EngineConnection, codes: Container[int]) -> tuple[EngineEvent, ...]:
+    search = " or ".join(f"type={code}" for code in sorted(EventCode) if code in codes)
+    found = _of(codes, _read(connection, search=search, max=_NEWEST))
+    return found or _of(codes, _read(connection, max=_NEWEST))
+
+
+def _of(codes: Container[int], events: Iterable[EngineEvent]) -> tuple[EngineEvent, ...]:
+    found = (event for event in events if event.code in codes)
     return tuple(sorted(found, key=lambda event: event.id))
 
 

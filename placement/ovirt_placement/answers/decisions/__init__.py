@@ -1,0 +1,1 @@
+"""What the scheduler proxy answered, from its record, and what the engine's events say of it."""

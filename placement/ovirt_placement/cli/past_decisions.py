@@ -1,0 +1,192 @@
+"""`ovirt-placement why` about the past: `--last`, `--at` and `--refused` read the proxy's record."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ovirt_placement import config
+from ovirt_placement.answers.decisions import moments
+from ovirt_placement.answers.decisions.past import PastDecision, headers, lines, rows
+from ovirt_placement.answers.decisions.record import NoRecord, record_of
+from ovirt_placement.answers.last_decisions import last_decisions
+from ovirt_placement.cli.arguments import positive
+from ovirt_placement.cli.question import show, show_answer
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.answers.decisions.at_time import Attempt, DecisionsAtDocument
+    from ovirt_placement.engine.reading.events import EngineEvent
+
+_WEEK = "7d"
+_UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def add_past(parser: argparse.ArgumentParser) -> None:
+    """Add the options that are about the past; one of them at most."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--last",
+        nargs="?",
+        const=1,
+        type=positive,
+        metavar="N",
+        help="what the proxy answered last about the VM, or the last N times (default: 1)",
+    )
+    which.add_argument(
+        "--at",
+        type=_moment,
+        metavar="TIME",
+        help='what it answered next to that moment: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
+    )
+    which.add_argument(
+        "--refused",
+        action="store_true",
+        help="each start or migration that was refused, of the VM or of all",
+    )
+    parser.add_argument(
+        "--since",
+        type=_since,
+        metavar="TIME",
+        help=f"with --refused: how far back, as 12h or 3d, or a moment as that of --at (default: {_WEEK})",
+    )
+    parser.add_argument(
+        "--decisions",
+        type=Path,
+        metavar="FILE",
+        help="with these: the proxy's record, where its configuration in /etc does not say it",
+    )
+
+
+def asked(args: argparse.Namespace) -> bool:
+    """Whether the past is asked about. Raises `UserError` where an option goes without the one it needs."""
+    if args.since is not None and not args.refused:
+        raise UserError("--since goes with --refused")
+    return args.last is not None or args.at is not None or bool(args.refused)
+
+
+def run(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None) -> int:
+    """Answer `--last` and `--at`, about one host or all that the engine asked about."""
+    record = _record(args)
+    if args.at is not None:
+        return _show_at(args, snapshot, vm, only, record)
+    answer = last_decisions(snapshot, vm, record, only, args.last)
+    if args.json:
+        show_answer(args, answer)
+    elif not answer.decisions:
+        print(f"{record} holds no decision about VM {vm.name}")
+    else:
+        for decision in answer.decisions:
+            _show(decision, whole=args.all)
+    return 0
+
+
+def run_refused(args: argparse.Namespace, snapshot: Snapshot, vm: Vm | None) -> int:
+    """Answer `--refused`; without a record, by the engine's events alone."""
+    from ovirt_placement.answers.decisions import refused
+
+    since = args.since if args.since is not None else _since(_WEEK)
+    record: Path | None = None
+    record_error = None
+    try:
+        record = _record(args)
+    except NoRecord as error:
+        record_error = str(error)
+    events, events_error = _events(args)
+    try:
+        answer = refused.refused_placements(snapshot, record, since, events, (record_error, events_error), vm)
+    except NoRecord as error:
+        answer = refused.refused_placements(snapshot, None, since, events, (str(error), events_error), vm)
+    if args.json:
+        show_answer(args, answer)
+    else:
+        print("\n".join(refused.lines(answer, whole=args.all)).rstrip())
+    return 0
+
+
+def _show_at(args: argparse.Namespace, snapshot: Snapshot, vm: Vm, only: Host | None, record: Path) -> int:
+    from ovirt_placement.answers.decisions.at_time import decisions_at
+
+    events, events_error = _events(args)
+    answer = decisions_at(snapshot, vm, record, args.at, events, events_error, only)
+    if args.json:
+        show_answer(args, answer)
+    else:
+        _print_at(answer, record, whole=args.all)
+    return 0
+
+
+def _print_at(answer: DecisionsAtDocument, record: Path, *, whole: bool) -> None:
+    print(f"VM {answer.vm.name} at {answer.at}{f' ({answer.note})' if answer.note else ''}")
+    for title, attempt in (("The last decision until then", answer.before), ("The next one", answer.after)):
+        if attempt is not None:
+            _print_attempt(title, attempt, whole=whole)
+    if answer.before is None and answer.after is None:
+        print(
+            f"{record} holds no decision about it: the engine's own filters left no host, or it did not ask"
+        )
+    if answer.events:
+        print()
+    for event in answer.events:
+        print(f"The engine, {event.time}: {event.sentence}")
+    if answer.events_error is not None:
+        print(f"The engine's events are not known: {answer.events_error}")
+
+
+def _print_attempt(title: str, attempt: Attempt, *, whole: bool) -> None:
+    from ovirt_placement.answers.decisions.at_time import distance, not_asked_lines
+
+    print(f"\n{title}, {distance(attempt.after_seconds)}:")
+    _show(attempt.filters, whole=whole)
+    if attempt.weights is not None:
+        _show(attempt.weights, whole=whole)
+    for line in not_asked_lines(attempt.not_asked, whole=whole):
+        print(line)
+    for way in attempt.ways:
+        print(f"It could have started {way.sentence}")
+
+
+def _show(decision: PastDecision, *, whole: bool) -> None:
+    print("\n".join(lines(decision)))
+    if columns := headers(decision):
+        show(rows(decision), columns, whole=whole)
+    print()
+
+
+def _record(args: argparse.Namespace) -> Path:
+    file: Path = args.decisions or record_of(config.load(args.config).engine.name)
+    return file
+
+
+def _events(args: argparse.Namespace) -> tuple[Sequence[EngineEvent], str | None]:
+    """What the engine says of refusals, or why it is not known."""
+    if args.state is not None:
+        return (), "a state file has none"
+    # The SDK takes long to load: not for `--help`.
+    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.reading.events import find_refusals
+
+    try:
+        with connect(config.load(args.config).engine) as connection:
+            return find_refusals(connection), None
+    except UserError as error:
+        return (), str(error)
+
+
+def _moment(text: str) -> moments.Moment:
+    try:
+        return moments.read(text, time.time())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _since(text: str) -> float:
+    """A moment, in seconds since the epoch: so long ago, or as that of `--at`."""
+    number, unit = text[:-1], text[-1:]
+    if unit in _UNIT_SECONDS and number.isdecimal():
+        return time.time() - float(number) * _UNIT_SECONDS[unit]
+    return _moment(text).seconds

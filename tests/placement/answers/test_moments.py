@@ -1,0 +1,92 @@
+"""Moments as administrators write them: of today, of the night in which clocks are set."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ovirt_placement.answers.decisions.moments import read
+
+VIENNA = ZoneInfo("Europe/Vienna")
+#: A Wednesday.
+NOW = datetime(2026, 11, 25, 9, 30, tzinfo=VIENNA).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("02:13", "2026-11-25T02:13:00+01:00"),
+        ("2:13", "2026-11-25T02:13:00+01:00"),
+        ("22:13:05", "2026-11-24T22:13:05+01:00"),
+        ("yesterday 02:13", "2026-11-24T02:13:00+01:00"),
+        ("Today 02:13", "2026-11-25T02:13:00+01:00"),
+        ("mon 02:13", "2026-11-23T02:13:00+01:00"),
+        ("Wednesday 02:13", "2026-11-25T02:13:00+01:00"),
+        ("wed 23:00", "2026-11-18T23:00:00+01:00"),
+        ("2026-07-01 02:13", "2026-07-01T02:13:00+02:00"),
+        ("2026-07-01T02:13:07", "2026-07-01T02:13:07+02:00"),
+        ("2026-07-01 02:13:07+00:00", "2026-07-01T02:13:07+00:00"),
+        ("2026-07-01t02:13:07z", "2026-07-01T02:13:07+00:00"),
+        ("2026-07-01", "2026-07-01T00:00:00+02:00"),
+    ],
+)
+def test_what_is_meant(text: str, meant: str) -> None:
+    assert read(text, NOW, VIENNA) == (datetime.fromisoformat(meant).timestamp(), "")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "25:00", "02:61", "soon", "noday 02:13", "mo 02:13", "2026-13-01", "02"]
+)
+def test_what_is_none_is_refused_with_how_it_is_written(text: str) -> None:
+    with pytest.raises(ValueError, match="write 02:13, yesterday 02:13"):
+        read(text, NOW, VIENNA)
+
+
+def test_a_time_that_clocks_showed_twice_is_the_first_and_the_second_can_be_written() -> None:
+    found = read("2026-10-25 02:13", NOW, VIENNA)
+    assert found.seconds == datetime.fromisoformat("2026-10-25T02:13:00+02:00").timestamp()
+    assert found.note == "clocks showed that time twice: write 2026-10-25T02:13:00+01:00 for the second time"
+    second = found.note.split()[6]
+    assert read(second, NOW, VIENNA) == (found.seconds + 3600, "")
+
+
+def test_a_time_that_clocks_passed_over_is_taken_for_what_they_showed() -> None:
+    found = read("2026-03-29 02:13", NOW, VIENNA)
+    assert found.seconds == datetime.fromisoformat("2026-03-29T03:13:00+02:00").timestamp()
+    assert found.note == "clocks were put forward over that time: 03:13:00 is taken"
+
+
+@pytest.fixture
+def vienna_here() -> Iterator[None]:
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "Europe/Vienna"
+    time.tzset()
+    yield
+    if before is None:
+        del os.environ["TZ"]
+    else:
+        os.environ["TZ"] = before
+    time.tzset()
+
+
+@pytest.mark.usefixtures("vienna_here")
+def test_this_machines_zone_is_read_as_any_other() -> None:
+    for text in ("02:13", "22:13", "2026-10-25 02:13", "2026-03-29 02:13", "2026-07-01 02:13", "sun 02:13"):
+        assert read(text, NOW) == read(text, NOW, VIENNA)
+
+
+@given(st.integers(0, 86_399), st.integers(1_700_000_000, 1_900_000_000))
+def test_a_time_of_day_is_the_last_one_that_has_come(second: int, now: int) -> None:
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    found = read(clock, now, VIENNA)
+    if not found.note:
+        assert datetime.fromtimestamp(found.seconds, VIENNA).strftime("%H:%M:%S") == clock
+        # The day in which clocks are put back has 25 hours.
+        assert -3600 <= now - found.seconds < 25 * 3600

@@ -1,0 +1,163 @@
+"""The file of decisions: bounded, never in the way, and whole lines whatever happens to disk and clock."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from ovirt_scheduler_proxy.operation import record_file
+from ovirt_scheduler_proxy.operation.record_file import RecordFile
+
+DAY = 24 * 3600.0
+
+
+class Clocks:
+    """The time of day, which somebody may set, and the machine's own, which goes with it else."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall, self.machine = 1_790_000_000.0, 1000.0
+        monkeypatch.setattr(record_file.time, "time", lambda: self.wall)
+        monkeypatch.setattr(record_file, "_boot_clock", lambda: self.machine)
+
+    def goes(self, seconds: float) -> None:
+        self.wall += seconds
+        self.machine += seconds
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    return Clocks(monkeypatch)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "decisions.jsonl"
+
+
+def line(clocks: Clocks, number: int = 0) -> str:
+    return json.dumps({"time": clocks.wall, "number": number}, separators=(",", ":"))
+
+
+def written(record: RecordFile, path: Path, clocks: Clocks, number: int = 0) -> None:
+    """Write a line, and give its file the age that the clock says."""
+    record.write(line(clocks, number))
+    os.utime(path, (clocks.wall, clocks.wall))
+
+
+def numbers(path: Path) -> list[int]:
+    """Those of all files, the oldest first."""
+    files = sorted(path.parent.glob("decisions.jsonl*"), key=_age, reverse=True)
+    return [json.loads(text)["number"] for file in files for text in file.read_text().splitlines()]
+
+
+def _age(file: Path) -> int:
+    number = file.suffix[1:]
+    return int(number) if number.isdecimal() else 0
+
+
+def test_a_full_file_makes_way_and_the_oldest_goes(path: Path, clocks: Clocks) -> None:
+    record = RecordFile(path, size=3 * (len(line(clocks)) + 1), files=2, days=8)
+    for number in range(10):
+        record.write(line(clocks, number))
+    assert numbers(path) == [3, 4, 5, 6, 7, 8, 9]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "decisions.jsonl",
+        "decisions.jsonl.1",
+        "decisions.jsonl.2",
+    ]
+
+
+def test_a_file_of_a_day_makes_way_and_what_is_older_than_kept_goes(path: Path, clocks: Clocks) -> None:
+    record = RecordFile(path, size=1 << 20, files=100, days=3)
+    for number in range(12):
+        written(record, path, clocks, number)
+        clocks.goes(DAY / 2)
+    # Two lines a day; the last one was written half a day ago.
+    assert numbers(path) == list(range(4, 12))
+
+
+def test_another_process_goes_on_where_one_ended_and_knows_how_old_the_file_is(
+    path: Path, clocks: Clocks
+) -> None:
+    written(RecordFile(path, size=1 << 20, files=5, days=8), path, clocks, 1)
+    clocks.goes(DAY * 0.9)
+    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 2))
+    assert not path.with_name("decisions.jsonl.1").exists()
+    clocks.goes(DAY * 0.2)
+    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 3))
+    assert numbers(path) == [1, 2, 3]
+    assert path.with_name("decisions.jsonl.1").exists()
+
+
+@pytest.mark.parametrize("jump", [400 * DAY, -400 * DAY])
+def test_a_clock_that_is_set_deletes_nothing(path: Path, clocks: Clocks, jump: float) -> None:
+    record = RecordFile(path, size=1 << 20, files=100, days=3)
+    for number in range(4):
+        written(record, path, clocks, number)
+        clocks.goes(DAY / 2)
+    clocks.wall += jump
+    for number in range(4, 8):
+        written(record, path, clocks, number)
+        clocks.goes(60)
+    clocks.wall -= jump
+    for number in range(8, 10):
+        written(record, path, clocks, number)
+        clocks.goes(60)
+    assert sorted(numbers(path)) == list(range(10))
+
+
+def test_half_a_line_of_a_process_that_died_spoils_no_other(path: Path, clocks: Clocks) -> None:
+    path.write_text('{"time":1790000000.0,"num')
+    RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks, 1))
+    assert path.read_text().splitlines() == ['{"time":1790000000.0,"num', line(clocks, 1)]
+
+
+def test_a_full_disk_is_reported_once_and_so_is_its_end(
+    path: Path, clocks: Clocks, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    path.symlink_to("/dev/full")
+    record = RecordFile(path, size=1 << 20, files=5, days=8)
+    record.open()
+    for number in range(3):
+        record.write(line(clocks, number))
+    path.unlink()
+    record.write(line(clocks, 3))
+    assert [message for _, _, message in caplog.record_tuples] == [
+        f"decisions are not recorded: {path}: No space left on device",
+        f"decisions are recorded again in {path}: 3 were lost",
+    ]
+    assert numbers(path) == [3]
+
+
+def test_a_folder_that_is_away_is_reported_and_used_once_it_is_there(
+    path: Path, clocks: Clocks, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = path.parent / "away" / path.name
+    record = RecordFile(away, size=1 << 20, files=5, days=8)
+    record.open()
+    assert "No such file or directory" in caplog.text
+    away.parent.mkdir()
+    record.write(line(clocks, 1))
+    assert numbers(away) == [1]
+
+
+def test_a_file_that_was_moved_away_is_made_again(path: Path, clocks: Clocks) -> None:
+    record = RecordFile(path, size=1 << 20, files=5, days=8)
+    record.write(line(clocks, 1))
+    path.rename(path.with_name("elsewhere"))
+    record.write(line(clocks, 2))
+    assert numbers(path) == [2]
+
+
+def test_its_group_may_read_it_and_nobody_else(path: Path, clocks: Clocks) -> None:
+    before = os.umask(0o027)  # that of the service
+    try:
+        RecordFile(path, size=1 << 20, files=5, days=8).write(line(clocks))
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
