@@ -87,6 +87,10 @@ class World:
     def change_cluster(self, vm: str, cluster: str) -> None:
         self._vms.vm_service(vm).update(types.Vm(cluster=types.Cluster(id=cluster)))
 
+    def remove_group(self, cluster: str, group: str) -> None:
+        groups = self._system.clusters_service().cluster_service(cluster).affinity_groups_service()
+        groups.group_service(group).remove()
+
     def stop(self, vm: str) -> None:
         self._vms.vm_service(vm).stop()
         self.until(lambda: self.is_down(vm), f"{vm} to be down")

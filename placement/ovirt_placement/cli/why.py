@@ -30,9 +30,7 @@ refused, what would have let the VM start.
 
 EXAMPLES = """\
   ovirt-placement why web1                  # every host of its cluster
-  ovirt-placement why web1 north --json     # one host, for a program
   ovirt-placement why web1 --fail-if-refused   # for a script
-  ovirt-placement why web1 --last           # what the engine learned
   ovirt-placement why web1 --at 02:13       # why it did not start last night
   ovirt-placement why --refused --since 1d  # all that was refused since yesterday
 """

@@ -165,7 +165,7 @@ def distance(after_seconds: float) -> str:
 
 def not_asked_lines(found: Iterable[NotAsked], *, whole: bool = False) -> Iterator[str]:
     """The hosts that the engine had left out before it asked."""
-    silent = [one.host.name for one in found if one.engine is None]
+    silent = sorted(one.host.name for one in found if one.engine is None)
     yield from (f"{one.host.name}: {one.engine}" for one in found if one.engine is not None)
     if silent:
         yield (

@@ -12,7 +12,7 @@ def recorded(live: LiveEngine) -> tuple[UserAction, ...]:
     url = f"sqlite:///{live.config.parent}/store.db"
     store = UserActionStore(url, engine="default", patience_seconds=5)
     try:
-        return store.user_actions(since_seconds=600)
+        return store.actions(since_seconds=600)
     finally:
         store.close()
 
