@@ -68,7 +68,7 @@ def acts(file: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], list[di
 
     def read() -> list[dict[str, Any]]:
         capsys.readouterr()
-        assert enforcer(["history", "--json", "--config", str(file)]) == 0
+        assert enforcer(["history", "--who", "--json", "--config", str(file)]) == 0
         found = defined(capsys.readouterr().out, "History")
         return [one for one in found if "login" in one]
 
@@ -106,7 +106,7 @@ def test_every_act_is_recorded_with_who_where_and_what(
     assert moments == sorted(moments)
     assert abs(moments[-1] - time.time()) < 600
     capsys.readouterr()
-    assert enforcer(["history", *to]) == 0
+    assert enforcer(["history", "--who", *to]) == 0
     assert [line.split("  ", 1)[1] for line in capsys.readouterr().out.splitlines()] == [
         one["sentence"] for one in found
     ]

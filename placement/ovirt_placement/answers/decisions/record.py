@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import count
@@ -57,11 +58,16 @@ class LoggedDecision(msgspec.Struct, frozen=True):
         return self.method == FILTERS and bool(self.hosts) and len(self.fallen) == len(self.hosts)
 
 
+def records(engine: str) -> bool:
+    """Whether the proxy of an engine is to record. Raises `UserError` if its configuration cannot be read."""
+    return (section_of(engine, "decisions") or {}).get("record") is not False
+
+
 def record_of(engine: str) -> Path:
     """Where the proxy of an engine records its decisions. Raises `NoRecord` if it does not."""
     file = configuration_of(engine)
     section = section_of(engine, "decisions")
-    if section is not None and section.get("record") is False:
+    if not records(engine):
         raise NoRecord(f"the proxy records no decisions: record = false in section [decisions] of {file}")
     if section is not None and section.get("file"):
         return Path(section["file"])
@@ -105,6 +111,17 @@ def about(vm: str, record: Path) -> Iterator[LoggedDecision]:
     return decisions(record, lambda line: any(mark in line for mark in marks))
 
 
+def exists(record: Path) -> bool:
+    """Whether there is a record. Raises `NoRecord` if it cannot be read."""
+    try:
+        with record.open("rb"):
+            return True
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise NoRecord(_unreadable(record, error)) from None
+
+
 def _opened(record: Path, opened: ExitStack) -> list[IO[bytes]]:
     """The files, the newest first, each once: one that makes way meanwhile is met again by its new name."""
     found: list[IO[bytes]] = []
@@ -119,7 +136,7 @@ def _opened(record: Path, opened: ExitStack) -> list[IO[bytes]]:
             continue  # it may have made way just now
         except OSError as error:
             raise NoRecord(_unreadable(file, error)) from None
-        status = file_of(lines)
+        status = _file_of(lines)
         if status not in seen:
             seen.add(status)
             found.append(lines)
@@ -131,10 +148,8 @@ def _opened(record: Path, opened: ExitStack) -> list[IO[bytes]]:
     return found
 
 
-def file_of(lines: IO[bytes]) -> tuple[int, int]:
+def _file_of(lines: IO[bytes]) -> tuple[int, int]:
     """Which file it is, whatever its name."""
-    import os
-
     status = os.fstat(lines.fileno())
     return status.st_dev, status.st_ino
 

@@ -14,6 +14,7 @@ from ovirt_placement.answers.doctor import (
     machine,
     placement_rules,
     policies,
+    proxy_record,
     services,
     units,
 )
@@ -143,6 +144,10 @@ def _examine_proxy(
         examination.not_examined.append(f"the proxy: there is no {file} here; name it with --proxy URL")
         return
     examination.findings.extend(units.examine_proxy(url, known))
+    if named is None:
+        name = configuration.engine.name
+        examination.add("the proxy's record of decisions", lambda: proxy_record.examine_record(name))
+        examination.not_in_use.extend(proxy_record.unrecorded(name))
 
 
 def _examine_policies(

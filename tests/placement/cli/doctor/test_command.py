@@ -11,6 +11,7 @@ import pytest
 
 from ovirt_placement import config
 from ovirt_placement.answers import local_proxy
+from ovirt_placement.answers.decisions import record
 from ovirt_placement.answers.doctor import machine
 from ovirt_placement.inventory.published import publication
 from ovirt_placement.store.intents import Store
@@ -71,6 +72,8 @@ def test_the_proxy_of_this_machine_is_asked(
     monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
     address = proxy.removeprefix("http://").rstrip("/")
     (tmp_path / "ovirt-scheduler-proxy.toml").write_text(f'[server]\nlisten = "{address}"\n')
+    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
+    (tmp_path / "decisions.jsonl").touch()
     with starting(RULED) as live, running_service(live.config):
         live.run(0, "setup", "--cluster", "blue")
         assert live.data(0, "doctor")["not_examined"] == []
@@ -86,6 +89,28 @@ def test_the_proxy_of_this_machine_is_asked(
         assert (status["proxy"]["url"], "not TOML" in status["proxy"]["error"]) == (None, True)
         assert f"Proxy: {tmp_path}/ovirt-scheduler-proxy.toml: not TOML" in live.run(3, "status")[0]
         assert "the proxy: " in live.data(0, "doctor")["not_examined"][0]
+
+
+def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
+    starting: Starting, proxy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_proxy, "PROXY_DIRECTORY", tmp_path)
+    monkeypatch.setattr(record, "LOG_DIRECTORY", tmp_path)
+    server = f'[server]\nlisten = "{proxy.removeprefix("http://").rstrip("/")}"\n'
+    file = tmp_path / "ovirt-scheduler-proxy.toml"
+    file.write_text(server)
+    with starting(RULED) as live, running_service(live.config):
+        live.run(0, "setup", "--cluster", "blue")
+        (missing,) = live.data(1, "doctor")["findings"]
+        assert missing["kind"] == "no_record"
+        assert f"{tmp_path}/decisions.jsonl" in missing["sentence"]
+        (tmp_path / "decisions.jsonl").mkdir()
+        (unreadable,) = live.data(0, "doctor")["not_examined"]
+        assert unreadable.startswith(f"the proxy's record of decisions: {tmp_path}/decisions.jsonl: cannot")
+        file.write_text(f"{server}[decisions]\nrecord = false\n")
+        found = live.data(0, "doctor")
+        assert found["not_examined"] == []
+        assert any(one.startswith("the proxy records no decisions") for one in found["not_in_use"])
 
 
 def test_each_finding_says_what_to_do(starting: Starting) -> None:
