@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy
+from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
 from ovirt_placement.store.access import StoreAccess
 from ovirt_placement.store.approvals import ApprovalStore, ApprovedMove
 from ovirt_placement.store.broken_rules import BrokenRuleStore
@@ -27,6 +27,8 @@ from ovirt_placement.store.memberships import (
     Seen,
 )
 from ovirt_placement.store.pauses import PauseStore
+from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from ovirt_placement.store.samples import SampleStore
 from ovirt_placement.store.schema import metadata
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service.errors import UserError
@@ -52,6 +54,8 @@ class Parts:
         self.pauses = PauseStore(url, engine=engine, patience_seconds=30)
         self.approvals = ApprovalStore(url, engine=engine, patience_seconds=30)
         self.broken = BrokenRuleStore(url, engine=engine, patience_seconds=30)
+        self.samples = SampleStore(url, engine=engine, patience_seconds=30)
+        self.rules = RuleStore(url, engine=engine, patience_seconds=30)
         self.actions = UserActionStore(url, engine=engine, patience_seconds=30)
         self.ha = HaAnnouncementStore(url, engine=engine, patience_seconds=30)
 
@@ -74,6 +78,9 @@ class Parts:
         self.broken.look("c", ["g1"], cycle_seconds=60, enough=3)
         self.announce(1)
         self.actions.begin(Act(kind=UserActionKind.SETUP, login=self.engine))
+        self.samples.record_violations("c", self.engine, hard=1, soft=0)
+        rule = PlacementRule("r1", "at_most", self.engine, most=1)
+        self.rules.change(lambda rules: RuleChange(put=(rule,)), changed_by=self.engine)
 
     def announce(self, number: int) -> None:
         self.ha.announce(number=number, cluster="c", kind="ha_alert", facts={"by": self.engine}, settles=True)
@@ -122,6 +129,8 @@ class Parts:
         self.actions.end(self.actions.begin(Act(kind=UserActionKind.SETUP, login="eve")), "no")
         with self.actions.unlogged():
             pass
+        self.samples.record_violations("c", "blue", hard=9, soft=9)
+        self.rules.change(lambda rules: RuleChange(remove=("r1",)), changed_by="eve")
         put_keys(self.keys, [key(2.0)], set_by="eve")
         self.keys.change(lambda placement: KeyChange(remove=placement), set_by="eve")
         self.keys.begin_runs([Run("v1", 2.0, (), ())])
@@ -155,6 +164,8 @@ class Parts:
             self.approvals.waiting(),
             [(approval.plan, approval.set_by) for approval in self.approvals.approvals()],
             self.broken.cycles(),
+            self.samples.samples(since_seconds=600).samples,
+            self.rules.all_rules(),
             [(action.kind, action.login, action.state) for action in self.actions.actions(since_seconds=600)],
         ]
 
@@ -206,7 +217,8 @@ def test_what_one_does_touches_no_row_of_the_other(url: str, parts: tuple[Parts,
     assert rows_of(url, THEIRS) == rows
     assert theirs.everything() == read
     left = {table for table, found in rows_of(url, OURS).items() if found}
-    assert left == {"user_actions", "key_revision", "leases", "resumptions", "approvals", "ha_announcements"}
+    kept = {"samples", "user_actions", "ha_announcements"}
+    assert left == kept | {"key_revision", "leases", "resumptions", "approvals"}
 
 
 def test_what_one_has_the_other_does_not_see(parts: tuple[Parts, Parts]) -> None:
