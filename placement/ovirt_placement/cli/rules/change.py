@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement import config
 from ovirt_placement.answers.rules.change import lines, rules_change
 from ovirt_placement.cli.foresight import stops
-from ovirt_placement.cli.keys.state import setter_name
+from ovirt_placement.cli.login import login_name
 from ovirt_placement.cli.question import show_json
 from ovirt_placement.cli.rules.arguments import fields_of
 from ovirt_placement.cli.rules.foreseen import foreseen
@@ -107,7 +107,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
         change = judged(tuple(standing.values()))
     else:
         with opened(RuleStore, args) as store:
-            change = store.change(judged, changed_by=setter_name())
+            change = store.change(judged, changed_by=login_name())
     answer = rules_change(before, change, problems, dry_run=args.dry_run)
     if args.json:
         show_json(answer)
