@@ -52,6 +52,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     past = past_decisions.asked(args)
+    if past and args.fail_if_refused:
+        raise UserError("--fail-if-refused is about now: it goes without --last, --at and --refused")
     if args.vm is None and not args.refused:
         raise UserError("which VM? why VM, or why --refused for all that were refused")
     snapshot = read_state(args, measured=_measured(args))
